@@ -9,6 +9,7 @@ import builtins
 import ctypes
 import errno
 import io
+import itertools
 import os
 import random
 import sqlite3
@@ -151,7 +152,7 @@ class _File:
             whole = chance.random() < 0.7
             keep = chance.random() < kept
             edges = sorted({0, length, *range(-at % SECTOR, length, SECTOR)})
-            for start, end in zip(edges, edges[1:], strict=False):
+            for start, end in itertools.pairwise(edges):
                 if keep if whole else chance.random() < kept:
                     self.write(step, start, end)
         self.pending = []

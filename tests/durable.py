@@ -4,27 +4,38 @@
 and uses it.
 """
 
+import functools
 import json
 import os
 import sqlite3
+import ssl
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import attrs
 import httpx
+import pandas as pd
 import pytest
+from cryptography import x509
 
 import workbench as wb
 from tests.client.doubles import CARD, KEY, URL
 from tests.disk import Disk
+from workbench.bulk.outcomes import RunRecord
+from workbench.bulk.plan import write_rejects
 from workbench.classroom.results import Results
 from workbench.client.client import Client
 from workbench.client.journal import Journal
+from workbench.client.keys import installation_secret, pin
+from workbench.course.learner import read_stored, write_stored
 from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
 from workbench.sandbox import Request, Sandbox
+from workbench.sandbox.certificate import self_signed
+from workbench.sequences.exports import record
 
 Notes = list[tuple[Any, ...]]
 MISSING = (FileNotFoundError, WorkbenchError)
@@ -202,7 +213,7 @@ class InboxOf:
 class RunOf:
     """A bulk run with a file, and the client's journal beside it."""
 
-    rows = [{"user_id": CARD, "external_id": name} for name in ("r1", "r2", "lost", "r3", "r4")]
+    rows: ClassVar = [{"user_id": CARD, "external_id": name} for name in ("r1", "r2", "lost", "r3", "r4")]
 
     @staticmethod
     def work(folder: Path, disk: Disk) -> None:
@@ -228,12 +239,10 @@ class RunOf:
         api = client_of(folder, lambda _, name: sent.append(name))
         run = {"rows": RunOf.rows, "progress": False}
         path = folder / "bulk"
-        try:
-            first = wb.bulk.resume(path, api, **run)
-        except WorkbenchError as error:
-            assert "nothing" in str(error).lower() or "no run" in str(error).lower(), error
-            assert effects == [], f"sent, and not recorded: {error}"
-            first = wb.bulk.run(api.update_user, path=path, **run)
+        with closing(RunRecord(path)) as found:
+            began = found.operation is not None
+        assert began or effects == [], "sent, and not recorded"
+        first = wb.bulk.resume(path, api, **run) if began else wb.bulk.run(api.update_user, path=path, **run)
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
         last = wb.bulk.resume(path, api, resolved=resolved, **run) if unknown else first
@@ -259,7 +268,8 @@ class ResultsOf:
                 continue
             (results,) = opened
             disk.note("secret", results.get("secret"), results.get("trainer_key"))
-            tried(disk, f"enroll {part}", lambda to=results: to.enroll([f"{part}-Ada", f"{part}-Bob"]))
+            both = [f"{part}-Ada", f"{part}-Bob"]
+            tried(disk, f"enroll {part}", lambda to=results, both=both: to.enroll(both))
             for number in range(3):
                 call = lambda to=results, one=f"{part}-Ada", n=number: to.add(one, "note", number=n)  # noqa: E731
                 tried(disk, f"{part}{number}", call)
@@ -333,9 +343,110 @@ class SandboxOf:
             else:
                 assert set(done) <= set(kept), "an answered purchase is not there"
             assert {name: events.count(name) for name in kept} == dict.fromkeys(kept, 2), "half of the events"
-            with closing(Sandbox()) as fresh:
-                assert sandbox.balance(card).held - fresh.balance(card).held == 100 * len(kept)
+            assert sandbox.balance(card).held - _held_at_first(card) == 100 * len(kept)
             SandboxOf.buy(sandbox, "later")
             sandbox.snapshot("later")
         with closing(sqlite3.connect(folder / "sandbox.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+@functools.cache
+def _held_at_first(card: str) -> int:
+    with closing(Sandbox()) as sandbox:
+        return int(sandbox.balance(card).held)
+
+
+def _table(ending: str, read: Callable[[Path], Any]) -> "Files":
+    path = f"table.{ending}"
+    return Files(
+        lambda folder, version: wb.export(pd.DataFrame({"a": [f"v{version}"] * 3}), folder / path, overwrite=True),
+        lambda folder: int(read(folder / path)["a"].unique()[0][1:]) if (folder / path).exists() else None,
+    )
+
+
+def _rejects(folder: Path, version: int) -> None:
+    write_rejects(folder / "rejects.csv", {1: ({"name": "x"}, f"reason {version}")})
+
+
+def _recorded(folder: Path, version: int) -> None:
+    with record(SESSION(), folder / "calls.har"):
+        for _ in range(version):
+            SESSION().list_contracts()
+
+
+def _calls(folder: Path) -> int | None:
+    path = folder / "calls.har"
+    return len(json.loads(path.read_text())["log"]["entries"]) if path.exists() else None
+
+
+def _certificate(folder: Path, version: int) -> None:
+    self_signed(folder / "cert.pem", folder / "key.pem", [f"{version}.example.com"])
+
+
+def _served_name(folder: Path) -> int | None:
+    """Return what the next start serves with: it makes what is missing or does not fit."""
+    there = (folder / "cert.pem").exists() and (folder / "key.pem").exists()
+    found = _number(folder / "cert.pem") if there else None
+    if found is not None:
+        _certificate(folder, found)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return found
+
+
+def _number(certificate: Path) -> int:
+    names = x509.load_pem_x509_certificate(certificate.read_bytes()).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    return int(names.value.get_values_for_type(x509.DNSName)[0].partition(".")[0])
+
+
+def _learned(folder: Path, version: int) -> None:
+    state_in(folder)
+    write_stored("facts.json", {"one": {"version": version}})
+
+
+def _facts(folder: Path) -> int | None:
+    state_in(folder)
+    found = read_stored("facts.json")
+    return found["one"]["version"] if found else None
+
+
+def _pinned(folder: Path, version: int) -> None:
+    state_in(folder)
+    installation_secret()
+    pin("fingerprint", "api.example.com", "sandbox")
+
+
+def _pin(folder: Path) -> int | None:
+    state_in(folder)
+    secret = folder / "state" / "secret"
+    assert not secret.exists() or len(secret.read_bytes()) == 32
+    path = folder / "state" / "pins" / "fingerprint.json"
+    found = json.loads(path.read_text())["host"] if path.exists() else None
+    pin("fingerprint", "api.example.com", "sandbox")
+    return None if found is None else 1
+
+
+@attrs.frozen
+class Files:
+    """What writes files as a whole: how a version is written, and which one is there."""
+
+    write: Callable[[Path, int], Any]
+    read: Callable[[Path], int | None]
+    versions: int = 2
+    silent: bool = False  # what cannot be written is left
+
+
+SESSION = functools.cache(wb.connect)
+FILES = {
+    "CSV": _table("csv", pd.read_csv), "XLSX": _table("xlsx", pd.read_excel), "Parquet": _table("parquet", pd.read_parquet),
+    "rejected rows": Files(_rejects, lambda folder: _version(folder / "rejects.csv")),
+    "recorded calls": Files(_recorded, _calls),
+    "certificate": Files(_certificate, _served_name),
+    "state of the course": Files(_learned, _facts, silent=True),
+    "secret and key's host": Files(_pinned, _pin, versions=1),
+}  # fmt: skip
+
+
+def _version(path: Path) -> int | None:
+    return int(path.read_text().split("reason ")[-1].split()[0]) if path.exists() else None

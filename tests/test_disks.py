@@ -1,27 +1,36 @@
 """A power cut at any moment, and a disk that refuses any step: what was said to be done is there, and nothing is there by half."""
 
 import errno
+import gc
+import itertools
 import os
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.disk import Disk
-from tests.durable import InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf
+from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf
+from workbench.errors import WorkbenchError
 
+pytestmark = pytest.mark.filterwarnings(  # archives that are given up try to end their file as they are collected
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 SOAK = [pytest.mark.soak, pytest.mark.timeout(0)]
 SUBJECTS = [JournalOf, InboxOf, RunOf, ResultsOf, SandboxOf]
 FAILURES = {"full": errno.ENOSPC, "input/output error": errno.EIO, "permission lost": errno.EACCES}
 
 
 @pytest.fixture(autouse=True)
-def state_of_this_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what the work sets be forgotten."""
+def nothing_left_over(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let what the work sets be forgotten, and what it gave up be collected here, not in another test."""
     monkeypatch.setenv("WORKBENCH_STATE", os.environ["WORKBENCH_STATE"])
+    yield
+    gc.collect()
 
 
 @pytest.mark.parametrize(
@@ -35,18 +44,22 @@ def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
     with disk.used():
         subject.work(disk.folder, disk)
     assert [note for note in disk.notes() if note[0] in ("refused", "warned") and "lost" not in note[1]] == []
+    failures = Failures()
     for number in range(cuts):
         chance = random.Random(f"{seed} {number}")
         at = chance.randrange(len(disk.steps) + 1)
         folder = tmp_path / str(number)
         disk.cut(at, chance, folder)
         folder.mkdir(exist_ok=True)
-        checked(subject, folder, disk.notes(at), f"cut {number} of seed {seed}, after step {at}", cut=True)
+        more = {"power": True} if subject is SandboxOf else {}
+        call = partial(subject.check, folder, disk.notes(at), **more)
+        failures.note(f"cut {number} of seed {seed}, after step {at}", call)
+    assert not failures.found, str(failures)
     print(f"\n{subject.__name__}: {cuts} cuts, seed {seed}, of {len(disk.steps)} steps: all that was done is there")
 
 
 @pytest.mark.parametrize(
-    "every", [pytest.param(97, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
+    "every", [pytest.param(211, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
 )
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.__name__)
 def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
@@ -55,6 +68,7 @@ def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
     plain.folder.mkdir()
     with plain.used():
         subject.work(plain.folder, plain)
+    failures = Failures()
     points = refused = 0
     for name, error in FAILURES.items():
         for lasting in (False, True):
@@ -64,26 +78,86 @@ def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
                 disk.folder.mkdir()
                 said = f"{name} at step {step}" + (" and all later ones" if lasting else "")
                 with disk.used():
-                    done(lambda disk=disk: subject.work(disk.folder, disk), said)
+                    failures.note(said, partial(subject.work, disk.folder, disk))
                 refused += any(note[0] in ("refused", "warned") for note in disk.notes())
-                checked(subject, disk.folder, disk.notes(), said)
+                failures.note(said, partial(subject.check, disk.folder, disk.notes()))
+    assert not failures.found, str(failures)
     print(f"\n{subject.__name__}: {points} refusals at {plain.count} steps, {refused} of them said so: none by half")
 
 
-def checked(subject: Any, folder: Path, notes: list[Any], said: str, *, cut: bool = False) -> None:
-    """Check what is there; say what happened where that fails."""
-    more = {"power": True} if cut and subject is SandboxOf else {}
-    done(lambda: subject.check(folder, notes, **more), said)
+@pytest.mark.parametrize(
+    "every", [pytest.param(23, marks=pytest.mark.slow), pytest.param(1, marks=SOAK)], ids=["few", "all"]
+)
+@pytest.mark.parametrize("name", FILES)
+def test_files_written_as_a_whole(tmp_path: Path, name: str, every: int) -> None:
+    """A file is the one of before or the new one, whichever step is refused, and after a power cut at any moment."""
+    files, failures = FILES[name], Failures()
+    points = cuts = 0
+    for version in range(1, files.versions + 1):
+        plain = Disk(tmp_path / f"plain {version}")
+        prepared(plain.folder, files, version)
+        with plain.used():
+            files.write(plain.folder, version)
+        assert files.read(plain.folder) == version
+        for at in range(points % every, len(plain.steps) + 1, every):
+            cuts += 1
+            folder = tmp_path / f"cut {version} {at}"
+            prepared(folder, files, version)
+            plain.cut(at, random.Random(at), folder)
+            there = [version] if at == len(plain.steps) else [version - 1 or None, version]
+            failures.note(f"cut after step {at}", partial(one_of, files, folder, there))
+        for error, lasting in itertools.product(FAILURES, (False, True)):
+            for step in range(1 + points % every, plain.count + 1, every):
+                points += 1
+                disk = Disk(tmp_path / f"{points}", refuse=step, error=FAILURES[error], lasting=lasting)
+                prepared(disk.folder, files, version)
+                wrong: list[Exception] = []
+                with disk.used():
+                    try:
+                        files.write(disk.folder, version)
+                    except (OSError, WorkbenchError) as failure:
+                        wrong.append(failure)
+                there = [version] if not wrong and not files.silent else [version - 1 or None, version]
+                said = f"{error} at step {step}" + (" and all later ones" if lasting else "")
+                failures.note(said, partial(one_of, files, disk.folder, there))
+                if not lasting and plain.steps[step - 1].kind != "remove":
+                    failures.note(said, partial(nothing_left, disk.folder))
+    assert not failures.found, str(failures)
+    print(f"\n{name}: {points} refusals and {cuts} cuts, the file of before or the new one")
 
 
-def done(call: Callable[[], None], said: str) -> None:
-    """Do something; say what happened before where that fails."""
-    try:
-        call()
-    except BaseException as error:
-        error.add_note(said)
-        if found := os.environ.get("KEEP_GOING"):
-            with open(found, "a") as file:
-                file.write(f"=== {said}\n{''.join(traceback.format_exception(error, limit=-4))}\n")
-            return
-        raise
+def prepared(folder: Path, files: Files, version: int) -> None:
+    """Make a folder with the version before."""
+    folder.mkdir()
+    if version > 1:
+        files.write(folder, version - 1)
+
+
+def one_of(files: Files, folder: Path, versions: list[int | None]) -> None:
+    """Check which version is there, that it can be read, and that it can be written anew."""
+    assert files.read(folder) in versions
+    files.write(folder, files.versions)
+    assert files.read(folder) == files.versions
+
+
+def nothing_left(folder: Path) -> None:
+    """Check that no temporary file is left."""
+    assert [one.name for one in folder.rglob(".*")] == []
+
+
+class Failures:
+    """What went wrong, with the point where it did; a campaign goes on after it."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def note(self, point: str, call: Callable[[], None]) -> None:
+        """Do something; note what goes wrong."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            lines = "".join(traceback.format_exception(error, limit=-3))
+            self.found.append(f"{point}\n{lines}")
+
+    def __str__(self) -> str:
+        return f"{len(self.found)} points:\n" + "\n".join(self.found[:10])

@@ -93,6 +93,7 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
     Raises:
         OSError: It cannot be written; what was there before is there still.
     """
+    path = path.resolve()  # a link stays one
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:

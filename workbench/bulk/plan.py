@@ -192,7 +192,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     """
     import pandas as pd
 
-    from workbench.tables.exports import write_file
+    from workbench.storage import write_file
 
     rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)

@@ -103,9 +103,9 @@ class Results:
         self._progress: dict[str, dict[str, ExerciseResult]] = {}  # of the entries up to the last that was read
         self._read = 0
         self._reading = threading.Lock()
-        if self._setting("secret") is None:
-            self.set("secret", secrets.token_hex(32))
-            self.set("trainer_key", secrets.token_urlsafe(24))
+        for name, value in (("secret", secrets.token_hex(32)), ("trainer_key", secrets.token_urlsafe(24))):
+            if self._setting(name) is None:
+                self.set(name, value)
 
     # settings
 

@@ -21,6 +21,7 @@ from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import markup, money, text
 from workbench.rendering.layout import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
+from workbench.storage import write_file
 
 EXERCISES: Mapping[str, Exercise] = {
     id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **{**texts, "hints": tuple(texts["hints"])})
@@ -359,9 +360,6 @@ def read_stored(name: str) -> Stored:
 def write_stored(name: str, stored: Mapping[str, Mapping[str, Any]]) -> None:
     """Replace a file of the user's state. Where the folder cannot be written, the course works without."""
     try:
-        file = state_folder() / name
-        temporary = file.with_name(f".{name}.{os.getpid()}")
-        temporary.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        temporary.replace(file)
+        write_file(state_folder() / name, f"{json.dumps(stored, indent=1, sort_keys=True)}\n".encode())
     except (CannotRecord, OSError):
         return

@@ -26,6 +26,7 @@ from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import connect, sandbox_of, tenants_of
+from workbench.storage import write_file
 from workbench.tables.frames import to_frame
 from workbench.tables.points import liability
 from workbench.tables.rewards import read as read_rewards
@@ -222,8 +223,9 @@ class Dashboard(Displayed):
             FileExistsError: The file exists.
         """
         path = Path(path)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(self.document())
+        if path.exists():
+            raise FileExistsError(f"{path} exists")
+        write_file(path, self.document().encode(), private=False)
         return path
 
     def document(self) -> str:

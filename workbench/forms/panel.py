@@ -1,7 +1,6 @@
 """The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are asked for."""
 
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from workbench.forms.widgets import Displayed, StaticView, close, css, headline,
 from workbench.interface.rules import ISO_DAY, RewardType
 from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
+from workbench.storage import write_file
 
 _HERE = Path(__file__).parent
 _TITLE = "Workbench"
@@ -428,11 +428,7 @@ class Panel(Displayed):
             of_list[visible(str(asked.get("name")), 80)] = {
                 one: view[one] for one in ("chips", "text", "sort", "hidden")
             }
-        path = state_folder() / _VIEWS
-        fresh = path.with_name(f".{_VIEWS}-{os.getpid()}")
-        fresh.write_text(json.dumps(kept), encoding="utf-8")
-        fresh.chmod(0o600)
-        fresh.replace(path)
+        write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
         return {"views": of_list}
 
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:

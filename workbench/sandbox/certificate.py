@@ -1,14 +1,16 @@
 """A self-signed certificate, for a sandbox that is served beyond this machine."""
 
 import ipaddress
-import os
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from workbench.storage import make_folder, write_file
 
 _VALID = timedelta(days=398)
 
@@ -23,10 +25,11 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     """
     now = datetime.now(UTC)
     wanted = x509.SubjectAlternativeName([_name(name) for name in sorted(set(names))])
-    if certfile.exists() and keyfile.exists():
+    with suppress(FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound):  # missing, or not a pair of ours
         found = x509.load_pem_x509_certificate(certfile.read_bytes())
         its_names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        if its_names == wanted and found.not_valid_after_utc > now:
+        its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()
+        if its_names == wanted and found.not_valid_after_utc > now and found.public_key() == its_key:
             return _fingerprint(found)
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
@@ -44,12 +47,11 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
         .sign(key, hashes.SHA256())
     )
-    certfile.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(certfile.parent)
     plain = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    with os.fdopen(os.open(keyfile, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(pem)
-    certfile.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    write_file(keyfile, pem)
+    write_file(certfile, made.public_bytes(serialization.Encoding.PEM), private=False)
     return _fingerprint(made)
 
 

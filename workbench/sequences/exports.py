@@ -33,6 +33,7 @@ from workbench.sandbox.service import Request, Response
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.generated import from_journal
 from workbench.sequences.sequence import Ref, Sequence, Step, duration, references
+from workbench.storage import write_file
 
 Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
 _KEPT_HEADERS = ("content-type", "retry-after")
@@ -345,7 +346,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     """
     with api.responses() as found:
         yield
-    Path(path).write_text(export(found, "har") + "\n", encoding="utf-8")
+    write_file(Path(path), (export(found, "har") + "\n").encode(), private=False)
 
 
 class Recording:

@@ -31,10 +31,10 @@ from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import DOTS, masker
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.progress import INTERVAL, Progress, ProgressCallback, progress_callback
+from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, Column, Plan, form
 from workbench.tables.decimals import WIDTHS
 from workbench.tables.events import COMPUTED, events_plan, kinds_of, with_times
-from workbench.tables.exports import write_file
 from workbench.tables.rewards_pages import times
 from workbench.tables.rows import TEXT, Notes, Table, arrow_table, merged, table_frame
 

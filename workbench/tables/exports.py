@@ -6,9 +6,7 @@ spreadsheet would run as a formula stays text; control characters become visible
 
 import json
 import logging
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,6 +20,7 @@ import pyarrow.parquet as pq
 
 from workbench.errors import visible
 from workbench.rendering.layout import FORMULA as FORMULA
+from workbench.storage import write_file
 
 LOG = logging.getLogger("workbench.tables")
 EXCEL_ROWS = 1_048_576
@@ -95,7 +94,7 @@ def export(
     write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (words := _notes(frame)):
         notes = path.with_name(path.name + ".notes.txt")
-        write_file(notes, lambda file: file.write(("\n".join(words) + "\n").encode()), private=bool(revealed))
+        write_file(notes, ("\n".join(words) + "\n").encode(), private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
@@ -108,29 +107,6 @@ def _notes(frame: pd.DataFrame) -> list[str]:
     if revealed := frame.attrs.get("revealed"):
         words.insert(0, f"Private columns in this file: {', '.join(revealed)}.")
     return words
-
-
-def write_file(path: Path, write: Callable[[BinaryIO], Any], *, private: bool) -> None:
-    """Write a file completely or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            if not private:
-                mask = os.umask(0)
-                os.umask(mask)
-                os.fchmod(file.fileno(), 0o666 & ~mask)
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _is_text(column: "pd.Series[Any]") -> bool:
@@ -232,7 +208,10 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
         notes.set_column(0, 0, 120)
         for i, word in enumerate(words):
             notes.write_string(i, 0, word[:EXCEL_CELL], forms["wrapped"])
-    book.close()
+    try:
+        book.close()
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise error.args[0] from None  # the OSError that it hides
 
 
 def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.errors import InvalidRequest
+from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, json_text
 from workbench.tables.decimals import WIDTHS
-from workbench.tables.exports import write_file
 from workbench.tables.paging import PageCursor
 
 KEY = b"workbench"

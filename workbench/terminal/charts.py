@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from workbench.errors import visible
 from workbench.rendering.text import screen_of
+from workbench.storage import write_file
 from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.where import Where, session
 
@@ -61,7 +63,8 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = _WHE
         screen = screen_of(sys.stdout)
         print(screen.fit("\n".join(_drawn(axes, screen.width))))
         return DONE
-    axes.figure.savefig(out, bbox_inches="tight")
+    form = out.suffix.lower().removeprefix(".")
+    write_file(out, partial(axes.figure.savefig, format=form, bbox_inches="tight"), private=False)
     say(f"Wrote {visible(str(out), 200)}.")
     return DONE
 

@@ -16,6 +16,7 @@ from workbench.client.settings import Profile, config_path, key_variable, open_p
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS
+from workbench.storage import write_file
 from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
 from workbench.terminal.options import App, Parameter
@@ -259,11 +260,8 @@ def arm(
     say(f"PRODUCTION, {host}: {', '.join(names)} for {minutes} minutes.")
     ask_typed(f"Type {host} to allow it: ", host)
     until = datetime.now(UTC) + timedelta(minutes=minutes)
-    path = armed_path(profile)
-    path.unlink(missing_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump({"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}, file)
+    allowed = {"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}
+    write_file(armed_path(profile), json.dumps(allowed).encode())
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
     return DONE
 

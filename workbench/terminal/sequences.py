@@ -11,6 +11,7 @@ import attrs
 
 from workbench.errors import WorkbenchError, visible
 from workbench.rendering.text import screen_of
+from workbench.storage import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
@@ -111,7 +112,7 @@ def compare(
 
     if evidence is not None:
         chosen = [_sequence(one) for one in sequence] if sequence else None
-        evidence.write_text(sequences.evidence(b, sequences=chosen).to_toml(), encoding="utf-8")
+        write_file(evidence, sequences.evidence(b, sequences=chosen).to_toml().encode(), private=False)
         say(f"Evidence: {evidence}")
     found = compare(a, b, sequences=[_sequence(one) for one in sequence or sequences.catalogue])
     show([attrs.asdict(one) for one in found.rows()], how)

@@ -18,6 +18,7 @@ from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
+from workbench.storage import write_file
 from workbench.withdrawals.amounts import NativeUnits, decimals_problem, in_both_units
 from workbench.withdrawals.answers import CheckedAnswer, NotSerializable
 from workbench.withdrawals.sheets import Shown, sheet_of
@@ -66,7 +67,7 @@ class AdminMessage(dict[str, Any], ForWallet):
     def save(self, path: str | Path) -> Path:
         """Write the message to a file as JSON, and return the file's path."""
         file = Path(path)
-        file.write_text(self.json() + "\n", encoding="utf-8")
+        write_file(file, f"{self.json()}\n".encode(), private=False)
         return file
 
     @hide_arguments
