@@ -1,7 +1,9 @@
-"""How many modules of the workbench a value passes through on five walks: a module counts where a function of it is given the value or returns it.
+"""How many modules of the workbench a value passes through, on five walks.
 
-A walk through the embedded sandbox ends where the sandbox is given the value. Each is gone once before it is counted, so that
-first uses do not count.
+A module sees the value where a function of it is given the value or returns it; it hands the value on where such a function is under
+way when the walk ends, or returns the value to one that hands it on. A walk through the embedded sandbox ends where the sandbox is given
+the value. Each is gone once before it is counted, so that first uses do not count. What goes on in a task of its own, or ends in a
+widget, has no one to hand the value to, and is only seen.
 
 Run: python -m tests.benchmarks.bench_walks
 """
@@ -46,26 +48,43 @@ def _holds(x: Any, depth: int = 6) -> bool:
         x = x.values()
     elif attrs.has(type(x)):
         x = [getattr(x, field.name, None) for field in attrs.fields(type(x))]
+    elif type(x).__module__.startswith("workbench") and depth > 4 and hasattr(x, "__dict__"):
+        x, depth = vars(x).values(), 4  # an object of ours: what it holds itself
     elif not isinstance(x, list | tuple):
         return not callable(x) and str(x) == _TEXT if type(x).__module__ in {"builtins", "decimal"} else False
     return any(_holds(one, depth - 1) for one in list(x)[:100])
 
 
-def modules(walk: Callable[[], object]) -> list[str]:
-    """Return the modules that the value passes through on a walk, in the order in which they get it."""
-    found: dict[str, None] = {}
-    ended: list[bool] = []
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the frames of the workbench that are under way, the innermost first."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(f"{_ROOT}{os.sep}"):
+            yield frame
+        frame = frame.f_back
+
+
+def _place(frame: FrameType) -> str:
+    return str(Path(frame.f_code.co_filename).relative_to(_ROOT))
+
+
+def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
+    """Return the modules that see the value on a walk, in that order, and those of them that hand it on."""
+    seen: dict[str, None] = {}
+    returns: list[tuple[FrameType, FrameType | None]] = []  # what returned the value, and what it was returned to
+    carriers: set[FrameType | None] = {None}  # None is the walk itself
 
     def see(frame: FrameType, event: str, returned: Any) -> None:
-        file = frame.f_code.co_filename
-        if ended or event not in {"call", "return"} or not file.startswith(f"{_ROOT}{os.sep}"):
+        found = _callers(frame)
+        if event not in {"call", "return"} or next(found, None) is not frame or len(carriers) > 1:
             return
-        place = str(Path(file).relative_to(_ROOT))
         names = frame.f_code.co_varnames[: frame.f_code.co_argcount + frame.f_code.co_kwonlyargcount + 2]
-        given = [frame.f_locals.get(name) for name in names] if event == "call" else returned
-        if _holds(given):
-            ended.extend([True] * place.startswith("sandbox"))
-            found.setdefault(place)
+        if _holds([frame.f_locals.get(name) for name in names] if event == "call" else returned):
+            if _place(frame).startswith("sandbox"):
+                carriers.update(found)
+                return
+            seen.setdefault(_place(frame))
+            if event == "return":
+                returns.append((frame, next(found, None)))
 
     walk()
     threading.setprofile(see)
@@ -75,7 +94,13 @@ def modules(walk: Callable[[], object]) -> list[str]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-    return [place for place in found if not place.startswith("sandbox")]
+    if len(carriers) > 1:
+        carriers.remove(None)  # the walk ended below
+    for frame, caller in reversed(returns):
+        if caller in carriers:
+            carriers.add(frame)
+    handing = {_place(frame) for frame in carriers if frame is not None}
+    return [*seen], [place for place in seen if place in handing]
 
 
 def walks() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -104,7 +129,7 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
     inbox = wb.Inbox(accept_unsigned=True)
     body = {"id": "9b26cf74-10af-42ce-bea3-5d52ed4a93c6", "referenceId": _TEXT, "amount": "0.45", "rail": "ach"}
 
-    def receive() -> None:
+    def receive() -> Any:
         event = {
             "id": str(UUID(int=len(inbox.events()))),
             "resource": "microDeposit",
@@ -112,7 +137,7 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
             "body": body,
         }
         inbox.receive({"content-type": "application/json"}, json.dumps(event).encode())
-        wb.to_frame(inbox.events())
+        return wb.to_frame(inbox.events())
 
     yield "a webhook's body to a frame", receive
 
@@ -135,8 +160,10 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
 def main() -> None:
     """Print each walk with its modules."""
     for name, walk in walks():
-        found = modules(walk)
-        print(f"{name}: {len(found)}\n    {', '.join(found)}")
+        seen, handing = modules(walk)
+        print(f"{name}: {len(seen)} modules see the value\n    {', '.join(seen)}")
+        if handing:
+            print(f"    {len(handing)} hand it on: {', '.join(handing)}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -140,8 +141,7 @@ class AsyncClient(_WiredClient, Async):
     def _new_transport(self) -> Any:
         return network().async_transport(self._ssl_context(), **self._options())
 
-    @hide_arguments
-    async def _run(self, begin: Callable[[], Exchange]) -> Any:
+    async def _drive(self, begin: Callable[[], Exchange]) -> Any:
         call = begin()
         steps = call.steps()
         try:
@@ -162,6 +162,8 @@ class AsyncClient(_WiredClient, Async):
         finally:
             call.active = False  # first, without a call: an interrupt cannot come between
             steps.close()
+
+    _run = hide_arguments(_drive)  # type: ignore[arg-type]  # of this class
 
     async def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get(_running_loop())
@@ -218,7 +220,7 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        body: bytes = await self.send(request)
+        body: bytes = await self._drive(partial(self._exchange_of, request))  # its errors leave through who reads
         return body
 
     async def aclose(self) -> None:

@@ -4,7 +4,6 @@ Answers are read where they can be, and refusals put in words.
 """
 
 import re
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -77,41 +76,6 @@ class Pause:
     """Wait, then go on."""
 
     seconds: float
-
-
-class TooLarge(Exception):
-    """The body passed the cap; it is not read on."""
-
-
-class Body:
-    """A body while it arrives: unpacked by ourselves, so that it never grows beyond the cap."""
-
-    __slots__ = ("_left", "_parts", "_unpack")
-
-    def __init__(self, encoding: str | None, cap: int = CAP) -> None:
-        packed = (encoding or "").strip().lower()
-        # 47: gzip or zlib, by the first bytes. Others were not asked for and stay as they are.
-        self._unpack = zlib.decompressobj(47) if packed in {"gzip", "x-gzip", "deflate"} else None
-        self._parts: list[bytes] = []
-        self._left = cap
-
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes.
-
-        Raises:
-            TooLarge: Unpacked they pass the cap.
-            zlib.error: They are not what their encoding says.
-        """
-        if self._unpack is not None:
-            chunk = self._unpack.decompress(chunk, self._left + 1)
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise TooLarge
-        self._parts.append(chunk)
-
-    def whole(self) -> bytes:
-        """Return the body."""
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
 
 
 @attrs.frozen

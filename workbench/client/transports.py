@@ -17,7 +17,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from workbench.client.messages import WRITTEN, Body, Broken, Request, Response, TooLarge
+from workbench.client.messages import CAP, WRITTEN, Broken, Request, Response
 from workbench.client.options import HttpOptions
 from workbench.errors import visible
 
@@ -197,13 +197,19 @@ def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
     )
 
 
+class _TooLarge(Exception):
+    """The body passed the cap; it is not read on."""
+
+
 class _Incoming:
-    """An answer while it arrives."""
+    """An answer while it arrives: its body is unpacked by ourselves, so that it never grows beyond the cap."""
 
     def __init__(self, outgoing: Request) -> None:
         self._outgoing = outgoing
         self._headers: dict[str, str] = {}
-        self._body = Body(None)
+        self._unpack: Any = None
+        self._parts: list[bytes] = []
+        self._left = CAP
         self._broken: Broken | None = None
 
     @contextmanager
@@ -216,7 +222,7 @@ class _Incoming:
             self._broken = _broken(_as_httpx(failure), outgoing)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
-        except TooLarge:
+        except _TooLarge:
             self._broken = Broken("it is too large", left=True, too_large=True)
         except zlib.error:
             self._broken = Broken("it cannot be unpacked", left=True)
@@ -225,11 +231,18 @@ class _Incoming:
         """Take the status and the headers."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
-        self._body = Body(self._headers.get("content-encoding"))
+        # 47: gzip or zlib, by the first bytes. Others were not asked for and stay as they are.
+        packed = self._headers.get("content-encoding", "").strip().lower() in {"gzip", "x-gzip", "deflate"}
+        self._unpack = zlib.decompressobj(47) if packed else None
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the body."""
-        self._body.feed(chunk)
+        if self._unpack is not None:
+            chunk = self._unpack.decompress(chunk, self._left + 1)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise _TooLarge
+        self._parts.append(chunk)
 
     def result(self) -> Response | Broken:
         """Return the answer, or what broke it off."""
@@ -237,7 +250,7 @@ class _Incoming:
         if status is None:
             assert self._broken is not None
             return self._broken
-        return Response(status, self._headers, self._body.whole(), self._broken)
+        return Response(status, self._headers, b"".join(self._parts), self._broken)
 
 
 def transmit(

@@ -85,8 +85,6 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
     match kind:
         case Integer(full=True) if value is FULL:
             return
-        case Integer(full=True) if is_empty(value):
-            yield "required", _missing(kind)
         case Choice(of=words) if not isinstance(value, str) or value not in frozenset(words):
             yield "enum", f"must be one of {', '.join(words)}" if len(words) > 1 else f"can only be {', '.join(words)}"
         case Choice():
@@ -99,7 +97,9 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
                 yield "date", "is not a day of the calendar"
         case _:
             fits, noun = _TYPES[type(kind)]
-            if not fits(value):
+            if not fits(value) and isinstance(kind, Integer) and kind.full and is_empty(value):
+                yield "required", _missing(kind)
+            elif not fits(value):
                 unit = f" of {rule.unit}" if rule.unit and isinstance(kind, Integer) else ""
                 yield "type", f"must be {noun}{unit}, not {_named(value)}"
             elif isinstance(value, str):

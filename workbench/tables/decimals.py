@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """The types of a decimal column, the usual one first."""
@@ -34,22 +33,6 @@ def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
             continue
     texts = [None if value is None else format(value.normalize(EXACT), "f") if value else "0" for value in values]
     return pa.array(texts, type=pa.large_string())
-
-
-def cast(texts: Any) -> Any:
-    """Return an Arrow column of numbers as text in the first type that holds them all; None if that is not safe.
-
-    Not safe are texts that Arrow reads in another way than `Decimal` does: signs, exponents, and more digits than it
-    can hold, which it wraps around without an error.
-    """
-    if (pc.max(pc.binary_length(texts)).as_py() or 0) > 38 or pc.any(pc.match_substring_regex(texts, "[+eE]")).as_py():
-        return None
-    for width in WIDTHS:
-        try:
-            return pc.cast(texts, width)
-        except pa.ArrowInvalid:
-            continue
-    return None
 
 
 def decimals(column: pd.Series[Any]) -> list[Decimal | None]:

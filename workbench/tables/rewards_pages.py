@@ -25,7 +25,7 @@ from workbench.interface.convert import Names, Unreadable, converter
 from workbench.interface.rewards import RewardsActivity, RewardsItem
 from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
-from workbench.tables.decimals import cast
+from workbench.tables.decimals import WIDTHS
 from workbench.tables.paging import Key
 from workbench.tables.rows import CHUNK, Notes, Table, arrow_table, merged, table_frame
 
@@ -204,6 +204,22 @@ def _same_numbers(joined: bytes, values: Iterable[Any]) -> bool:
     if not any("double" in str(column.type) for column in values):
         return True
     return b"NaN" not in joined and b"Inf" not in joined and _LONG_NUMBER.search(joined) is None
+
+
+def cast(texts: Any) -> Any:
+    """Return an Arrow column of numbers as text in the first type that holds them all; None if that is not safe.
+
+    Not safe are texts that Arrow reads in another way than `Decimal` does: signs, exponents, and more digits than it
+    can hold, which it wraps around without an error.
+    """
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > 38 or pc.any(pc.match_substring_regex(texts, "[+eE]")).as_py():
+        return None
+    for width in WIDTHS:
+        try:
+            return pc.cast(texts, width)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
 def times(texts: Any) -> Any:
