@@ -208,13 +208,15 @@ def _snake(text: str) -> str:
 _NAMES_MEMBERS = frozenset({"one_of", "any_of"})
 
 
+def _as_problems(given: Iterable[Problem] | str) -> tuple[Problem, ...]:
+    return (Problem("", "invalid", given),) if isinstance(given, str) else tuple(given)
+
+
 class InvalidRequest(WorkbenchError, ValueError):
     """The request breaks a rule; nothing was sent. `problems` holds them all."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
-        if isinstance(problems, str):
-            problems = (Problem("", "invalid", problems),)
-        self.problems = tuple(problems)
+        self.problems = _as_problems(problems)
         self.operation = of
         named = tuple(_in_python(problem) for problem in self.problems)
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
@@ -244,9 +246,7 @@ class InvalidProfile(WorkbenchError, ValueError):
     """A profile or a setting is invalid. `problems` lists everything that is wrong."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
-        if isinstance(problems, str):
-            problems = (Problem("", "invalid", problems),)
-        self.problems = tuple(problems)
+        self.problems = _as_problems(problems)
         super().__init__(_listed(self.problems))
 
 

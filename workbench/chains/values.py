@@ -135,7 +135,8 @@ def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
     elif isinstance(value, str):
         raw = _from_text(value, length)
     elif isinstance(value, Sequence):
-        raw = _from_numbers(value)
+        exact = [n for n in value if type(n) is int and 0 <= n <= 255]
+        raw = bytes(exact) if len(exact) == len(value) else None
     if raw is not None and len(raw) == length:
         return raw
     if isinstance(value, str):
@@ -143,11 +144,6 @@ def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
     if raw is None:
         raise invalid(path, "type", f"must be {length} bytes, as bytes, hex or base64")
     raise invalid(path, "length", f"has {len(raw)} bytes; {length} are needed")
-
-
-def _from_numbers(numbers: Sequence[object]) -> bytes | None:
-    exact = [n for n in numbers if type(n) is int and 0 <= n <= 255]
-    return bytes(exact) if len(exact) == len(numbers) else None
 
 
 def _from_text(text: str, length: int) -> bytes | None:

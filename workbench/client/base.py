@@ -31,12 +31,6 @@ EnvironmentName = Literal["sandbox", "production"]
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
 
 
-def _version_of(distribution: str) -> str:
-    from importlib.metadata import version  # rarely asked for
-
-    return version(distribution)
-
-
 class Connections:
     """The transport that a client and its views share: made at its first use, and anew for another owner.
 
@@ -248,12 +242,14 @@ class BaseClient(Operations, ABC):
 
     def info(self) -> dict[str, Any]:
         """Return versions, host, key fingerprint and settings for a bug report. Nothing in it is private."""
+        from importlib.metadata import version  # rarely asked for
+
         armed = self.armed
         return {
             "workbench": VERSION,
             "interface": INTERFACE,
             "python": ".".join(map(str, sys.version_info[:3])),
-            "httpx": _version_of("httpx"),
+            "httpx": version("httpx"),
             "host": self.host,
             "environment": self.environment,
             "key_fingerprint": self._key.fingerprint,

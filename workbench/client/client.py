@@ -47,7 +47,9 @@ class _WiredClient(BaseClient):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
             return ssl.create_default_context(cafile=self._ca_file)
-        return network().usual_certificates(self._http)
+        return network().httpx.create_ssl_context(
+            trust_env=self._http.trust_env
+        )  # those that httpx trusts, or the environment's
 
     def _options(self) -> dict[str, Any]:
         return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}

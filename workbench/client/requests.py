@@ -142,7 +142,11 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
             found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
             found.append(Problem(path, "type", "must be the name of a member, as declineReason"))
-        elif wire in _others(known[name], name, names):
+        elif wire in {
+            names.get(key, one.wire)
+            for one in members(known[name])
+            if (key := f"{snake(known[name].__name__)}.{one.name}") != name
+        }:
             found.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
     return found
 
@@ -158,12 +162,6 @@ def _renamable() -> dict[str, type[Any]]:
         for field in members(one)
         if (one, field.wire) not in in_paths
     }
-
-
-def _others(cls: type[Any], name: str, names: Mapping[str, Any]) -> set[Any]:
-    """Return the wire names of the other members of a record."""
-    keys = {f"{snake(cls.__name__)}.{field.name}": field.wire for field in members(cls)}
-    return {names.get(key, wire) for key, wire in keys.items() if key != name}
 
 
 _OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "content-type", "content-length"})

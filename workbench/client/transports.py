@@ -341,11 +341,6 @@ def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | Non
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits, http2=http.http2, proxy=proxy)
 
 
-def usual_certificates(http: HttpOptions) -> ssl.SSLContext:
-    """Return the certificates that httpx trusts, or those that the environment names where it is trusted."""
-    return httpx.create_ssl_context(trust_env=http.trust_env)
-
-
 class Pools(httpx.AsyncBaseTransport):
     """A connection pool for each request in flight, since a common one examines all its connections for each request."""
 

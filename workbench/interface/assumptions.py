@@ -13,7 +13,7 @@ from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
 from workbench.interface.operation import Failure, Operation
-from workbench.interface.rules import CrossRule, When
+from workbench.interface.rules import When
 from workbench.interface.walk import cross_rules, members, records, snake
 
 
@@ -242,7 +242,8 @@ def _all() -> Iterator[Assumption]:
             change = _CHANGES[reason.of].format(key=key) if reason else ""
             yield from _marked(key, cls.__name__, value, reason, change)
         for rule in cross_rules(cls):
-            key = f"{snake(cls.__name__)}.{_rule_id(rule)}"
+            named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
+            key = f"{snake(cls.__name__)}.{named}"
             yield from _marked(
                 key, cls.__name__, rule.doc, rule.assumed, "check=False of connect() sends it all the same"
             )
@@ -258,7 +259,3 @@ def _marked(key: str, where: str, value: str, reason: Reason | None, change: str
     if reason:
         known = reason.confidence
         yield Assumption(id=key, where=where, value=value, reason=str(reason), confidence=known, change=change)
-
-
-def _rule_id(rule: CrossRule) -> str:
-    return f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)

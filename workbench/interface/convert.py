@@ -11,7 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache, lru_cache, partial
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 import attrs
 import cattrs
@@ -62,7 +62,7 @@ class Converter(cattrs.Converter):
         for cls, kind in _SCALARS.items():
             self.register_structure_hook(cls, partial(_read_scalar, kind))
         self.register_structure_hook_factory(is_record, self._record_hook)
-        self.register_structure_hook_factory(_is_list, self._list_hook)
+        self.register_structure_hook_factory(lambda cls: getattr(cls, "__origin__", None) is list, self._list_hook)
         self.register_unstructure_hook_factory(is_record, lambda cls: self._writer(cls, extra=issubclass(cls, Answer)))
         self.register_unstructure_hook(datetime, write_time)
         self.register_unstructure_hook(date, date.isoformat)
@@ -330,11 +330,6 @@ _SCALARS: Mapping[Any, Kind] = {
 def _read_scalar(kind: Kind, value: Any, _: Any) -> Any:
     read = READERS[kind](value)
     return read.value if isinstance(read, Unusual) else read
-
-
-def _is_list(cls: Any) -> bool:
-    origin: Any = get_origin(cls)
-    return origin is list
 
 
 @cache

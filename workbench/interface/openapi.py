@@ -210,7 +210,11 @@ class _Document:
     def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
         """Return the schema of a record: strict where it is sent, loose where it is received."""
         names = {one: self.converter.wire_name(cls, one) for one in fields}
-        made: Schema = {"type": "object"} if sent else {"type": "object", "description": _first_line(cls)}
+        made: Schema = (
+            {"type": "object"}
+            if sent
+            else {"type": "object", "description": (cls.__doc__ or "").strip().splitlines()[0]}
+        )
         made["properties"] = {name: self._schema(one.kind, one, sent) | _about(one) for one, name in names.items()}
         required = [name for one, name in names.items() if (_needed(one) if sent else one.about.needed)]
         if required and not partial:
@@ -274,10 +278,6 @@ def _ref(name: str) -> Schema:
 
 def _json(schema: Schema, shown: Any) -> Schema:
     return {"content": {"application/json": {"schema": schema, "example": shown}}}
-
-
-def _first_line(cls: type[Any]) -> str:
-    return (cls.__doc__ or "").strip().splitlines()[0]
 
 
 def _needed(one: Member) -> bool:

@@ -156,14 +156,12 @@ class _OfRow:
         return self.of_class if row is None else self.of_row(row)
 
 
-def _unbound(row: Operation[..., Any]) -> inspect.Signature:
-    itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return row.signature.replace(parameters=[itself, *row.signature.parameters.values()])
-
-
 # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
 Operation.__doc__ = _OfRow(lambda row: row.help, Operation.__doc__)  # type: ignore[assignment]
-Operation.__signature__ = _OfRow(_unbound)  # type: ignore[attr-defined]
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Operation.__signature__ = _OfRow(  # type: ignore[attr-defined]
+    lambda row: row.signature.replace(parameters=[_SELF, *row.signature.parameters.values()])
+)
 
 
 def _help(operation: Operation[..., Any]) -> str:

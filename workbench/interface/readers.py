@@ -195,10 +195,6 @@ def _read_integer_text(value: Any) -> int:
     return int(value) if digits else _read_integer(value)
 
 
-def _read_decimal(value: Any) -> Decimal:
-    return Decimal(_read_number(value))
-
-
 def _read_decimal_text(value: Any) -> Any:
     if value.__class__ is str:
         if len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value):
@@ -294,7 +290,7 @@ def array_reader(read: Reader) -> Reader:
 READERS: Mapping[Kind, Reader] = {
     Text(): _read_text, Integer(): _read_integer, Integer(full=True): _read_integer,
     Integer(text=True): _read_integer_text, Boolean(): _read_boolean,
-    Numeric(): _read_number, DecimalNumber(text=False): _read_decimal, DecimalNumber(text=True): _read_decimal_text,
+    Numeric(): _read_number, DecimalNumber(text=False): lambda value: Decimal(_read_number(value)), DecimalNumber(text=True): _read_decimal_text,
     DateTime(): _read_time, Date(): _read_date, Untyped(): lambda value: value,
 }  # fmt: skip
 """What reads the values of a kind that holds single values."""

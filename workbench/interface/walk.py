@@ -143,7 +143,6 @@ def _kind(hint: Any, about: About, where: str) -> Kind:
 
 
 _MEMBERS: dict[type[Any], tuple[Member, ...]] = {}
-_NAMES: dict[type[Any], frozenset[str]] = {}
 
 
 def members(cls: type[Any]) -> tuple[Member, ...]:
@@ -155,7 +154,6 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
     found = _MEMBERS.get(cls)
     if found is None:
         found = _MEMBERS[cls] = _resolved(cls)
-        _NAMES[cls] = frozenset(one.name for one in found)
     return found
 
 
@@ -277,8 +275,8 @@ def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
         UnknownMember: A name is not an attribute of the record, at any depth.
     """
     fields = members(cls)
-    if not values.keys() <= _NAMES[cls]:
-        raise UnknownMember(cls, tuple(name for name in values if name not in _NAMES[cls]))
+    if unknown := values.keys() - {one.name for one in fields}:
+        raise UnknownMember(cls, tuple(name for name in values if name in unknown))
     return cls(
         **{
             one.name: None if value is None else _converted(one.kind, value)

@@ -108,23 +108,27 @@ def decimals_problem(decimals: object) -> Problem | None:
     return Problem("decimals", "range", text)
 
 
+def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
+    """Return an amount in whole tokens, not rounded; None where decimals or rate are needed and unknown."""
+    if isinstance(amount, NativeUnits):
+        return None if decimals is None else Fraction(amount.units, 10**decimals)
+    return None if not rate else Fraction(amount.cents, 100) / Fraction(rate)
+
+
 def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
     """Return an amount in native units, not rounded; None where decimals or rate are needed and unknown."""
     if isinstance(amount, NativeUnits):
         return Fraction(amount.units)
-    if decimals is None or not rate:
-        return None
-    units: Fraction = Fraction(amount.cents, 100) / Fraction(rate) * 10**decimals
-    return units
+    tokens = tokens_of(amount, decimals, rate)
+    return None if tokens is None or decimals is None else tokens * 10**decimals
 
 
 def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
     """Return the value of an amount in US dollars, not rounded; None where decimals or rate are needed and unknown."""
     if isinstance(amount, Cents):
         return Fraction(amount.cents, 100)
-    if decimals is None or rate is None:
-        return None
-    return Fraction(amount.units, 10**decimals) * Fraction(rate)
+    tokens = tokens_of(amount, decimals, rate)
+    return None if tokens is None or rate is None else tokens * Fraction(rate)
 
 
 def in_both_units(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
@@ -163,13 +167,6 @@ def in_sentence(amount: Amount, decimals: int | None, rate: Decimal | None, coun
         return f"{amount} ({counted}, as the service counts)"
     units = units_of(amount, decimals, rate)
     return str(amount) if units is None else f"{amount} ({'' if rate == 1 else 'about '}{NativeUnits(int(units))})"
-
-
-def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an amount in whole tokens, not rounded; None where decimals or rate are needed and unknown."""
-    if isinstance(amount, NativeUnits):
-        return None if decimals is None else Fraction(amount.units, 10**decimals)
-    return None if not rate else Fraction(amount.cents, 100) / Fraction(rate)
 
 
 def named_amount(amount: Amount, decimals: int | None, rate: Decimal | None, token: str) -> str:

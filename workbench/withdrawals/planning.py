@@ -13,7 +13,7 @@ from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
-from workbench.withdrawals.sheets import Shown, grouped, sheet_of
+from workbench.withdrawals.sheets import Shown, sheet_of
 from workbench.withdrawals.terms import TAIL, Terms, findings
 from workbench.withdrawals.withdrawal import Withdrawal
 
@@ -195,15 +195,8 @@ class Plan(Terms, Shown):
             "planned withdrawal",
             {
                 "amount": self.amount_text,
-                "token": (self.token.address, self.token_name),
-                "contract balance": self.balances,
-                "credit capacity": self.credit,
+                **self.rows,
                 "rate": f"{self.rate:f} USD a token" if self.rate else None,
-                "from contract": self.contract.proxy_address,
-                "chain": str(self.chain),
-                "by admin": (self.admin, self.admin_name),
-                "to": (self.recipient, grouped(self.recipient)),
-                "whose address": self.owner,
                 "the recipient's address": chains.checksum_note(self.recipient),
             },
             words=(f"{self.headline}.", self.summary),

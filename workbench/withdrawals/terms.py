@@ -29,6 +29,7 @@ from workbench.withdrawals.amounts import (
     tokens_text,
     units_of,
 )
+from workbench.withdrawals.sheets import grouped
 
 TAIL = 8  # characters of the recipient that are typed to override
 
@@ -148,6 +149,15 @@ class Terms:
         )
 
     @property
+    def rows(self) -> dict[str, object]:
+        """What is shown of it beside its amount, by label."""
+        return {
+            "token": (self.token.address, self.token_name), "contract balance": self.balances, "credit capacity": self.credit,
+            "from contract": self.contract.proxy_address, "chain": str(self.chain), "by admin": (self.admin, self.admin_name),
+            "to": (self.recipient, grouped(self.recipient)), "whose address": self.owner,
+        }  # fmt: skip
+
+    @property
     def number(self) -> str:
         """The number that is sent as the amount: cents or native units."""
         return str(self.amount.cents if isinstance(self.amount, Cents) else self.amount.units)
@@ -200,8 +210,10 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
         yield "refused", Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
         return
     amount_problems = [p for p in (amount_problem(terms.amount), decimals_problem(terms.decimals)) if p is not None]
-    for problem in (*_addresses(terms, chain), *_recipient_list(terms, recipients), *amount_problems):
+    for problem in (*_addresses(terms, chain), *amount_problems):
         yield "refused", problem
+    if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
+        yield "refused", Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
     for problem in _unknown(terms, chain, production):
         if production:  # where a mistake costs money
             yield "refused", problem
@@ -226,11 +238,6 @@ def _addresses(terms: Terms, chain: chains.Chain) -> Iterator[Problem]:
     if not chains.address_problems(terms.token_address, chain.id) and terms.listed_token is None:
         accepted = ", ".join(str(token.address) for token in terms.contract.tokens or ())
         yield Problem("token", "accepted", f"is not accepted by this contract, which accepts {accepted or 'none'}")
-
-
-def _recipient_list(terms: Terms, recipients: tuple[str, ...] | None) -> Iterator[Problem]:
-    if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
-        yield Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
 
 
 def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
 from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
-from workbench.withdrawals.sheets import Shown, duration_text, grouped, sheet_of
+from workbench.withdrawals.sheets import Shown, duration_text, sheet_of
 from workbench.withdrawals.terms import Terms
 from workbench.withdrawals.wallet import (
     AdminMessage,
@@ -176,7 +176,9 @@ class Withdrawal(NotSerializable, Shown):
             units: The amount in native units, needed if it was requested in cents and the answer does not state it.
         """
         self._require_secret()
-        self._require_evm("typed data")
+        if self.plan.chain.family is not Family.EVM:
+            words = f"is {self.plan.chain}; typed data is for EVM chains, parameters() gives what this one takes"
+            raise _invalid("chain", words)
         return admin_message(self.plan, self._native_units(units).units, nonce=nonce, salt=salt, admin=admin)
 
     @hide_arguments
@@ -305,12 +307,6 @@ class Withdrawal(NotSerializable, Shown):
             raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
         return self._answer.expires_at_unix
 
-    def _require_evm(self, what: str) -> None:
-        if self.plan.chain.family is not Family.EVM:
-            raise _invalid(
-                "chain", f"is {self.plan.chain}; {what} is for EVM chains, parameters() gives what this one takes"
-            )
-
     def sheet(self) -> Sheet:
         """Return the withdrawal as a sheet; the signature is masked, and missing once it has expired."""
         plan = self.plan
@@ -322,14 +318,7 @@ class Withdrawal(NotSerializable, Shown):
             "withdrawal",
             {
                 "amount": amount,
-                "token": (plan.token.address, plan.token_name),
-                "contract balance": plan.balances,
-                "credit capacity": plan.credit,
-                "from contract": plan.contract.proxy_address,
-                "chain": str(plan.chain),
-                "by admin": (plan.admin, plan.admin_name),
-                "to": (plan.recipient, grouped(plan.recipient)),
-                "whose address": plan.owner,
+                **plan.rows,
                 "until": moment(self.expires_at) if self.expires_at else None,
                 "time": self.countdown() if self.expires_at else None,
                 "signature": Cell((DOTS,), "private") if self.answered and not expired else None,
