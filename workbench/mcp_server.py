@@ -33,6 +33,8 @@ from workbench.sandbox.results import to_json
 from workbench.session import sandbox_of
 
 Schema = dict[str, Any]
+_JSON = "application/json"
+_SHOWN = ("id", "reason", "confidence", "change")  # of an assumption
 _CONTROL = "sandbox_"
 _LEFT_OUT = frozenset({"wallet_sign", "execute", "rotate_signing_key"})  # they take keys or signatures
 _KEYS = frozenset({"api_key", "signing_key"})
@@ -76,11 +78,9 @@ class _Tools:
 
     async def list(self, _: Any, __: Any) -> types.ListToolsResult:
         """Return the tools: operations that the environment has, controls of a sandbox, and sequences."""
-        tools = [
-            _operation_tool(row, real=self._sandbox is None)
-            for row in OPERATIONS.values()
-            if not (row.sandbox_only and self._api.environment == "production")
-        ]
+        production, real = self._api.environment == "production", self._sandbox is None
+        rows = (row for row in OPERATIONS.values() if not (row.sandbox_only and production))
+        tools = [_operation_tool(row, real=real) for row in rows]
         if self._sandbox is not None:
             tools += [_control_tool(row) for row in CONTROLS.values() if row.name not in _LEFT_OUT]
             tools += [_SEQUENCES, _RUN]
@@ -146,20 +146,16 @@ class _Tools:
                 answer: Any = await context.session.elicit_form(question, _CONFIRM)
             except NoBackChannelError:  # the client asks, and calls again
                 form = types.ElicitRequestFormParams(message=question, requested_schema=_CONFIRM)
-                return types.InputRequiredResult(
-                    input_requests={"confirm": types.ElicitRequest(params=form)}, request_state=state
-                )
+                requests: dict[str, Any] = {"confirm": types.ElicitRequest(params=form)}
+                return types.InputRequiredResult(input_requests=requests, request_state=state)
             except MCPError:
                 raise WorkbenchError("the person cannot be asked by this client; nothing was sent") from None
         elif hmac.compare_digest(state, asked.request_state or ""):
             answer = asked.input_responses.get("confirm")
         else:
             raise WorkbenchError("the confirmation is that of another call; nothing was sent")
-        if (
-            not isinstance(answer, types.ElicitResult)
-            or answer.action != "accept"
-            or not (answer.content or {}).get("confirm")
-        ):
+        accepted = isinstance(answer, types.ElicitResult) and answer.action == "accept"
+        if not accepted or not (answer.content or {}).get("confirm"):
             raise WorkbenchError("the person did not confirm; nothing was sent")
         return None
 
@@ -189,11 +185,11 @@ def _attribute(operation: Operation[..., Any], wire: str) -> str:
 
 def _operation_tool(operation: Operation[..., Any], *, real: bool) -> types.Tool:
     described = _DOCUMENT["paths"][operation.path][operation.method.lower()]
+    parameters = described.get("parameters", ())
     properties: Schema = {
-        one["name"]: {**one["schema"], "description": one.get("description", "")}
-        for one in described.get("parameters", ())
+        one["name"]: {**one["schema"], "description": one.get("description", "")} for one in parameters
     }
-    required = [one["name"] for one in described.get("parameters", ()) if one.get("required")]
+    required = [one["name"] for one in parameters if one.get("required")]
     schema: Schema = {"type": "object", "properties": properties}
     if "requestBody" in described:
         (content,) = described["requestBody"]["content"].values()
@@ -272,30 +268,18 @@ def _resources() -> Mapping[str, tuple[str, Callable[[], Any]]]:
     return {
         "workbench://openapi": ("The interface as an OpenAPI document", lambda: _DOCUMENT),
         "workbench://assumptions": (
-            "What is assumed where the interface document is silent", lambda: [masked_plain(_plain(one)) for one in assumptions()]
+            "What is assumed where the interface document is silent",
+            lambda: [{name: str(getattr(one, name)) for name in _SHOWN if hasattr(one, name)} for one in assumptions()],
         ),
         **rules,
         **kinds,
     }  # fmt: skip
 
 
-def _plain(assumption: Any) -> Any:
-    return {
-        name: str(getattr(assumption, name))
-        for name in ("id", "reason", "confidence", "change")
-        if hasattr(assumption, name)
-    }
-
-
 async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
-    return types.ListResourcesResult(
-        resources=[
-            types.Resource(
-                uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type="application/json"
-            )
-            for uri, (doc, _) in _resources().items()
-        ]
-    )
+    found = ((uri, uri.removeprefix("workbench://"), doc) for uri, (doc, _) in _resources().items())
+    listed = [types.Resource(uri=uri, name=name, description=doc, mime_type=_JSON) for uri, name, doc in found]
+    return types.ListResourcesResult(resources=listed)
 
 
 async def _read_resource(_: Any, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -303,6 +287,5 @@ async def _read_resource(_: Any, asked: types.ReadResourceRequestParams) -> type
     if found is None:
         raise ValueError(f"there is no resource {visible(str(asked.uri), 100)!r}")
     text = json.dumps(found[1](), indent=1)
-    return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=str(asked.uri), mime_type="application/json", text=text)]
-    )
+    content = types.TextResourceContents(uri=str(asked.uri), mime_type=_JSON, text=text)
+    return types.ReadResourceResult(contents=[content])

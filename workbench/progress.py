@@ -56,17 +56,13 @@ class Progress:
     @property
     def summary(self) -> str:
         """Counts, rate and time as text, without the bar."""
-        parts = [f"{self.done:,} of {self.total:,} {self.unit}"]
-        if self.rows:
-            parts.append(f"{self.rows:,} rows")
-        if self.detail:
-            parts.append(self.detail)
-        parts.append(f"{self.rate:,.0f}/s")
-        if self.ended:
-            parts.append(f"in {clock(self.seconds)}")
-        elif self.seconds_left is not None:
-            parts.append(f"{clock(self.seconds_left)} left")
-        return " · ".join(parts)
+        left = self.seconds_left
+        parts = (
+            f"{self.done:,} of {self.total:,} {self.unit}", f"{self.rows:,} rows" if self.rows else "", self.detail,
+            f"{self.rate:,.0f}/s",
+            f"in {clock(self.seconds)}" if self.ended else "" if left is None else f"{clock(left)} left",
+        )  # fmt: skip
+        return " · ".join(filter(None, parts))
 
     def __str__(self) -> str:
         share = min(self.done / self.total, 1.0) if self.total else 1.0
@@ -109,11 +105,8 @@ class ProgressLine:
         if self._shown_at is not None and now - self._shown_at < INTERVAL and not progress.ended:
             return
         if self._shell is not None:
-            self._shell.display_pub.publish(
-                {"text/plain": str(progress)},
-                transient={"display_id": self._display_id},
-                update=self._shown_at is not None,
-            )
+            data, place = {"text/plain": str(progress)}, {"display_id": self._display_id}
+            self._shell.display_pub.publish(data, transient=place, update=self._shown_at is not None)
         else:
             self._write(str(progress), "\n" if progress.ended else "")
         self._shown_at = now

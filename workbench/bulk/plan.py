@@ -398,9 +398,8 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
                     seen[(name, value)].append(row.number)
     found = {}
     for number, same in ((number, numbers) for numbers in seen.values() if len(numbers) > 1 for number in numbers):
-        message = (
-            f"asks for the same thing as row {listed([n for n in same if n != number], 5)}; duplicates=True allows that"
-        )
+        others = listed([one for one in same if one != number], 5)
+        message = f"asks for the same thing as row {others}; duplicates=True allows that"
         found[number] = (RowProblem(row=number, column="", rule="duplicate", message=message),)
     return [attrs.evolve(row, problems=found.get(row.number, row.problems)) for row in rows]
 

@@ -128,14 +128,8 @@ def _placed(
     if chance.random() < plan.forged:
         yield at + 0.75, _step("forged", {**event, "id": _identity(chance)}, (_FORGER,))
     if chance.random() < plan.unknown_kinds:
-        identity = _identity(chance)
-        unknown = {
-            "id": identity,
-            "resource": "loyalty",
-            "action": "expired",
-            "version": "1.0.0",
-            "body": {"id": identity},
-        }
+        body = {"id": _identity(chance)}
+        unknown = {**body, "resource": "loyalty", "action": "expired", "version": "1.0.0", "body": body}
         yield at + 0.6, _step("unknown kind", unknown, keys)
 
 

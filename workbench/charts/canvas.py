@@ -127,9 +127,8 @@ class Canvas:
         """Write notes below everything, each once: whether rows are missing, `more`, and what the frame says of its rows."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
-        found = list(
-            dict.fromkeys(note for note in (first, *more, *marks.get("notes", ())) if note and not is_general(note))
-        )
+        every = dict.fromkeys((first, *more, *marks.get("notes", ())))
+        found = [note for note in every if note and not is_general(note)]
         if not found or self.compact:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)
@@ -199,15 +198,15 @@ class Canvas:
         scale = scale_of(part.length for bar in bars for part in bar.parts)
         ends = []
         for place, bar in enumerate(bars):
+            reached = []
             for part in bar.parts:
-                self.axes.barh(
-                    place + part.down, scale(part.length), left=scale(part.left), height=part.height, **part.style
-                )
-            last = [scale(part.left) + scale(part.length) for part in bar.parts]
-            ends.append(max([*last, scale(bar.reach)]) if max(last) >= 0 else min(last))
-            right = ends[-1] >= 0
-            side = "left" if right else "right"
-            self.annotate(ends[-1], place, bar.label, dx=5 if right else -5, ha=side, va="center")
+                left, length = scale(part.left), scale(part.length)
+                self.axes.barh(place + part.down, length, left=left, height=part.height, **part.style)
+                reached.append(left + length)
+            end = max([*reached, scale(bar.reach)]) if max(reached) >= 0 else min(reached)
+            dx, side = (5, "left") if end >= 0 else (-5, "right")
+            self.annotate(end, place, bar.label, dx=dx, ha=side, va="center")
+            ends.append(end)
         self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         self.axes.set_ylim(len(bars) - 0.4, -0.6)
         self._make_room(ends, max(len(bar.label) for bar in bars), max(len(bar.name) for bar in bars))
@@ -238,9 +237,8 @@ class Canvas:
                 markersize=self.base / 2.2, markevery=max(1, len(heights) // _MARKERS), label=one.name,
             )  # fmt: skip
             ends.append((heights[-1], one.label))
-            self.say(
-                f"{one.name} from {number(one.values[0])} to {number(one.values[-1])}, highest {number(max(one.values))}"
-            )
+            first, last, most = (number(value) for value in (one.values[0], one.values[-1], max(one.values)))
+            self.say(f"{one.name} from {first} to {last}, highest {most}")
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         low, high = self.axes.get_ylim()
@@ -292,9 +290,9 @@ def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
     return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
-def outlined(color: str, hatch: str = "") -> dict[str, Any]:
+def outlined(color: str) -> dict[str, Any]:
     """Return the style of a bar that is only outlined."""
-    return {"facecolor": "none", "edgecolor": color, "hatch": hatch, "linewidth": 1.4}
+    return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
 
 
 def stacked(counts: Iterable[tuple[int, dict[str, Any]]]) -> list[Part]:
@@ -333,9 +331,8 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
             width, height = _SIZES[size] if isinstance(size, str) else size
             if rows and isinstance(size, str) and size != "slide":
                 height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
-            figure = Figure(
-                figsize=(width, height), layout="constrained", facecolor="none" if face == "white" else face
-            )
+            face = "none" if face == "white" else face
+            figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
             axes: Axes = figure.add_subplot(axes_class=Chart)
             axes.set_facecolor("none")
         else:
@@ -344,9 +341,8 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
         base = min(max(_LEAST + (width - 7.2), _LEAST), 16.0)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.spines["bottom"].set_color(ink)
-        axes.tick_params(
-            which="both", color=ink, labelcolor=ink, labelsize=max(base * 0.92, _LEAST), length=0, pad=base * 0.45
-        )
+        size_of_ticks = max(base * 0.92, _LEAST)
+        axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=size_of_ticks, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
         on = Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None, compact=size == "compact")
         yield on
@@ -358,16 +354,10 @@ def bar_chart(
     notes: Iterable[str] = (), whole: bool = False, legend: Sequence[Any] | None = None,
     least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
 ) -> Axes:  # fmt: skip
-    """Draw a chart of horizontal bars; other charts differ in their bars.
+    """Draw a chart of horizontal bars, the first on top; other charts differ in their bars.
 
     Args:
-        data: The frame that is drawn; its marks are shown.
-        bars: The bars, the first on top.
-        unit: Unit of the axis.
-        title: The title.
         empty: Why there is nothing, where there are no bars.
-        ax: Axes to draw on; a new figure of `size` by default.
-        size: Size of a new figure.
         notes: What to know besides, written below.
         whole: Whether the axis counts things.
         legend: Entries of the legend; empty to leave room for one that `more` draws.

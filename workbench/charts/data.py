@@ -111,18 +111,15 @@ def number(value: Number, places: int | None = None) -> str:
     Args:
         places: Decimal places; by default those that the value has, at most three.
     """
-    return _number(EXACT.create_decimal(value), places).replace("-", "−")
-
-
-def _number(exact: Decimal, places: int | None) -> str:
+    exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:
-        if places is None:
-            texts = (f"{exact:,.{p}f}" for p in range(4))
-            return next((text for text in texts if Decimal(text.replace(",", "")) == exact), f"{exact:,.3f}")
-        return f"{exact:,.{places}f}"
-    power = exact.adjusted() // 3 * 3
-    sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
-    return f"{exact.scaleb(-power, context=EXACT):.4g}{sign}"
+        shown = [f"{exact:,.{p}f}" for p in (range(4) if places is None else [places])]
+        text = next((one for one in shown if Decimal(one.replace(",", "")) == exact), shown[-1])
+    else:
+        power = exact.adjusted() // 3 * 3
+        sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
+        text = f"{exact.scaleb(-power, context=EXACT):.4g}{sign}"
+    return text.replace("-", "−")
 
 
 def usd(cents: Number) -> Decimal:
@@ -200,7 +197,7 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
     with localcontext(EXACT):
         for key, value in zip(keys, values, strict=True):
             if value is not None:
-                made[key] = made[key] + value if key in made else value
+                made[key] = made.get(key, Decimal(0)) + value
     return made
 
 

@@ -23,12 +23,10 @@ class _Style(NamedTuple):
 
 
 _KINDS: Mapping[str, _Style] = {
-    "hold": _Style(look("authorized"), "o", "-"),
-    "above the hold": _Style(look("declined"), "^", "-."),
-    "release": _Style(look("reversed"), "s", "--"),
-    "settlement": _Style(look("settled"), "D", (0, (5, 1))),
+    "hold": _Style(look("authorized"), "o", "-"), "above the hold": _Style(look("declined"), "^", "-."),
+    "release": _Style(look("reversed"), "s", "--"), "settlement": _Style(look("settled"), "D", (0, (5, 1))),
     "refund": _Style(look("refunded"), "v", ":"),
-}
+}  # fmt: skip
 """The kinds of movements, in the order of lanes and legends."""
 _OTHER = _Style(look(""), "o", "-")
 _COLUMNS = ("step", "source", "target", "amount", "kind")

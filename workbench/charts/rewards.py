@@ -71,11 +71,8 @@ def points_chart(
             paper.time_axis(steps)
             paper.title(f"{title}, {steps.period} ({counted(len(data), 'row')})", legend=not cumulated)
         undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
-        paper.notes(
-            left_out(undated, f"without {on}"),
-            left_out(other, "of another type"),
-            left_out(int(data["points"].isna().sum()), "without points"),
-        )
+        missing = left_out(int(data["points"].isna().sum()), "without points")
+        paper.notes(left_out(undated, f"without {on}"), left_out(other, "of another type"), missing)
     return paper.axes
 
 
@@ -198,14 +195,8 @@ def points_per_dollar_chart(
     rates = {name: ratio(got[name], usd(spent[name])) for name in spent if spent[name] > 0}
     shown, _ = top_of({name: spent[name] for name in rates}, top)
     shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
-    bars = [
-        Bar(
-            f"{label(name, 20)} · {dollars(spent[name])} USD",
-            number(rates[name], 3),
-            [Part(rates[name], filled(GREEN))],
-        )
-        for name in shown
-    ]
+    named = [(f"{label(name, 20)} · {dollars(spent[name])} USD", rates[name]) for name in shown]
+    bars = [Bar(name, number(rate, 3), [Part(rate, filled(GREEN))]) for name, rate in named]
 
     def mean_line(on: Canvas, scale: Scale) -> None:
         mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))

@@ -19,13 +19,10 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
         yield f"no authorization of 4.20 USD on the second active card of the guide{_near(seen, card, 420)}."
-        return
-    if any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
-        return
-    if bought[-1]["status"] == "authorized" and bought[-1]["held"] == 420:
-        yield "the authorization is not settled yet."
-    else:
-        yield "the authorization was declined, reversed or settled in part; start with a new one."
+    elif not any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+        waits = fits(bought[-1], {"status": "authorized", "held": 420})
+        other = "the authorization was declined, reversed or settled in part; start with a new one."
+        yield "the authorization is not settled yet." if waits else other
 
 
 def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
@@ -44,13 +41,11 @@ def _near_amount(seen: SandboxEvidence, cents: int) -> str:
 
 
 def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
-    if seen.calls("list_contracts", status=403):
-        return
-    others = [one.status for one in seen.requests if one.operation == "list_contracts" and one.status >= 400]
-    if others:
-        yield f"the service refused with {others[-1]}; a tenant that issues no corporate cards gets 403."
-    else:
+    refused = [one.status for one in seen.requests if one.operation == "list_contracts" and one.status >= 400]
+    if not refused:
         yield "the service has not refused any request for contracts yet."
+    elif 403 not in refused:
+        yield f"the service refused with {refused[-1]}; a tenant that issues no corporate cards gets 403."
 
 
 def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
@@ -119,8 +114,7 @@ def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
     if not stays:
         yield f"no authorization of 200.00 USD{_near_amount(seen, 20_000)}."
         return
-    wanted = {"status": "settled", "settled": 15_000, "refunded": 2_500}
-    right = [one for one in stays if fits(one, wanted)]
+    right = [one for one in stays if fits(one, {"status": "settled", "settled": 15_000, "refunded": 2_500})]
     if any(seen.calls_on("simulate_reversal", one["id"], newAmount=15_000) for one in right):
         return
     last = stays[-1]
@@ -147,11 +141,9 @@ def purchases_2(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
-    back = [
-        one["id"] for one in seen.transactions(authorized=3_000) if fits(one, {"settled": 3_000, "refunded": 2_000})
-    ]
+    made = seen.transactions(authorized=3_000)
+    back = [one["id"] for one in made if fits(one, {"settled": 3_000, "refunded": 2_000})]
     if not back:
-        made = seen.transactions(authorized=3_000)
         near = f"; of the last one, {money(made[-1]['refunded'])} was refunded" if made else _near_amount(seen, 3_000)
         yield f"no transaction of 30.00 USD of which 20.00 USD was refunded{near}."
     elif not any(len(seen.calls_on("simulate_refund", one, amount=1_000)) == 2 for one in back):
@@ -265,9 +257,8 @@ def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
 
 def _page(body: dict[str, Any]) -> tuple[int, int]:
     """Return where a page begins and ends, in items."""
-    begin, items = (
-        int(body.get(name, walk.member(ListRewardsActivity, name).about.otherwise)) for name in ("offset", "limit")
-    )
+    usual = {name: walk.member(ListRewardsActivity, name).about.otherwise for name in ("offset", "limit")}
+    begin, items = (int(body.get(name, value)) for name, value in usual.items())
     return begin, begin + items
 
 
@@ -317,10 +308,8 @@ def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
-    refused = [
-        attempt for one in seen.sandbox.deliveries() for attempt in one.attempts if attempt.status in _REFUSES_SIGNATURE
-    ]
-    if refused:
+    attempts = [attempt for one in seen.sandbox.deliveries() for attempt in one.attempts]
+    if any(attempt.status in _REFUSES_SIGNATURE for attempt in attempts):
         return
     rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
     if not rules:

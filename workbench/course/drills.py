@@ -269,11 +269,8 @@ class DrillRun:
         shown = {name: value for name, value in self.facts.items() if name not in _INTERNAL}
         planned = f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing."
         lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
-        return Display(
-            Sheet(
-                title=f"Drill {self.drill.name}: {self.drill.title}", words=(self.drill.situation, planned), code=lines
-            )
-        )
+        title = f"Drill {self.drill.name}: {self.drill.title}"
+        return Display(Sheet(title=title, words=(self.drill.situation, planned), code=lines))
 
 
 def _what(one: Any) -> str:
@@ -281,12 +278,8 @@ def _what(one: Any) -> str:
     body = one.body or {}
     amount = body.get("amount", body.get("newAmount"))
     ids = [part[:8] for part in str(one.path or "").split("/") if part.count("-") == 4]
-    words = [
-        one.operation or one.method,
-        money(amount) if isinstance(amount, int) else "",
-        body.get("merchantName"),
-        *ids,
-    ]
+    shown = money(amount) if isinstance(amount, int) else ""
+    words = (one.operation or one.method, shown, body.get("merchantName"), *ids)
     return " ".join(str(word) for word in words if word)
 
 

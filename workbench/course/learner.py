@@ -67,9 +67,8 @@ class CheckResult(Display):
         title = f"Exercise {exercise.id}: {exercise.title}"
         words = [f"Missing: {visible(what)}" for what in missing]
         notes = [f"Checked: {looked_at}."] if looked_at else []
-        notes.append(
-            f'wb.course.hint("{exercise.id}") shows a hint; the last of {len(exercise.hints)} contains the code.'
-        )
+        count = len(exercise.hints)
+        notes.append(f'wb.course.hint("{exercise.id}") shows a hint; the last of {count} contains the code.')
         if self.done:
             words, notes = ["The sandbox received everything that the exercise asks for."], []
         status = _DONE if self.done else _OPEN
@@ -171,14 +170,9 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         WrongEnvironment: The session is on a real service.
     """
     found = _exercise(exercise)
-    chosen = (
-        "the session you named"
-        if api is not None
-        else "the session chosen by wb.course.use"
-        if _used()
-        else "the session made last"
-    )
-    api = _session() if api is None else api
+    chosen = "the session you named"
+    if api is None:
+        chosen, api = "the session chosen by wb.course.use" if _used() else "the session made last", _session()
     _require_open(found, _class_of(api))
     seen = SandboxEvidence(api)
     checked = CheckResult(found, tuple(found.check(seen)), f"{chosen}, {seen.where}")

@@ -3,6 +3,7 @@
 import sys
 import textwrap
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from decimal import Decimal
@@ -112,11 +113,8 @@ def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | No
             "Every call below is a real call of the client to a sandbox embedded in this process: no key, no network, no "
             "money. Private values are masked.",
         )
-        facts = {
-            "answers": len(files.answers()),
-            "origin": files.answers()[0].origin,
-            "assumptions": len(assumptions()),
-        }
+        answers = files.answers()
+        facts = {"answers": len(answers), "origin": answers[0].origin, "assumptions": len(assumptions())}
         for name, texts in _CHAPTERS.items():
             page.chapter(texts["title"], texts["text"].format(**facts))
             getattr(chapters, name)()
@@ -264,9 +262,8 @@ class _Chapters:
     def assumptions(self) -> None:
         page = self.page
         page.gap()
-        page.show(
-            {rendering.word(level): sum(one.confidence == level for one in assumptions()) for level in Confidence}
-        )
+        levels = Counter(one.confidence for one in assumptions())
+        page.show({rendering.word(level): levels[level] for level in Confidence})
         page.note("wb.assumptions() lists them, each with its reason and the setting that changes it.")
         page.gap()
 
@@ -290,9 +287,8 @@ class _Chapters:
             amount = getattr(body, "amount", None)
             status = get_path(body, "status") or get_path(body, "application_status") or ""
             shown = rendering.money(amount) if isinstance(amount, int) else ""
-            rows.append(
-                {"event": event.kind, "status": status, "amount": shown, "cause": rendering.label(one["cause"])}
-            )
+            cause = rendering.label(one["cause"])
+            rows.append({"event": event.kind, "status": status, "amount": shown, "cause": cause})
         self.page.table(rows)
 
     def _balance(self, card: str, step: str, status: Any = "") -> dict[str, str]:

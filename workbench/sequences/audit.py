@@ -87,9 +87,7 @@ def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> 
             yield Problem(name, "type", message)
 
 
-def _step_problems(
-    step: Step, declared: Collection[str], names: list[str], earlier: Mapping[str, Step]
-) -> _Found:  # fmt: skip
+def _step_problems(step: Step, declared: Collection[str], names: list[str], earlier: Mapping[str, Step]) -> _Found:
     if not re.fullmatch(r"[A-Za-z][\w -]{0,79}", step.name):
         yield "name", "pattern", "must begin with a letter, and contain only letters, digits, spaces, _ and -"
     if step.name in earlier:

@@ -98,8 +98,7 @@ def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str 
     if (call := _call(entry)) is None:
         return None
     operation = OPERATIONS[call.operation]
-    in_path = {name: value for name, value in call.request.items() if f"{{{name}}}" in operation.path}
-    request, _, _ = converter().read_request(operation, call.request, in_path)
+    request, _, _ = converter().read_request(operation, call.request, _split(operation, call.request)[0])
     if to == "curl":
         return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
     arguments = ", ".join(f"{name}={_argument(value)}" for name, value in walk.given(request).items())
@@ -195,21 +194,17 @@ def _literal(text: str) -> str:
 def _notebook(sequence: Sequence, seed: int | None) -> str:
     connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
     run = "run = wb.sequences.run(sequence, api)\nrun"
-    cells = [
-        _cell("markdown", f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."),
-        _cell("code", connect),
-        _cell("code", f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"),
-        _cell("code", run),
-        _cell("code", "wb.to_frame(run)"),
-    ]
+    load = f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"
+    head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
+    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
+    cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    made = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    made = {
+        "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
+        "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5,
+    }  # fmt: skip
     return strict_json.dumps(made).decode()
-
-
-def _cell(kind: str, source: str) -> dict[str, Any]:
-    more: dict[str, Any] = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {"cell_type": kind, "id": uuid4().hex[:8], "metadata": {}, "source": source, **more}
 
 
 def _openapi(calls: list[_Call]) -> str:
@@ -218,7 +213,7 @@ def _openapi(calls: list[_Call]) -> str:
     for number, call in enumerate(calls, 1):
         row = SCRIPTED[call.operation]
         described = made["paths"][row.path][row.method.lower()]
-        body = {name: value for name, value in call.request.items() if "{" + name + "}" not in row.path}
+        _, body = _split(row, call.request)
         content = described.get("requestBody", {}).get("content", {})
         if call.status < 300:
             _add_example(content, f"call-{number}", body)
@@ -296,18 +291,14 @@ def _marked(value: Any, marks: Mapping[Ref, str]) -> Any:
 
 
 def _har(calls: list[_Call]) -> str:
-    log = {
-        "version": "1.2", "creator": {"name": "workbench", "version": version("card-issuing-workbench")},
-        "entries": [_har_entry(call) for call in calls],
-    }  # fmt: skip
+    creator = {"name": "workbench", "version": version("card-issuing-workbench")}
+    log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in calls]}
     return strict_json.dumps({"log": log}).decode()
 
 
 def _har_entry(call: _Call) -> dict[str, Any]:
     operation = OPERATIONS[call.operation]
-    in_path = set(re.findall(r"\{(\w+)\}", operation.path))
-    path = {name: value for name, value in call.request.items() if name in in_path}
-    body = {name: value for name, value in call.request.items() if name not in in_path}
+    path, body = _split(operation, call.request)
     url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(path, body)}"
     rest: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
     posted = {}
@@ -386,6 +377,12 @@ class Recording:
                 raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
             self.played += 1
         return response
+
+
+def _split(operation: Operation[..., Any], request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the members of a request in the path, and the others."""
+    path = {name: value for name, value in request.items() if f"{{{name}}}" in operation.path}
+    return path, {name: value for name, value in request.items() if name not in path}
 
 
 def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:

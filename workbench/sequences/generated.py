@@ -105,13 +105,13 @@ def _purchase(
     random: Random, name: str, card: Any, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
 ) -> Iterator[tuple[int, Step]]:
     """Yield the steps of one purchase, each with its time in seconds."""
-    title, code, least, most = merchant
+    shop, code, least, most = merchant
     amount = random.randint(least, most)
     given = {
         "card_id": card,
         "amount": amount,
         "currency": "USD",
-        "merchant_name": title,
+        "merchant_name": shop,
         "merchant_category_code": code,
     }
     ends = (mix.declined, mix.reversed, mix.reduced, mix.open)
@@ -184,11 +184,9 @@ class _JournalReader:
                 doc="Added: a refund needs a settled transaction.",
             )  # fmt: skip
         answer = entry.answer if isinstance(entry.answer, Mapping) else {}
-        expect = NOTHING
+        expect = Expect(result={"status": answer["status"]}) if "status" in answer else NOTHING
         if entry.outcome is Outcome.REFUSED:
             expect = Expect(error={"status": entry.status})
-        elif "status" in answer:
-            expect = Expect(result={"status": answer["status"]})
         yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
         for one in walk.members(operation.answer):
             value = answer.get(one.wire)

@@ -53,19 +53,11 @@ def _row(number: int, result: StepResult) -> StepRow:
     transaction = get_path(answer, "transaction_id") or arguments.get("transaction_id")
     amounts = (arguments.get("amount"), arguments.get("new_amount"))
     return StepRow(
-        run=0,
-        number=number,
-        step=result.step.name,
-        do=result.step.do,
-        outcome=result.outcome,
-        ok=result.ok,
-        at=result.at,
-        amount=next((amount for amount in amounts if type(amount) is int), None),
-        status=None if status is None else str(status),
-        transaction_id=None if transaction is None else str(transaction),
-        events=result.after - result.before,
+        run=0, number=number, step=result.step.name, do=result.step.do, outcome=result.outcome, ok=result.ok, at=result.at,
+        amount=next((amount for amount in amounts if type(amount) is int), None), events=result.after - result.before,
+        status=None if status is None else str(status), transaction_id=None if transaction is None else str(transaction),
         message=result.message,
-    )
+    )  # fmt: skip
 
 
 class Run:
@@ -76,9 +68,8 @@ class Run:
     def __init__(self, player: Player) -> None:
         self.sequence = player.sequence
         self.values = dict(player.values)
-        self.steps: tuple[StepResult, ...] = tuple(
-            player.results[step.name] for step in self.sequence.steps if step.name in player.results
-        )
+        played = (player.results.get(step.name) for step in self.sequence.steps)
+        self.steps: tuple[StepResult, ...] = tuple(one for one in played if one is not None)
         self.started = player.started
         self.differences = player.differences()
         self._ledger = player.ledger
@@ -131,15 +122,11 @@ class Run:
     @property
     def hash(self) -> str:
         """SHA-256 of the file, the parameters and all results, without ids and times: equal for equal seed and file."""
+        steps = [[one.step.name, one.outcome, one.at, one.answer, one.error, len(one.mismatches)] for one in self.steps]
+        ledger = [[one.step, one.source, one.target, one.amount, one.kind] for one in self._ledger.entries]
         content = {
-            "sequence": self.sequence.to_toml(),
-            "steps": [
-                [one.step.name, one.outcome, one.at, one.answer, one.error, len(one.mismatches)] for one in self.steps
-            ],
-            "events": self.events(),
-            "ledger": [[one.step, one.source, one.target, one.amount, one.kind] for one in self._ledger.entries],
-            "ok": self.ok,
-        }
+            "sequence": self.sequence.to_toml(), "steps": steps, "events": self.events(), "ledger": ledger, "ok": self.ok,
+        }  # fmt: skip
         ids: dict[str, str] = {}
         text = json.dumps(content, sort_keys=True, default=_plain)
         text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), text)
@@ -244,10 +231,9 @@ class Record:
         found = self._file.run("SELECT sequence, began, given FROM run")
         if not found:
             salt = os.urandom(16).hex()
+            row = (text, now.isoformat(), salt + _digest(salt, values))
             with self._file.write() as connection:
-                connection.execute(
-                    "INSERT INTO run VALUES (1, ?, ?, ?)", (text, now.isoformat(), salt + _digest(salt, values))
-                )
+                connection.execute("INSERT INTO run VALUES (1, ?, ?, ?)", row)
             return
         earlier, started, given = found[0]
         self.started = datetime.fromisoformat(started)
@@ -272,12 +258,13 @@ class Record:
         """
         rows = {name: row for name, *row in self._file.run("SELECT * FROM step")}
         for name, outcome in resolved.items():
+            problem = None
             if name not in rows or rows[name][0] not in (Outcome.SENDING, Outcome.UNKNOWN):
-                raise InvalidRequest(
-                    f"step {name!r} is not unknown, so there is nothing to resolve", of="sequences.run"
-                )
-            if outcome not in (Outcome.DONE, Outcome.NOT_SENT):
-                raise InvalidRequest(f'step {name!r} can be resolved as "done" or "not_sent"', of="sequences.run")
+                problem = "is not unknown, so there is nothing to resolve"
+            elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
+                problem = 'can be resolved as "done" or "not_sent"'
+            if problem:
+                raise InvalidRequest(f"step {name!r} {problem}", of="sequences.run")
         player.started = self.started
         player.restore(
             self._result(step, resolved.get(step.name), *rows[step.name])
@@ -294,9 +281,8 @@ class Record:
         if outcome == Outcome.UNKNOWN and not found:
             found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
         given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
-        return StepResult(
-            step, outcome, datetime.fromisoformat(at), given, json.loads(answer), None, before, after, found
-        )
+        moment = datetime.fromisoformat(at)
+        return StepResult(step, outcome, moment, given, json.loads(answer), None, before, after, found)
 
     def put(self, result: StepResult) -> None:
         """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""

@@ -260,7 +260,6 @@ def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]
     same = len(earlier) <= len(todo) and all(one.sequence == sequence for one in earlier)
     pairs = zip(earlier, todo, strict=False)
     if not same or any(one.values.get(name) != value for one, row in pairs for name, value in row.items()):
-        raise InvalidSequence(
-            (Problem("resume", "changed", "holds other runs than those of this call"),), sequence.name
-        )
+        problem = Problem("resume", "changed", "holds other runs than those of this call")
+        raise InvalidSequence((problem,), sequence.name)
     return earlier

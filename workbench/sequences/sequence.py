@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
@@ -139,13 +140,11 @@ class Parameter:
         """Return a cell of a file as a value of the type; what does not fit stays as it is."""
         if not isinstance(text, str):
             return text
-        try:
-            if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
-                return int(text)
-            if self.type == "date" and ISO_DAY.fullmatch(text):
+        if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):
+            return int(text)
+        if self.type == "date" and ISO_DAY.fullmatch(text):
+            with suppress(ValueError):
                 return date.fromisoformat(text)
-        except ValueError:
-            return text
         return {"true": True, "false": False}.get(text, text) if self.type == "flag" else text
 
 
@@ -245,15 +244,8 @@ class Sequence:
 
     def _repr_html_(self) -> str:
         about = {"sequence": self.name, "about": self.doc or "–", "steps": len(self.steps)}
-        rows = [
-            {
-                "step": step.name,
-                "do": step.do,
-                "with": list(_arguments(step)) or "–",
-                "expected": list(_expectations(step)) or "–",
-            }
-            for step in self.steps
-        ]
+        parts = ((step, list(_arguments(step)) or "–", list(_expectations(step)) or "–") for step in self.steps)
+        rows = [{"step": step.name, "do": step.do, "with": given, "expected": due} for step, given, due in parts]
         return rendering.html(about) + rendering.html_table(rows, limit=max(len(rows), 1))
 
 

@@ -94,9 +94,8 @@ class Coverage(Shown):
         touched = Counter(group for (group, _), count in self.counts.items() if count)
         title = f"Coverage: {touched.total()} of {groups.total()}{'; gaps:' if rows else ''}"
         notes = tuple(f"{group}: {touched[group]} of {of}" for group, of in groups.items())
-        return Grid(
-            title=title, columns=("group", "not touched", "fill with"), rows=cells, total=len(cells), notes=notes
-        )
+        columns = ("group", "not touched", "fill with")
+        return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=notes)
 
 
 @cache

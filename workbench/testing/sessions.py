@@ -65,9 +65,8 @@ def assert_requests(
         members: Only those with these members of the body or the query, by wire name.
     """
     seen = sandbox.requests()
-    found = [
-        one for one in seen if one.operation == operation and status in (None, one.status) and _has(one.body, members)
-    ]
+    called = (one for one in seen if one.operation == operation and status in (None, one.status))
+    found = [one for one in called if _has(one.body, members)]
     lines = (f"{one.operation or one.method} {one.status} {_short(one.body)}" for one in seen)
     _assert(f"{operation}{_how(status, members)}", times, "received", len(found), lines)
 
