@@ -78,16 +78,6 @@ class RunRecord:
         found = self._file.run("SELECT operation FROM run")
         return found[0][0] if found else None
 
-    def _mark_damaged(self, digests: Mapping[int, str]) -> None:
-        """Take a row whose record is damaged for unknown: it may have been sent."""
-        damaged = [(number, digests[number]) for number in self._file.damaged("row") if number in digests]
-        with self._file.write() as connection:
-            connection.executemany(
-                "INSERT OR REPLACE INTO row (number, digest, state, said) "
-                "VALUES (?, ?, 'unknown', 'the record of this row was damaged')",
-                damaged,
-            )
-
     def start(self, plan: Plan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
         """Start a run with a plan, or continue the one in the file.
 
@@ -101,7 +91,16 @@ class RunRecord:
         """
         run = {"operation": plan.name, **target}
         found = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
-        self._mark_damaged({row.number: row.digest for row in plan.rows})
+        lost = set(self._file.damaged("row"))  # may have been sent
+        with self._file.write() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO row (number, digest, state, said) VALUES (?, ?, 'unknown', ?)",
+                [
+                    (row.number, row.digest, "the record of this row was damaged")
+                    for row in plan.rows
+                    if row.number in lost
+                ],
+            )
         earlier = {number: rest for number, *rest in self._file.run("SELECT number, digest, state FROM row")}
         rows = {row.number: row for row in plan.rows}
         changed = {number for number in earlier if number in rows and earlier[number][0] != rows[number].digest}

@@ -58,8 +58,13 @@ class InvalidRows(InvalidRequest):
     def __init__(self, found: list[RowProblem], *, of: str) -> None:
         self._found = sorted(found, key=lambda one: (one.row is None, one.row or 0))
         more = len(found) - MAX_PROBLEMS_SHOWN
-        last = [Problem("", "more", f"and {more:,} more problems")] if more > 0 else []
-        super().__init__([*map(_problem, self._found[:MAX_PROBLEMS_SHOWN]), *last], of=of)
+        problems = [
+            Problem(", ".join(filter(None, ("" if one.row is None else f"row {one.row}", one.column))), one.rule, one.message)
+            for one in self._found[:MAX_PROBLEMS_SHOWN]
+        ]  # fmt: skip
+        if more > 0:
+            problems.append(Problem("", "more", f"and {more:,} more problems"))
+        super().__init__(problems, of=of)
 
     def rows(self) -> list[RowProblem]:
         """Return every problem, sorted by row."""
@@ -71,11 +76,6 @@ class InvalidRows(InvalidRequest):
         from workbench.tables.frames import to_frame
 
         return to_frame(self._found, of=RowProblem)
-
-
-def _problem(one: RowProblem) -> Problem:
-    place = ", ".join(filter(None, (f"row {one.row}" if one.row is not None else "", one.column)))
-    return Problem(place, one.rule, one.message)
 
 
 def sources_of(operation: Operation[..., Any], rows: Any) -> list[Any]:
@@ -153,11 +153,7 @@ def members_by_wire(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, wal
 def row_problem(
     body: Body, problem: Problem, request: Any, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
-    """Return a problem of a row, with its column in the input's own spelling, and what was found unless it may be private.
-
-    Args:
-        column: The column, where the problem is one of a cell; by default the column of the problem's wire path.
-    """
+    """Return a problem of a row, or of the cell of a column, in the input's own spelling; what was found unless it may be private."""
     wire = problem.path if column is None else next((at for at, name in body.columns.items() if name == column), "")
     if column is None:
         spelled = [name for name in body.columns.values() if name != _snake(name)]
@@ -184,12 +180,7 @@ def check_rejects(path: Path) -> None:
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
-    """Write rows with their numbers and reasons, in the format of the path's extension; only its owner may read it.
-
-    Args:
-        path: A file that `check_rejects` accepts.
-        rejected: By the number of the row: the row as it was given, and why it was rejected.
-    """
+    """Write rows, by their numbers, with the reasons, in the format of the path's extension; only its owner may read it."""
     import pandas as pd
 
     from workbench.storage import write_file
@@ -310,18 +301,13 @@ def plan_of(
     allowing: Collection[str] = (), real: bool = True, implausible: bool = False, key: str | None = None,
     rejects: bool = False,
 ) -> Plan:  # fmt: skip
-    """Check all rows and return the plan.
+    """Check all rows and return the plan; see `run` for the arguments that are not named here.
 
     Args:
-        operation: What is called for each row.
-        rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
         secret: Key of the rows' digests.
         limits: The caps of a profile.
-        duplicates: Allow duplicate rows.
         allowing: Unusual requests that are accepted, as `Client.allowing` names them.
         real: Whether a real service answers.
-        implausible: Allow values that break no rule but look wrong.
-        key: Column or attribute whose value names a row in the results.
         rejects: Keep wrong rows in the plan, with their problems, instead of refusing all.
 
     Raises:

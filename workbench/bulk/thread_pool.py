@@ -48,7 +48,7 @@ class ThreadPool(Generic[T]):
         self._items = iter(items)
         self._lock = threading.Lock()
         self._halt = halt
-        self._stopping = False
+        self.stopping = False  # whether nothing new may be started
         self._error: BaseException | None = None
         self._ended = [False] * workers
         self._wakeup: SimpleQueue[None] = SimpleQueue()
@@ -57,14 +57,9 @@ class ThreadPool(Generic[T]):
             for number in range(workers)
         ]
 
-    @property
-    def stopping(self) -> bool:
-        """Whether nothing new may be started."""
-        return self._stopping
-
     def stop(self) -> None:
         """Start nothing new. Work that has begun goes on to its end."""
-        self._stopping = True
+        self.stopping = True
 
     def run(self, poll: Callable[[], object]) -> None:
         """Run until all threads have ended, and call `poll` meanwhile.

@@ -317,14 +317,7 @@ def ink_of() -> str:
 
 @contextmanager
 def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) -> Iterator[Canvas]:
-    """Yield the canvas of a chart; matplotlib's settings stay as they are.
-
-    Args:
-        ax: Existing Axes; a new figure by default.
-        size: Size of a new figure: "notebook", "slide", "compact", or width and height in inches.
-        data: The frame that is drawn; its marks are shown.
-        rows: Number of horizontal bars; a new figure in a notebook is as high as they need.
-    """
+    """Yield the canvas of a chart; matplotlib's settings stay as they are, and a new figure is as high as its `rows` of bars need."""
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
         if ax is None:

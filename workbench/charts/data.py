@@ -274,13 +274,7 @@ class Steps:
 
 
 def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
-    """Return times as days, weeks (from Monday), months or years; by default what fits their period.
-
-    Args:
-        times: Times, or first days of steps, which have no zone.
-        by: The step.
-        tz: Time zone of the days.
-    """
+    """Return times, or first days of steps (which have no zone), as days, weeks from Monday, months or years; by default what fits."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     days = local.to_numpy().astype("datetime64[D]")
     missing = np.isnat(days)

@@ -124,14 +124,10 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     on.numbers("y")
     on.labels("", scale.unit("USD, change of available"))
     kinds = {one.kind for one in movements}
-    on.legend([_legend_key(kind) for kind in _KINDS if kind in kinds])
+    keys = {kind: legend_key(kind, style.look) for kind, style in _KINDS.items()}
+    keys["settlement"] = Patch(**outlined(_KINDS["settlement"].look.color), label="settlement (posted)")
+    on.legend([key for kind, key in keys.items() if kind in kinds])
     on.axes.spines["bottom"].set_visible(False)
-
-
-def _legend_key(kind: str) -> Patch:
-    style = _KINDS[kind].look
-    posted = kind == "settlement"
-    return Patch(**outlined(style.color), label="settlement (posted)") if posted else legend_key(kind, style)
 
 
 def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:

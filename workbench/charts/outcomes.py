@@ -237,19 +237,18 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
             ends = [scale(float(days[status][end]) * factor) for end in (0, -1)]
             on.axes.plot(ends, [place + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2)
 
+    def bar(status: str) -> Bar:
+        lengths = days[status] * factor
+        text = f"{(median := float(np.median(lengths))):,.3g} {unit} ({counted(len(lengths), 'stay')})"
+        part = Part(median, filled(look(status)), height=0.44, down=-0.12)
+        return Bar(_status(status), text, [part], reach=float(lengths[-1]))
+
     open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
     return bar_chart(
-        data, [_stay_bar(status, days[status] * factor, unit) for status in shown], f"{unit} in the status",
+        data, [*map(bar, shown)], f"{unit} in the status",
         title="Time in each status: median, shortest and longest stay", empty="no stay in a status has ended",
         ax=ax, size=size, least_rows=4, more=ranges, notes=(open_stays, _more(statuses)),
     )  # fmt: skip
-
-
-def _stay_bar(status: str, lengths: Any, unit: str) -> Bar:
-    median = float(np.median(lengths))
-    part = Part(median, filled(look(status)), height=0.44, down=-0.12)
-    text = f"{median:,.3g} {unit} ({counted(len(lengths), 'stay')})"
-    return Bar(_status(status), text, [part], reach=float(lengths[-1]))
 
 
 def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:

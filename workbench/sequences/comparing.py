@@ -147,9 +147,8 @@ class Evidence:
 
     def to_toml(self, name: str = "like-the-service") -> str:
         """Return it as a profile for profiles.toml: an embedded sandbox that behaves as the service did."""
-        lines = [
-            f"# Assumptions that {self.service} was compared with. Confirmed: {', '.join(self.confirmed) or 'none'}."
-        ]
+        confirmed = ", ".join(self.confirmed) or "none"
+        lines = [f"# Assumptions that {self.service} was compared with. Confirmed: {confirmed}."]
         lines += [f"# Open, since a response differed either way: {', '.join(self.open) or 'none'}.", ""]
         lines += [f"[profiles.{name}.sandbox]", 'behavior = "documented"']
         lines += [f"{key} = {json.dumps(value)}" for key, value in self.corrected.items() if value is not None]
@@ -369,11 +368,8 @@ def _compare_worlds(a: Any, b: Any) -> Comparison:
 def _record_facts(id_: str, record: Mapping[str, Any] | None) -> Facts:
     if record is None:
         return {}
-    shown = {name: str(value) if _is_open(name, value) else masks.DOTS for name, value in record.items()}
-    return {(id_, "record"): ("", "there"), **{(id_, f"record.{name}"): (record[name], shown[name]) for name in record}}
-
-
-def _is_open(name: str, value: Any) -> bool:
-    return (
-        name in _OPEN or isinstance(value, int | None) or (isinstance(value, str) and UUID.fullmatch(value) is not None)
-    )
+    facts: Facts = {(id_, "record"): ("", "there")}
+    for name, value in record.items():
+        is_open = name in _OPEN or isinstance(value, int | None) or UUID.fullmatch(str(value))
+        facts[id_, f"record.{name}"] = value, str(value) if is_open else masks.DOTS
+    return facts

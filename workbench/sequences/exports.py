@@ -75,8 +75,12 @@ def export(
     found = found[-last:] if last is not None else found
     if not found:
         raise InvalidRequest("there is no call that was done or refused", of="sequences.export")
-    if to in ("har", "openapi"):
-        return _har(found) if to == "har" else _openapi(found)
+    if to == "openapi":
+        return _openapi(found)
+    if to == "har":
+        creator = {"name": "workbench", "version": version("card-issuing-workbench")}
+        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in found]}
+        return strict_json.dumps({"log": log}).decode()
     sequence = from_journal(found, name=name)
     writers: dict[str, Callable[[Sequence], str]] = {
         "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed),
@@ -288,12 +292,6 @@ def _marked(value: Any, marks: Mapping[Ref, str]) -> Any:
     if isinstance(value, Mapping):
         return {name: _marked(one, marks) for name, one in value.items()}
     return [_marked(one, marks) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _har(calls: list[_Call]) -> str:
-    creator = {"name": "workbench", "version": version("card-issuing-workbench")}
-    log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in calls]}
-    return strict_json.dumps({"log": log}).decode()
 
 
 def _har_entry(call: _Call) -> dict[str, Any]:
