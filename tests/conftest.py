@@ -1,10 +1,12 @@
 """What all tests share: the campaigns' sizes, and the samples."""
 
+import asyncio
 import gc
 import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,7 +30,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 settings.register_profile("fast", max_examples=5, deadline=None, derandomize=True)
-settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("default", max_examples=10, deadline=None, derandomize=True)
 settings.register_profile(
     "soak", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -46,6 +48,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if plain and whole and not watched and getattr(asked, "numprocesses", 0) is None and CORES > 1:
         asked.numprocesses = CORES
         asked.dist = "loadfile"
+        asked.loadscopereorder = False  # small files last, as they lie: those with few tests are not the quick ones
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,9 +80,26 @@ def pytest_runtest_setup() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Close what a file's tests left of widgets: ipywidgets keeps them all, and others look at what it keeps."""
+    """End the traffic of drills, which would go on beside other tests; close the widgets that a file's tests left.
+
+    ipywidgets keeps them all, and others look at what it keeps.
+    """
+    if drills := sys.modules.get("workbench.course.drills"):
+        for run in drills._ON.values():
+            run.end_traffic()
     if "ipywidgets" in sys.modules and (nextitem is None or item.path != nextitem.path):
         sys.modules["ipywidgets"].Widget.close_all()
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let clients wait a hundredth of what they should between tries."""
+
+    async def asleep(clock: object, seconds: float) -> None:
+        await asyncio.sleep(seconds / 100)
+
+    monkeypatch.setattr("workbench.client.pace.Clock.sleep", lambda clock, seconds: time.sleep(seconds / 100))
+    monkeypatch.setattr("workbench.client.pace.Clock.asleep", asleep)
 
 
 @pytest.fixture(scope="session")

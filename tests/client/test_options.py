@@ -168,16 +168,16 @@ def test_each_try_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert "Canary" not in caplog.text + repr([first, second])
 
 
-def test_each_try_is_a_span() -> None:
+def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a program traces by OpenTelemetry, each try is a span below its own, without anything private."""
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-    from opentelemetry.trace import SpanKind, set_tracer_provider
+    from opentelemetry.trace import SpanKind
 
     collected, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(collected))
-    set_tracer_provider(provider)
+    monkeypatch.setattr("opentelemetry.trace.get_tracer", provider.get_tracer)  # for this test alone
     client = Client(base_url="https://api.example.com", api_key=KEY, clock=FakeClock(), transport=httpx.MockTransport(
         lambda _: httpx.Response(404, json={"statusCode": 404, "error": "NotFoundError", "message": "User not found"})
     ))  # fmt: skip
