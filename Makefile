@@ -28,8 +28,6 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Options of a tier whose files are shared by two processes.
-SHARED := -n 2 --dist loadfile
 
 .PHONY: help
 help: ## List the commands
@@ -77,16 +75,21 @@ site: setup ## Build the documentation as a site, in build/site
 check: setup ## Run the quick checks: style, types, layers, dependencies
 	@$(PY) -m ruff check
 	@$(PY) -m ruff format --check
+	@$(MAKE) --no-print-directory --jobs 2 check_types check_rest
+
+.PHONY: check_types check_rest
+check_types:
 	@$(PY) -m mypy
-	@if test -f tests/typing_api.py; then $(PY) -m mypy tests/typing_api.py && $(PY) -m pyright; fi
+	@$(PY) -m mypy tests/typing_api.py
+check_rest:
+	@$(PY) -m pyright
 	@$(VENV)/bin/lint-imports
 	@$(PY) -m deptry --no-ansi .
 
 .PHONY: test
 test: check ## Run the checks and every test within ten minutes
-	@HYPOTHESIS_PROFILE=default $(call tier,not slow and not notebook and not browser and not soak,$(SHARED))
-	@$(call tier,(slow or notebook) and not browser and not soak,$(SHARED))
-	@$(call tier,browser and not soak,)
+	@$(call tier,not browser and not soak,-n 2 --dist loadfile --no-loadscope-reorder)
+	@$(call tier,browser and not soak,tests/browser)
 
 .PHONY: soak
 soak: setup ## Run the same campaigns with the large counts
