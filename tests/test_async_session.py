@@ -90,6 +90,7 @@ def test_both_kinds_of_session_take_the_same_arguments() -> None:
     assert {"seed", "api_key", "tenant", "timeout", "check", "journal", "behavior", "path"} <= set(plain.parameters)
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_a_profile_opens_an_async_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A profile names the service, its limits and its key for an async session too."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "http://127.0.0.1:9/v1"\n')

@@ -144,6 +144,7 @@ def test_signals_wait_for_a_transaction(name: str) -> None:
     assert storage.uninterrupted.depth == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Client, AsyncClient], ids=["client", "awaited"])
 @pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
 def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient], tmp_path: Path) -> None:

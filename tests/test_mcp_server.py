@@ -176,6 +176,7 @@ def test_an_unarmed_session_sends_nothing_in_production() -> None:
     assert not sent
 
 
+@pytest.mark.slow
 def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> None:
     async def main() -> None:
         command = mcp.StdioServerParameters(

@@ -203,6 +203,7 @@ def test_nothing_is_touched(code: str, tmp_path: Path) -> None:
     assert _touched(code, tmp_path) == "[]"
 
 
+@pytest.mark.slow
 def test_the_core_needs_no_extras() -> None:
     """Without pandas, matplotlib, ipywidgets and keyring a session answers all the same."""
     code = (

@@ -5,12 +5,10 @@
 
 import ast
 import functools
-import io
 import json
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,10 +136,10 @@ def problems(path: str, texts: list[Text]) -> Iterator[Finding]:
                     yield Finding(path, text.line, f"begins with “{found.group()}”", instead)
 
 
-@functools.cache
-def parsed(source: str) -> ast.Module:
-    """Return the syntax tree of a module."""
-    return ast.parse(source)
+@functools.lru_cache(maxsize=1)
+def nodes(source: str) -> list[ast.AST]:
+    """Return all nodes of a module's syntax tree."""
+    return list(ast.walk(ast.parse(source)))
 
 
 def node_name(node: ast.AST) -> str:
@@ -152,7 +150,7 @@ def node_name(node: ast.AST) -> str:
 def python_texts(source: str) -> list[Text]:
     """Return the docstrings, the literals that are sentences, and the comments of a module."""
     texts, docstrings, pieces = [], set(), set()
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if node_name(node).startswith("test_"):
                 texts.append(Text(node.lineno, node_name(node).replace("_", " ")))
@@ -173,19 +171,20 @@ def python_texts(source: str) -> list[Text]:
             pieces.add(id(node.value))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings | pieces:
             texts.append(Text(node.lineno, node.value))
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    texts += [Text(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    texts += [  # a comment, or what follows such a sign in a string
+        Text(number, line[line.index("#") :]) for number, line in enumerate(source.splitlines(), 1) if "#" in line
+    ]
     return [text for text in texts if re.search(r"[A-Za-z]\W*\s\W*[A-Za-z]", text.text)]
 
 
 def argument_names(source: str) -> Iterator[tuple[int, str]]:
     """Yield the names of all arguments."""
-    yield from ((node.lineno, node.arg) for node in ast.walk(parsed(source)) if isinstance(node, ast.arg))
+    yield from ((node.lineno, node.arg) for node in nodes(source) if isinstance(node, ast.arg))
 
 
 def defined_names(source: str) -> Iterator[tuple[int, str]]:
     """Yield the names of classes and functions, and those assigned in the body of a module or class."""
-    for node in ast.walk(parsed(source)):
+    for node in nodes(source):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.lineno, node.name
         if isinstance(node, ast.Module | ast.ClassDef):
@@ -193,10 +192,8 @@ def defined_names(source: str) -> Iterator[tuple[int, str]]:
                 targets = (
                     statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
                 )
-                for target in targets:
-                    for name in ast.walk(target) if target is not None else ():
-                        if isinstance(name, ast.Name):
-                            yield name.lineno, name.id
+                names = [name for target in targets if target is not None for name in ast.walk(target)]
+                yield from ((name.lineno, name.id) for name in names if isinstance(name, ast.Name))
 
 
 def name_problems(path: str, source: str) -> Iterator[Finding]:

@@ -308,6 +308,7 @@ def test_two_processes_cannot_share_a_run(sandbox: Sandbox, tmp_path: Path) -> N
     assert filed(sandbox) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 4])
 def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path, workers: int) -> None:
     """At most the calls in flight take effect; the run can be resumed."""

@@ -100,15 +100,15 @@ def handlers() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-def moments(*counts: int) -> list[Any]:
-    """Return the moments of the plain tier, and the many of the soak."""
-    return [*counts, *(pytest.param(at, marks=pytest.mark.soak) for at in range(1, 101) if at not in counts)]
+def moments(*plain: tuple[int, int]) -> list[Any]:
+    """Return pairs of workers and a call: those of the plain tier, and the many of the soak."""
+    every = [(workers, at) for workers in (1, 3, 8) for at in range(1, 101)]
+    return [one if one in plain else pytest.param(*one, marks=pytest.mark.soak) for one in every]
 
 
 # CPython's own `Thread.start` is not safe from an exception of a signal handler: the thread that starts may then end.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("at", moments(1, 17))
-@pytest.mark.parametrize("workers", [1, 3, 8])
+@pytest.mark.parametrize("workers, at", moments((1, 1), (3, 17), (8, 17)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, workers: int, at: int) -> None:
     """What was in flight is awaited and recorded, and the rest can be resumed, each row once."""
@@ -131,8 +131,7 @@ def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, wo
     assert service.effects == ROWS - len(final.unknown())
 
 
-@pytest.mark.parametrize("at", moments(1, 17))
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers, at", moments((1, 17), (3, 1), (3, 17)))
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "progress callback"])
 def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, workers: int, at: int) -> None:
     """Ctrl-C plays runs that have begun to their end; anything else stops after the call in flight."""

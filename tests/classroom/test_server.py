@@ -137,6 +137,7 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
     assert answer.status_code == 404
 
 
+@pytest.mark.slow
 def test_a_wrong_code_is_refused_and_cannot_be_searched_for(url: str, ann: Caller) -> None:
     answers = [httpx.get(f"{url}/olive-{n}-olive/_sandbox/guide").status_code for n in range(MAX_WRONG_CODES + 3)]
 

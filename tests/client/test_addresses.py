@@ -61,7 +61,14 @@ def test_valid_addresses_pass(address):
     assert [problem.path for problem in address_warnings(asked(address))] == ["recipientAddress"] * (address != EVM)
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize(
+    "count",
+    [
+        1_000,
+        pytest.param(10_000, marks=pytest.mark.slow),
+        pytest.param(100_000, marks=[pytest.mark.soak, pytest.mark.timeout(600)]),
+    ],
+)
 def test_single_character_slips(count):
     """Of random single-character slips only what the checksum cannot detect leaves: no address without a warning."""
     draw = random.Random(5)

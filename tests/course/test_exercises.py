@@ -16,7 +16,7 @@ from workbench.course.learner import EXERCISES
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_pauses: None) -> Iterator[None]:
     """Keep progress in a folder of the test's own, with no session chosen."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     return

@@ -126,6 +126,7 @@ def test_a_check_says_which_session_it_looked_at() -> None:
     assert third.startswith("the session you named, on the sandbox at 127.0.0.1:")
 
 
+@pytest.mark.slow
 def test_progress_outlives_a_kill(folder: Path) -> None:
     """What is done stays done when the kernel is killed in the next exercise."""
     code = (
@@ -219,6 +220,7 @@ def test_class_mode_refuses_effects(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert "reads only" in banner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variable, value, said",
     [

@@ -646,6 +646,7 @@ def test_snippets_are_written_when_they_are_opened(api: Session, purchase: dict[
     assert "curl -X" not in state(made.view.snippets.widget)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [False, True], ids=["open", "sent"])
 def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, Any], sent: bool) -> None:
     """Closing removes every model: inputs, layouts, styles, the answer and forms that were opened from it."""

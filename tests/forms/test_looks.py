@@ -181,6 +181,7 @@ def test_html_is_made_by_our_rendering_alone() -> None:
     assert [] == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["sandbox", "production"])
 def test_everything_names_where_it_works(where: str, tmp_path: Path) -> None:
     """Forms, panels, bulk work and reads say environment and key, alive and as a static face; production in its color."""

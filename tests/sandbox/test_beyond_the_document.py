@@ -39,6 +39,7 @@ def test_each_behavior_is_marked_where_it_is_made(key: str):
     assert re.search(rf'"{key}"|assumed[^\n"]*\b{key}\b', CODE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", table.OPERATIONS.values(), ids=lambda row: row.name)
 def test_refusals_beyond_the_document_name_their_assumptions(operation):
     """Break one rule at a time, over the wire: each error that the document does not show names what it rests on."""

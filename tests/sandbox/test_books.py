@@ -102,6 +102,7 @@ def traffic(api: Api, dice: random.Random) -> None:
         api.sandbox.advance(days=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
 def test_the_books_of_a_handler_are_those_of_the_sandbox(behavior):
     """After a month, of every card: what is held, posted and refunded; each event delivered once or twice."""

@@ -123,6 +123,7 @@ def test_the_log_of_requests_shows_no_private_value(api):
     assert [one.status for one in log] == [200, 400, 404, 200]
 
 
+@pytest.mark.slow
 def test_the_log_is_bounded(api):
     for _ in range(1_100):
         api.call("GET", "/nope")

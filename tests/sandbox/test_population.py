@@ -24,6 +24,7 @@ def test_the_ids_of_the_small_world_are_in_every_world(program):
     assert small["contracts"] == large["contracts"]
 
 
+@pytest.mark.slow
 def test_one_seed_makes_one_world(program):
     assert program.records("transaction") == Sandbox(world="program").records("transaction")
     assert program.records("transaction") != Sandbox(2, world="program").records("transaction")
@@ -72,6 +73,7 @@ def test_people_join_each_month_and_some_leave(program):
     assert merchants.most_common(1)[0][1] > 20 * min(merchants.values())
 
 
+@pytest.mark.slow
 def test_the_points_are_those_of_the_purchases(program):
     """Each settled purchase earned an item of its amount, and refunds took points back."""
     api = Api(program)

@@ -167,6 +167,7 @@ def test_a_refund_takes_points_back(api):
     assert 0 == sum(int(one["points"]) for one in rows(api, user))
 
 
+@pytest.mark.slow
 def test_nothing_lies_in_the_sandboxs_future(api):
     """The newest rows are not yet posted or minted, and are when the clock is there."""
     now = api.sandbox.clock.text()
@@ -179,6 +180,7 @@ def test_nothing_lies_in_the_sandboxs_future(api):
     assert all("mintedAt" in one for one in later if one["type"] == "earned")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", ["small", "program"])
 def test_the_guide_counts_what_a_complete_read_has(world):
     """`rows` of the guide is what a complete read has, `hidden` the redemptions that are open or failed."""

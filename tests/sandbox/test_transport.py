@@ -3,6 +3,7 @@
 import asyncio
 
 import httpx
+import pytest
 
 from workbench.sandbox import Sandbox
 
@@ -44,6 +45,7 @@ def test_an_async_client_is_answered_by_the_same_object(sandbox):
         assert answer.content == client.get(guide["base_url"] + "/issuing/tenants/contracts").content
 
 
+@pytest.mark.slow
 def test_making_a_sandbox_loads_no_http_library():
     """httpx is loaded by the transport alone."""
     import subprocess

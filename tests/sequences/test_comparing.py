@@ -11,6 +11,7 @@ from workbench.sequences import catalogue
 from workbench.tables.frames import to_frame
 
 
+@pytest.mark.slow
 def test_two_behaviors_differ_where_their_settings_do() -> None:
     """Every difference has its step, path and severity; those of an answer name the behaviors it rests on."""
     found = wb.compare("documented", "observed")
@@ -75,6 +76,7 @@ def test_wrong_arguments() -> None:
         wb.compare(api, api)
 
 
+@pytest.mark.slow
 def test_evidence_confirms_and_corrects(tmp_path) -> None:
     """A sandbox with the corrected values then answers as the service did; the file is a profile that opens one."""
     names = ["refund-partial", "refund-amount-omitted", "reverse-full"]

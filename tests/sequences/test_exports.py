@@ -52,6 +52,7 @@ def test_a_pytest_file(api: Session) -> None:
     space["test_an_export"]()  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_shell_script(api: Session) -> None:
     """Against a served sandbox; each answer is kept for the lines that follow."""
     text = checked(export(api.journal, "shell"))

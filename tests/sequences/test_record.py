@@ -124,6 +124,7 @@ def _hold(path: str, ready: Any, done: Any) -> None:
         done.wait(30)
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
     """The error names the first one; once it has ended, the second may run."""
     spawn = multiprocessing.get_context("spawn")

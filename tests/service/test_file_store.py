@@ -118,6 +118,7 @@ def test_two_on_one_file_see_each_other(tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.mark.slow
 def test_a_restart_reads_a_bounded_part(tmp_path: Path) -> None:
     """After many purchases only the last are read again; others that lag behind agree; the file gives back what was deleted."""
     one, other = Sandbox(path=tmp_path / "s.db"), Sandbox(path=tmp_path / "s.db")

@@ -101,7 +101,8 @@ def test_a_file_that_is_held_holds_up_its_own_requests_alone(tmp_path: Path) -> 
     sandbox.close()
 
 
-@pytest.mark.parametrize("rows", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [20_000, pytest.param(100_000, marks=pytest.mark.soak)])
 def test_no_row_of_the_file_holds_the_state(tmp_path: Path, rows: int) -> None:
     """Each row of the file holds a few values, whatever was written at once, and another process reads the same state."""
     store = open_store(tmp_path / "s.db")

@@ -145,6 +145,7 @@ def test_an_unknown_kind_is_refused(log: Path) -> None:
         read(log).frame(of="moon.landed")
 
 
+@pytest.mark.slow
 def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
     """The share of the bytes that were read and the rows found, of packed logs too."""
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes() * 1000))

@@ -172,6 +172,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     """A process killed while it writes leaves the old file whole."""
     path = tmp_path / "a.csv"

@@ -49,6 +49,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
     assert "CANARY" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("short_pauses")
 def test_nobody_there(url: str) -> None:
     """A closed port is NotSent, after the usual tries."""
     with Client(base_url="http://127.0.0.1:9/v1", api_key="k", journal=False) as api, pytest.raises(NotSent):

@@ -339,6 +339,7 @@ def test_recorded_responses_make_tables() -> None:
             assert MASK not in "".join(frame.columns)
 
 
+@pytest.mark.slow
 def test_the_package_is_named_without_pandas() -> None:
     """Naming the package does not load pandas; using it does."""
     import subprocess

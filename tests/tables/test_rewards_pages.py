@@ -109,6 +109,7 @@ def agree_on_mutations(count: int, seed: int) -> None:
     assert_same(exact(*readable[:500]), fast(*readable[:500]))
 
 
+@pytest.mark.slow
 def test_two_hundred_mutated_pages() -> None:
     """Mutated pages are read or refused alike."""
     agree_on_mutations(200, seed=1)

@@ -100,6 +100,7 @@ def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
     assert wb("sandbox", "settle", made).code == 0
 
 
+@pytest.mark.slow
 def test_completion_script_for_zsh(wb):
     """The script of zsh is printed."""
     assert wb("completion", "zsh").out.startswith("#compdef workbench")

@@ -114,6 +114,7 @@ def test_a_skeleton_of_something_else(wb):
     assert wb("skeleton", "buy-house").code == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["points", "collateral", "declines"])
 def test_charts_are_files(wb, tmp_path, kind):
     """A chart is written where it is asked for, in the format of its name."""

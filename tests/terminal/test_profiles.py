@@ -76,6 +76,7 @@ def answer_with(status: int) -> Callable[[http_server.Request], http_server.Resp
     ],
     ids=["refused port", "broken TLS", "wrong key", "wrong path"],
 )
+@pytest.mark.usefixtures("short_pauses")
 def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, code, words):
     """A check of a service that cannot be read says what happened, and does not end with 0."""
     with http_server.running(answer_with(status or 200)) as url:

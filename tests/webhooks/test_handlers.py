@@ -112,6 +112,7 @@ def test_tried_again_until_given_up() -> None:
     assert inbox.dead_letters() == ()
 
 
+@pytest.mark.slow
 def test_tries_last_about_a_day_and_vary() -> None:
     """By default a failure is tried again for about a day, at growing intervals that vary by at most 10 %."""
     times = [0.0]
@@ -253,6 +254,7 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
         ledger.close()
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
     """Of several inboxes on one file one at a time runs a handler: each event is handled once, and none waits."""
     path, seen, inside = tmp_path / "inbox.db", [], threading.Lock()
@@ -378,6 +380,7 @@ def test_a_file_of_an_earlier_version_continues(tmp_path: Path) -> None:
     assert seen == ids[1:]
 
 
+@pytest.mark.slow
 def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
     """While another program holds the file, `failures()` says so; afterwards the same threads handle what arrived."""
     path, seen = tmp_path / "inbox.db", []
