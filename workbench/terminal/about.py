@@ -27,11 +27,10 @@ from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.options import Parameter
 from workbench.terminal.output import Output, page, show
 
-_OUTPUT = Output()
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
 
-def demo(*, bodies: Path | None = None, out: Path | None = None) -> int:
+def demo(*, bodies: Path | None = None, out: Path | None = None) -> None:
     """Walk through the main tasks on an embedded sandbox.
 
     Files that the folder of --bodies lacks come with the package. Requests are named
@@ -45,15 +44,14 @@ def demo(*, bodies: Path | None = None, out: Path | None = None) -> int:
     from workbench.demo import tour
 
     tour(bodies=bodies, out=out)
-    return DONE
 
 
 def list_assumptions(
     word: str | None = None,
     *,
     confidence: Annotated[_Confidence | None, Parameter(name=("--confidence", "--known"))] = None,
-    how: Output = _OUTPUT,
-) -> int:
+    how: Output,
+) -> None:
     """List the assumptions about the service, the reason for each, and where to change it.
 
     Args:
@@ -67,7 +65,6 @@ def list_assumptions(
         and (word is None or word.lower() in f"{one.id} {one.where} {one.value} {one.reason}".lower())
     ]
     show(found, how)
-    return DONE
 
 
 def docs(
@@ -76,7 +73,7 @@ def docs(
     *,
     serve: bool = False,
     port: int = 0,
-) -> int:
+) -> None:
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
@@ -87,20 +84,20 @@ def docs(
     if serve:
         from workbench.terminal.sandbox import serve as serve_sandbox
 
-        return serve_sandbox(port=port)
+        serve_sandbox(port=port)
+        return
     screen = screen_of(sys.stdout)
     if name is None:
         rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
         rows += [f"{one:24} {'Events':14} {kind.doc}." for one, kind in EVENT_KINDS.items()]
         print(screen.fit("\n".join(rows)))
-        return DONE
+        return
     operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
     if operation is None and kind is None:
         names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
         raise usage_error(f"No operation and no kind of event {visible(name, 60)!r}; there are: {names}.")
     lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
     page(screen.fit("\n".join(line.rstrip() for line in lines)))
-    return DONE
 
 
 def _event_page(kind: EventKind) -> Iterator[str]:
@@ -156,7 +153,7 @@ def _privacy(one: Member) -> str:
 
 def skeleton(
     operation: Annotated[str, Parameter(completer=completion.operations)], /, *, all_members: bool = False
-) -> int:
+) -> None:
     """Print the body of an operation as JSON with example values, to start a file for --from with.
 
     Args:
@@ -177,7 +174,6 @@ def skeleton(
     _, body = converter().write_request(found, request)
     body = {name: value for name, value in body.items() if name not in placeholders(found.path)}
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
-    return DONE
 
 
 ENVIRONMENT = {
@@ -202,7 +198,7 @@ ENVIRONMENT = {
 """The environment variables, and what each is for."""
 
 
-def config(*, how: Output = _OUTPUT) -> int:
+def config(*, how: Output) -> None:
     """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
     from workbench.client.keys import state_path
     from workbench.client.settings import config_path
@@ -216,7 +212,6 @@ def config(*, how: Output = _OUTPUT) -> int:
         ),
     ]
     show(rows, how)
-    return DONE
 
 
 def doctor() -> int:

@@ -37,7 +37,7 @@ def _path(tokens: Sequence[str]) -> tuple[str, ...] | None:
     return next((path for path in ((*tokens[:2],), (*tokens[:1],)) if path in commands.PLACES), None)
 
 
-def command_of(tokens: list[str]) -> tuple[Callable[..., int] | None, list[str]]:
+def command_of(tokens: list[str]) -> tuple[Callable[..., int | None] | None, list[str]]:
     """Return the command that a command line begins with, and the words that it takes."""
     path = _path(tokens)
     if path is None:

@@ -19,7 +19,6 @@ from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_WHERE, _OUTPUT = Where(), Output()
 OnUnknown = Literal["stop", "continue"]
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
 _Workers = Annotated[int, Parameter(help="Concurrent calls (maximum 8).")]
@@ -47,9 +46,6 @@ class Checks:
     key: Annotated[str | None, Parameter(name="--row-key")] = None  # `--key` is refused: an API key is never an option
 
 
-_CHECKS = Checks()
-
-
 def run(
     operation: Annotated[str, Parameter(completer=operations)],
     rows: _Rows,
@@ -58,9 +54,9 @@ def run(
     workers: _Workers = 1,
     path: Path | None = None,
     on_unknown: _OnUnknown = None,
-    checks: Checks = _CHECKS,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
+    checks: Checks,
+    where: Where,
+    how: Output,
 ) -> int:
     """Send one request for each row of a file, at most once each. All rows are checked before the first call.
 
@@ -97,9 +93,9 @@ def resume(
     accept_changes: bool = False,
     workers: _Workers = 1,
     on_unknown: _OnUnknown = None,
-    checks: Checks = _CHECKS,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
+    checks: Checks,
+    where: Where,
+    how: Output,
 ) -> int:
     """Resume an interrupted run. Rows that are done or refused are never sent again.
 
@@ -191,8 +187,8 @@ def rewards(
     kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
     save: Path | None = None,
     path: Path | None = None,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
+    where: Where,
+    how: Output,
 ) -> int:
     """Read all rewards activity of users and sum it exactly.
 

@@ -9,10 +9,9 @@ from typing import Any, Literal
 from workbench.errors import visible
 from workbench.rendering.text import screen_of
 from workbench.storage import write_file
-from workbench.terminal.exits import DONE, say, usage_error
+from workbench.terminal.exits import say, usage_error
 from workbench.terminal.where import Where, session
 
-_WHERE = Where()
 _ENDINGS = (".svg", ".png", ".pdf")
 
 
@@ -42,7 +41,7 @@ _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
 _Kind: Any = Literal[tuple(_DATA)]
 
 
-def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = _WHERE) -> int:
+def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where) -> None:
     """Draw a chart in the terminal, or into a file.
 
     Args:
@@ -62,11 +61,10 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = _WHE
     if out is None:
         screen = screen_of(sys.stdout)
         print(screen.fit("\n".join(_drawn(axes, screen.width))))
-        return DONE
+        return
     form = out.suffix.lower().removeprefix(".")
     write_file(out, partial(axes.figure.savefig, format=form, bbox_inches="tight"), private=False)
     say(f"Wrote {visible(str(out), 200)}.")
-    return DONE
 
 
 def _drawn(axes: Any, width: int) -> Iterator[str]:

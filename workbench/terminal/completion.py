@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from workbench.interface.walk import Boolean, Choice, Member
-from workbench.terminal.exits import DONE
 
 _BRANCHES = {
     "card_id": ("cards",), "user_id": ("users",), "user_or_owner_id": ("users", "companies"), "company_id": ("companies",),
@@ -23,7 +22,7 @@ def kept_path() -> Path:
     return state_folder() / "sandbox.db"
 
 
-def script(shell: Literal["bash", "fish", "zsh"], /) -> int:
+def script(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the completion script of a shell.
 
     bash: workbench completion bash > ~/.local/share/bash-completion/completions/workbench
@@ -36,7 +35,6 @@ def script(shell: Literal["bash", "fish", "zsh"], /) -> int:
         shell: The shell.
     """
     print(completion_script(shell), end="")
-    return DONE
 
 
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:

@@ -23,7 +23,6 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
-_WHERE, _OUTPUT = Where(), Output()
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
 _POLL_INTERVAL = 0.2  # seconds
 _TIMEOUT = 15.0  # seconds
@@ -35,9 +34,9 @@ def list_events(
     kind: _Kind | None = None,
     about: str | None = None,
     last: int | None = None,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
-) -> int:
+    where: Where,
+    how: Output,
+) -> None:
     """List the events of the sandbox or, for a profile, those that `listen` received.
 
     Args:
@@ -53,7 +52,6 @@ def list_events(
         ]
     events = events[-last:] if last else events
     show(_table(events, how) if how.output == "table" and not how.fields else events, how)
-    return DONE
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
@@ -85,7 +83,7 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
     }
 
 
-def resend(event: str, /, *, forward_to: str | None = None, where: Where = _WHERE) -> int:
+def resend(event: str, /, *, forward_to: str | None = None, where: Where) -> int:
     """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
 
     Args:
@@ -95,7 +93,7 @@ def resend(event: str, /, *, forward_to: str | None = None, where: Where = _WHER
     target = _target(forward_to) if forward_to else None
     if target is None:
         with session(where) as api:
-            show(api.sandbox.resend(event), _OUTPUT)
+            show(api.sandbox.resend(event), Output())
         return DONE
     with _inbox(where) as (inbox, key):
         try:
@@ -164,8 +162,8 @@ def trigger(
     overrides = _overrides(kind, set_ or [])
     key = os.environ.get(KEY_VARIABLE)
     if not key:
-        with session(_WHERE) as api:
-            key = _sandbox_key(api, _WHERE)
+        with session(Where()) as api:
+            key = _sandbox_key(api, Where())
     event = sample(kind, key, **overrides)
     return _send(target, event.headers, event.body)
 
@@ -197,8 +195,8 @@ def listen(
     earlier: bool = False,
     unsigned: bool = False,
     allow_host: list[str] | None = None,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
+    where: Where,
+    how: Output,
 ) -> int:
     """Receive webhooks: verify each event, show it, and forward it byte for byte and in order.
 

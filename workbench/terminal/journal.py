@@ -23,7 +23,6 @@ from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, chosen_profile, session
 
-_WHERE, _OUTPUT = Where(), Output()
 _File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
 
 
@@ -66,9 +65,9 @@ def list_calls(
     text: str | None = None,
     last: int | None = None,
     path: _File = None,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
-) -> int:
+    where: Where,
+    how: Output,
+) -> None:
     """List the calls with an effect and their outcomes.
 
     Args:
@@ -81,25 +80,23 @@ def list_calls(
         name = operation.replace("-", "_") if operation else None
         found = journal.list(operation=name, outcome=outcome, text=text)
     _show(found[-last:] if last else found, how)
-    return DONE
 
 
-def list_unknown(*, path: _File = None, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
+def list_unknown(*, path: _File = None, where: Where, how: Output) -> None:
     """List calls with an unknown outcome, and what to do about each."""
     with _journal(where, path) as journal:
         found = journal.unknown()
     if not found and how.output == "table":
         say("No call has an unknown outcome.")
-        return DONE
+        return
     _show(found, how)
     for entry in found:
         say(f"{entry.id}: {prompt_words(entry.next_step)}")
-    return DONE
 
 
 def resolve(
-    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where = _WHERE
-) -> int:
+    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where
+) -> None:
     """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
 
     Args:
@@ -113,15 +110,13 @@ def resolve(
         except KeyError:
             raise usage_error(f"The journal has no call {visible(call, 60)!r}.") from None
     say(str(entry))
-    return DONE
 
 
-def export(*, path: _File = None, where: Where = _WHERE) -> int:
+def export(*, path: _File = None, where: Where) -> None:
     """Write the journal as NDJSON, private values masked."""
     with _journal(where, path) as journal:
         _show(list(journal), Output(output="ndjson"))
     sys.stdout.flush()
-    return DONE
 
 
 app = App(name="journal", help="Calls with an effect and their outcomes.")
@@ -145,7 +140,7 @@ def _row(profile: Profile) -> dict[str, Any]:
     }
 
 
-def list_profiles(*, how: Output = _OUTPUT) -> int:
+def list_profiles(*, how: Output) -> None:
     """List the profiles."""
     names = profile_names()
     if not names:
@@ -159,10 +154,9 @@ def list_profiles(*, how: Output = _OUTPUT) -> int:
             rows.append({"name": name, "environment": "", "base_url": unusable, "key": ""})
     if rows or how.output != "table":
         show(rows, how)
-    return DONE
 
 
-def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output = _OUTPUT) -> int:
+def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output) -> None:
     """Show the settings of a profile, and where its key comes from. The key itself is never shown.
 
     Args:
@@ -181,7 +175,6 @@ def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)],
         },
         how,
     )
-    return DONE
 
 
 def check(
@@ -190,7 +183,7 @@ def check(
     *,
     user_id: str | None = None,
     live: bool = False,
-    how: Output = _OUTPUT,
+    how: Output,
 ) -> int:
     """Validate profiles and, by reads only, the assumptions they rely on.
 
@@ -237,7 +230,7 @@ def arm(
     profile: Annotated[str, Parameter(completer=completion.profiles)],
     reason: str,
     minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
-) -> int:
+) -> None:
     """Allow operations with an effect in production for some minutes, after a typed confirmation.
 
     Args:
@@ -263,7 +256,6 @@ def arm(
     allowed = {"operations": names, "until": until.isoformat(), "reason": reason.strip(), "host": host}
     write_file(armed_path(profile), json.dumps(allowed).encode())
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
-    return DONE
 
 
 def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:

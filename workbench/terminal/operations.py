@@ -53,7 +53,7 @@ class Calling:
     allow: Annotated[tuple[Allowed, ...], Parameter(show_default=False)] = ()
 
 
-def __getattr__(name: str) -> Callable[..., int]:
+def __getattr__(name: str) -> Callable[..., int | None]:
     if name not in OPERATIONS:
         raise AttributeError(name)
     return _command(OPERATIONS[name])
@@ -77,7 +77,7 @@ def _option(path: str) -> str:
     return f"--{path.replace('_', '-')}"
 
 
-def _command(operation: Operation[..., Any]) -> Callable[..., int]:
+def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
     in_path = placeholders(operation.path)
     parameters = [
         inspect.Parameter(
@@ -97,10 +97,7 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int]:
     if operation is LIST_REWARDS_ACTIVITY:
         every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
         parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
-    parameters.append(
-        inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Calling | None)
-    )
-
+    parameters.append(inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling))
     return make_command(operation.name, "\n".join(_doc(operation)), parameters, partial(_run, operation))
 
 
@@ -119,7 +116,7 @@ def _help(member: Member) -> str:
 
 
 def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
-    calling: Calling = texts.pop("calling", None) or Calling()
+    calling: Calling = texts.pop("calling")
     all_pages = texts.pop("all_", False)
     given, wrong = values(operation, texts)
     with _in_options(operation, wrong), session(where) as api:

@@ -46,10 +46,10 @@ class App:
 
     def __init__(self, name: str, help: str) -> None:  # noqa: A002 - the word of cyclopts
         self.name, self.help = name, help
-        self.default: Callable[..., int] | None = None
-        self.commands: dict[str, tuple[Callable[..., int] | str, dict[str, Any]]] = {}
+        self.default: Callable[..., int | None] | None = None
+        self.commands: dict[str, tuple[Callable[..., int | None] | str, dict[str, Any]]] = {}
 
-    def command(self, made: Callable[..., int] | str, *, name: str = "", **facts: Any) -> Any:
+    def command(self, made: Callable[..., int | None] | str, *, name: str = "", **facts: Any) -> Any:
         """Add a command: a function, or where it is as `module:name` in this package."""
         name = name or (made if isinstance(made, str) else made.__name__).replace("_", "-")
         self.commands[name] = made, facts
@@ -164,8 +164,8 @@ def read_line(options: Sequence[Option], tokens: Sequence[str]) -> dict[str, Any
     return values if all(needed) and given == sorted(given, reverse=True) else None
 
 
-def call(function: Callable[..., int], values: Mapping[str, Any]) -> int:
-    """Call a command with the values of its options by key."""
+def call(function: Callable[..., int | None], values: Mapping[str, Any]) -> int:
+    """Call a command with the values of its options by key, and return its exit code: 0 if it returns none."""
     arguments = inspect.signature(function).parameters
     given: dict[str, Any] = {}
     for option in options_of(function):
@@ -180,16 +180,16 @@ def call(function: Callable[..., int], values: Mapping[str, Any]) -> int:
         kind = _split(one.annotation)[0]
         if one.kind is one.VAR_POSITIONAL:
             places += given.get(name, ())
+        elif attrs.has(kind):
+            named[name] = kind(**given.get(name, {}))
+        elif name in given and one.kind is one.POSITIONAL_ONLY:
+            places.append(given[name])
         elif name in given:
-            value = kind(**given[name]) if attrs.has(kind) else given[name]
-            if one.kind is one.POSITIONAL_ONLY:
-                places.append(value)
-            else:
-                named[name] = value
-    return function(*places, **named)
+            named[name] = given[name]
+    return function(*places, **named) or 0
 
 
-def function_for_cyclopts(function: Callable[..., int]) -> Callable[..., int]:
+def function_for_cyclopts(function: Callable[..., int | None]) -> Callable[..., int]:
     """Return a function whose signature cyclopts reads: each option an argument of its own."""
     import cyclopts
 

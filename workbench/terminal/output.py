@@ -52,28 +52,23 @@ class Output:
 
 
 def make_command(
-    name: str, doc: str, parameters: list[inspect.Parameter], run: Callable[[dict[str, Any], Where, Output], int]
-) -> Callable[..., int]:
+    name: str, doc: str, parameters: list[inspect.Parameter], run: Callable[[dict[str, Any], Where, Output], int | None]
+) -> Callable[..., int | None]:
     """Return a function with these parameters, and the options that say where it acts and how its result is written."""
-    options = {"where": Where, "how": Output}
-    signature = inspect.Signature(
-        [
-            *parameters,
-            *(
-                inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind | None)
-                for one, kind in options.items()
-            ),
-        ]
-    )
+    more = (inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for one, kind in _OPTIONS.items())
+    signature = inspect.Signature([*parameters, *more])
 
-    def command(*args: Any, **kwargs: Any) -> int:
+    def command(*args: Any, **kwargs: Any) -> int | None:
         given = dict(signature.bind(*args, **kwargs).arguments)
-        return run(given, given.pop("where", None) or Where(), given.pop("how", None) or Output())
+        return run(given, given.pop("where"), given.pop("how"))
 
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
     command.__name__, command.__doc__ = name, doc
     return command
+
+
+_OPTIONS: Mapping[str, type[Any]] = {"where": Where, "how": Output}
 
 
 def show(x: Any, how: Output) -> None:

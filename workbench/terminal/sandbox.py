@@ -21,14 +21,13 @@ from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
-from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
+from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.options import App, Group, Parameter, described
 from workbench.terminal.output import Output, make_command, show
 from workbench.terminal.where import Where, chosen_profile, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
-_WHERE, _OUTPUT = Where(), Output()
 _OPTIONS = frozenset(field.name for field in attrs.fields(Where))
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
@@ -42,12 +41,12 @@ _HELP = {
 """What an argument is, where the control's own documentation does not say."""
 
 
-def _command(control: Control) -> Callable[..., int]:
+def _command(control: Control) -> Callable[..., int | None]:
     """Return the function of a control's command."""
     arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
     taken = [one for one in arguments if one.name not in _KEYS]
 
-    def run(texts: dict[str, Any], where: Where, how: Output) -> int:
+    def run(texts: dict[str, Any], where: Where, how: Output) -> None:
         texts = {name.removeprefix("for_"): text for name, text in texts.items()}
         given = {one.name: _value(one, texts[one.name]) for one in taken if texts.get(one.name) is not None}
         given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
@@ -56,7 +55,6 @@ def _command(control: Control) -> Callable[..., int]:
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)
-        return DONE
 
     parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
     return make_command(control.name, control.doc.partition("\n")[0], parameters, run)
@@ -128,7 +126,7 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
     return {}
 
 
-def reset(*, where: Where = _WHERE) -> int:
+def reset(*, where: Where) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
     if not (chosen_profile(where) or where.url or where.fresh):
         from workbench.sandbox.embedded import renew_file
@@ -137,13 +135,12 @@ def reset(*, where: Where = _WHERE) -> int:
     with session(where) as api:
         api.sandbox.reset()
     say("Sandbox reset.")
-    return DONE
 
 
 def advance(
     duration: str | None = None, /, *, until: datetime | None = None, days: float = 0, hours: float = 0,
-    minutes: float = 0, seconds: float = 0, where: Where = _WHERE, how: Output = _OUTPUT,
-) -> int:  # fmt: skip
+    minutes: float = 0, seconds: float = 0, where: Where, how: Output,
+) -> None:  # fmt: skip
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
@@ -167,7 +164,6 @@ def advance(
             now = api.sandbox.advance(seconds=0).now
             steps = {"seconds": (until.astimezone(UTC) - now).total_seconds()}
         show(api.sandbox.advance(**steps), how)
-    return DONE
 
 
 def serve(
@@ -187,7 +183,7 @@ def serve(
     certfile: Path | None = None,
     keyfile: Path | None = None,
     self_signed: bool = False,
-) -> int:
+) -> None:
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
 
     Args:
@@ -251,10 +247,9 @@ def serve(
                     kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
                 say(f"Stopped. {kept}", error=True)
                 raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
-    return DONE
 
 
-def __getattr__(name: str) -> Callable[..., int]:
+def __getattr__(name: str) -> Callable[..., int | None]:
     if name not in CONTROLS:
         raise AttributeError(name)
     return _command(CONTROLS[name])

@@ -17,8 +17,6 @@ from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_WHERE, _OUTPUT = Where(), Output()
-
 
 def _names(_: Any) -> list[str]:
     from workbench import sequences
@@ -65,8 +63,8 @@ def run(
     *,
     set_: Annotated[list[str] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
+    where: Where,
+    how: Output,
 ) -> int:
     """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
 
@@ -105,7 +103,7 @@ def compare(
             help="Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it."
         ),
     ] = None,
-    how: Output = _OUTPUT,
+    how: Output,
 ) -> int:
     """Run sequences on two services and list what differs. Exit code 5 if anything does."""
     from workbench import compare, sequences
@@ -120,21 +118,19 @@ def compare(
     return DONE if found.same else PARTLY
 
 
-def list_sequences(*, how: Output = _OUTPUT) -> int:
+def list_sequences(*, how: Output) -> None:
     """List the sequences of the catalogue."""
     from workbench import sequences
 
     rows = [{"name": name, "steps": len(one.steps), "doc": one.doc} for name, one in sequences.catalogue.items()]
     show(rows, how)
-    return DONE
 
 
-def show_sequence(sequence: _Sequence, /) -> int:
+def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
     from workbench import sequences
 
     print(screen_of(sys.stdout).fit(sequences.dumps(_sequence(sequence))), end="")
-    return DONE
 
 
 def check(*files: Path) -> int:

@@ -25,7 +25,6 @@ from workbench.terminal.operations import option_members
 from workbench.terminal.options import Parameter
 from workbench.terminal.where import Where, arguments_of, session
 
-_WHERE = Where()
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
 inbox    received events: inbox.events()
@@ -50,7 +49,7 @@ class LazyModule:
         return f"<{self.__dict__['_name']}, loaded when first used>"
 
 
-def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = _WHERE) -> int:
+def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready.
 
     Args:
@@ -254,7 +253,7 @@ def dashboard(
     port: int = 8866,
     browser: Annotated[bool, Parameter(negative="--no-browser", help="Open it in a browser.")] = True,
     out: Path | None = None,
-    where: Where = _WHERE,
+    where: Where,
 ) -> int:
     """Open a dashboard of approvals, declines, spend, points, reviews and deliveries, or write it into a file.
 
@@ -315,7 +314,7 @@ def lab(folder: Path | None = None, /) -> int:
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 
 
-def mcp(*, where: Where = _WHERE) -> int:
+def mcp(*, where: Where) -> None:
     """Serve operations, controls, sequences and rules as tools and resources, over standard input and output.
 
     Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each of them the
@@ -328,4 +327,3 @@ def mcp(*, where: Where = _WHERE) -> int:
     with session(where) as api:
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
         asyncio.run(mcp_server.serve(api))
-    return DONE

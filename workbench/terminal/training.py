@@ -25,7 +25,6 @@ from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_WHERE, _OUTPUT = Where(), Output()
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
 
@@ -42,7 +41,7 @@ def serve(
     notebook_seed: Annotated[
         int | None, Parameter(help="Random seed of all sandboxes; 7, of the notebooks, if omitted.")
     ] = None,
-) -> int:
+) -> None:
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost."""
     from workbench.classroom.results import read_roster
     from workbench.classroom.server import ClassServer
@@ -68,14 +67,13 @@ def serve(
             print(screen_of(sys.stdout).fit(url), flush=True)
             say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
             say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
-            show([{"learner": one.name, "code": one.code} for one in server.learners], _OUTPUT)
+            show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:
                 kept = f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
                 say(kept, error=True)
                 raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
-    return DONE
 
 
 _Form = Annotated[
@@ -84,21 +82,20 @@ _Form = Annotated[
 ]
 
 
-def results(*, folder: _Folder, form: _Form = "csv") -> int:
+def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
     from workbench.classroom.server import ClassServer
 
     with closing(ClassServer((), _existing(folder))) as server:
         print(server.export(form), end="")
-    return DONE
 
 
 def board(
     *,
     folder: _Folder,
     open_: Annotated[bool, Parameter(name="--open", help="Open its page in the browser of this machine.")] = False,
-    how: Output = _OUTPUT,
-) -> int:
+    how: Output,
+) -> None:
     """Show the trainer's board of a class that is served: who did what, and who is stuck."""
     import webbrowser
     from urllib.parse import quote
@@ -121,10 +118,11 @@ def board(
     ]  # fmt: skip
     show(rows, how)
     say(f"The page: {url}/board")
-    return DONE
 
 
-def grade(notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv") -> int:
+def grade(
+    notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
+) -> None:
     """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
 
     A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
@@ -136,7 +134,6 @@ def grade(notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners
 
     with closing(graded(notebooks)) as kept:
         print(export(kept, form, DEFAULT_SEED, {one.id: one.title for one in EXERCISES.values()}), end="")
-    return DONE
 
 
 def print_pages(
@@ -147,7 +144,7 @@ def print_pages(
     url: Annotated[
         str | None, Parameter(help="URL under which learners reach the class; that of its last start if omitted.")
     ] = None,
-) -> int:
+) -> None:
     """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key."""
     from workbench.classroom.exports import answers, sheets
     from workbench.classroom.results import Results
@@ -155,12 +152,11 @@ def print_pages(
 
     if what == "answers":
         print(answers(inline_style()), end="")
-        return DONE
+        return
     if folder is None:
         raise usage_error("--folder: sheets are those of a class.")
     with closing(Results(_existing(folder) / "class.db")) as kept:
         print(sheets(kept.learners(), url or kept.get("url", "URL"), inline_style()), end="")
-    return DONE
 
 
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
@@ -205,12 +201,11 @@ _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
-def list_drills(*, how: Output = _OUTPUT) -> int:
+def list_drills(*, how: Output) -> None:
     """List the drills."""
     from workbench.course.drills import DRILLS
 
     show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
-    return DONE
 
 
 def _run(name: str, where: Where, do: Any) -> int:
@@ -223,12 +218,12 @@ def _run(name: str, where: Where, do: Any) -> int:
     return WRONG_INPUT if shown is not None and getattr(shown, "solved", True) is False else DONE
 
 
-def start(name: _Drill, /, *, where: Where = _WHERE) -> int:
+def start(name: _Drill, /, *, where: Where) -> int:
     """Set a drill up in the sandbox, and show the situation. A drill that is on is shown again."""
     return _run(name, where, repr)
 
 
-def check(name: _Drill, /, *, where: Where = _WHERE) -> int:
+def check(name: _Drill, /, *, where: Where) -> int:
     """Show what is missing in a drill. Exit code 5 while it is not solved."""
     code = _run(name, where, lambda run: run.check())
     return PARTLY if code == WRONG_INPUT else code
@@ -239,7 +234,7 @@ def answer(
     /,
     *,
     set_: Annotated[list[str], Parameter(name="--set", help="What is reported, as earned=120.")],
-    where: Where = _WHERE,
+    where: Where,
 ) -> int:
     """Report what a drill asks for."""
     from workbench.terminal.sequences import read_parameters
@@ -253,27 +248,26 @@ def book(
     cents: Annotated[int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)],
     /,
     *,
-    where: Where = _WHERE,
+    where: Where,
 ) -> int:
     """Add a booking to the ledger of a drill."""
     return _run(name, where, lambda run: run.book(transaction, cents))
 
 
-def ledger(name: _Drill, /, *, where: Where = _WHERE, how: Output = _OUTPUT) -> int:
+def ledger(name: _Drill, /, *, where: Where, how: Output) -> None:
     """List the bookings of a drill."""
     from workbench.course.drills import drill
 
     with session(where) as api:
         show(drill(name, api).ledger, how)
-    return DONE
 
 
-def debrief(name: _Drill, /, *, where: Where = _WHERE) -> int:
+def debrief(name: _Drill, /, *, where: Where) -> int:
     """Show what the service received since a drill began, and what a good answer does."""
     return _run(name, where, lambda run: run.debrief())
 
 
-def stop(name: _Drill, /, *, where: Where = _WHERE) -> int:
+def stop(name: _Drill, /, *, where: Where) -> int:
     """End a drill: remove its fault rules and endpoints. What it made in the sandbox stays."""
     return _run(name, where, lambda run: run.stop())
 

@@ -18,7 +18,6 @@ from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_erro
 from workbench.terminal.options import App, Parameter
 from workbench.terminal.where import Where, session
 
-_WHERE = Where()
 _POLL_INTERVAL = 0.5  # seconds
 _FILTER = "Filter: part of any column, or failed"
 
@@ -42,8 +41,8 @@ def tail(
     ] = True,
     as_json: Annotated[bool, Parameter(name="--json", help="Print a JSON object for each line.")] = False,
     failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,
-    where: Where = _WHERE,
-) -> int:
+    where: Where,
+) -> None:
     """Print requests, events and deliveries as they happen."""
     screen, seen = screen_of(sys.stdout), set[str]()
     with session(where) as api:
@@ -59,11 +58,11 @@ def tail(
                 )
                 print(text if as_json else screen.fit(text), flush=True)
             if not follow:
-                return DONE
+                return
             time.sleep(_POLL_INTERVAL)
 
 
-def watch(*, journal: Path | None = None, where: Where = _WHERE) -> int:
+def watch(*, journal: Path | None = None, where: Where) -> int:
     """Watch requests, events and deliveries on one time line, and act on them.
 
     Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the clock, u copy as

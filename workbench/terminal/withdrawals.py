@@ -22,7 +22,6 @@ from workbench.terminal.options import Group, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
-_WHERE, _OUTPUT = Where(), Output()
 _MAX_FILE = 1_000_000
 _Plan = Annotated[Path, Parameter(help="What `withdrawals plan -o json` printed.")]
 _Signed = Annotated[Path, Parameter(help="What `withdrawals sign --from PLAN --reveal -o json` printed.")]
@@ -44,9 +43,6 @@ class Terms:
     nonce: int | None = None
 
 
-_TERMS = Terms()
-
-
 def plan(
     *,
     contract: Annotated[str, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
@@ -55,10 +51,10 @@ def plan(
     to: Annotated[str, Parameter(help="Address of the recipient.")],
     amount: Annotated[str | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
     native_units: Annotated[str | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
-    terms: Terms = _TERMS,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
-) -> int:
+    terms: Terms,
+    where: Where,
+    how: Output,
+) -> None:
     """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from` takes."""
     from workbench import withdrawals
 
@@ -73,7 +69,6 @@ def plan(
         for warning in planned.warnings:
             say(f"Warning: {warning}.")
         show(planned.request, how) if how.output != "table" or how.fields else _print(planned)
-    return DONE
 
 
 def verify(
@@ -84,8 +79,8 @@ def verify(
     signer: Annotated[
         str | None, Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted.")
     ] = None,
-    terms: Terms = _TERMS,
-    where: Where = _WHERE,
+    terms: Terms,
+    where: Where,
 ) -> int:
     """Check that the service's signature is over this withdrawal. Exit code 3 if it is not."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
@@ -104,15 +99,14 @@ def typed_data(
     *,
     salt: Annotated[str | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
     admin: Annotated[str | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
-    terms: Terms = _TERMS,
-    where: Where = _WHERE,
-) -> int:
+    terms: Terms,
+    where: Where,
+) -> None:
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
         say(prompt_words(str(message)))
         print(message.json())
-    return DONE
 
 
 def transaction(
@@ -134,10 +128,10 @@ def transaction(
             help="Argument of contracts of version 2; what it means depends on the contract.",
         ),
     ] = None,
-    terms: Terms = _TERMS,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
-) -> int:
+    terms: Terms,
+    where: Where,
+    how: Output,
+) -> None:
     """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked."""
     messages, signatures = message or [], signature or []
     if len(messages) != len(signatures):
@@ -157,7 +151,6 @@ def transaction(
             *halves, direct_transfer=direct_transfer, nonce=None if halves else _nonce(terms, published)
         )
         print(built.json()) if how.reveal else _print(built)
-    return DONE
 
 
 def explain(
@@ -166,8 +159,8 @@ def explain(
     *,
     plan: Annotated[Path | None, Parameter(help="Plan to compare it with; needs --signed.")] = None,
     signed: Annotated[Path | None, Parameter(help="Answer of the service to compare it with.")] = None,
-    terms: Terms = _TERMS,
-    where: Where = _WHERE,
+    terms: Terms,
+    where: Where,
 ) -> int:
     """Say what a transaction or call data would do. Exit code 3 where it differs from the plan."""
     from workbench import withdrawals
@@ -187,13 +180,12 @@ def execute(
     transaction: Annotated[Path, Parameter(help="What `withdrawals transaction --reveal` printed.")],
     /,
     *,
-    where: Where = _WHERE,
-    how: Output = _OUTPUT,
-) -> int:
+    where: Where,
+    how: Output,
+) -> None:
     """Execute a transaction on the sandbox's chain: both signatures are checked, and the balance moves."""
     with session(where) as api:
         show(api.sandbox.execute(_read(transaction)), how)
-    return DONE
 
 
 @contextmanager
