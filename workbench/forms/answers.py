@@ -1,6 +1,7 @@
 """The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import NoneType
 from typing import Any
 
@@ -101,25 +102,27 @@ class AnswerCard:
     def _use(self, pressed: Any, one: Offer, arguments: dict[str, Any]) -> None:
         """Use a control of the sandbox, once; then show what followed and what can be done next."""
         pressed.disabled = True
-        try:
+        with self._errors_shown():
             answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
-        except WorkbenchError as error:
-            self.events.value = rendering.html(error)
-            return
-        self.check_events()
-        steps = [self._step(*step) for step in after_call(one.do, None, answer)]
-        self._actions.children = (*steps, *self._actions.children)
+            self.check_events()
+            steps = [self._step(*step) for step in after_call(one.do, None, answer)]
+            self._actions.children = (*steps, *self._actions.children)
 
     def _open(self, name: str, values: dict[str, Any]) -> None:
         self._more.children = (*self._more.children, self._open_form(name, values))
 
     def _show(self, name: str, key: str) -> None:
-        try:
+        with self._errors_shown():
             shown = self._show_thing(name, key)
+            self._more.children = (*self._more.children, *([] if shown is None else [shown]))
+
+    @contextmanager
+    def _errors_shown(self) -> Iterator[None]:
+        """Show an error of this block where events stand."""
+        try:
+            yield
         except WorkbenchError as error:
             self.events.value = rendering.html(error)
-        else:
-            self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
     def show_private(self) -> None:
         """Show the private values of the answer for a minute."""
@@ -135,16 +138,10 @@ class AnswerCard:
         """Show the events that arrived since the call."""
         if self._mark is None:
             return
-        try:
+        with self._errors_shown():
             events = self._api.inbox.events(since=self._mark)
-        except WorkbenchError as error:
-            self.events.value = rendering.html(error)
-            return
-        if events:
             head = f"<div><strong>Events that followed: {len(events)}</strong></div>"
-            self.events.value = head + folded(events[:_MAX_EVENTS])
-        else:
-            self.events.value = line("quiet", "No events yet.")
+            self.events.value = head + folded(events[:_MAX_EVENTS]) if events else line("quiet", "No events yet.")
 
 
 def folded(events: Sequence[Event]) -> str:

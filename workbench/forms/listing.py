@@ -3,12 +3,11 @@
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 import attrs
@@ -302,25 +301,16 @@ def _number(value: Any) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _decimal(value: Decimal) -> str:
-    text = format(value, "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-_PLAIN: Mapping[type[Any], Callable[[Any], str]] = {
-    str: str, int: str, NoneType: lambda _: "", bool: lambda value: "yes" if value else "no",
-    Decimal: _decimal, date: date.isoformat,
-}  # fmt: skip
-
-
 def plain(value: Any) -> str:
     """Return a value as the text that is searched and compared."""
-    write = _PLAIN.get(type(value))
-    if write is not None:
-        return write(value)
     if isinstance(value, datetime):
         return f"{str(value.astimezone(UTC))[:19]} UTC"
-    return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return "" if value is None else str(value)
 
 
 _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {

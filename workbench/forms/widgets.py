@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import ipywidgets
 
@@ -26,17 +26,11 @@ _CLASSES = {"words": "ok", "timer": "ok"}
 _ROLES = {"problem": ' role="alert"', "ok": ' role="status"', "timer": ' role="timer"'}
 
 
-class Cancellable(Protocol):
-    """A scheduled call."""
-
-    def cancel(self) -> Any:
-        """Cancel it."""
+Later = Callable[[float, Callable[[], None]], Any]
+"""Schedules a call after some seconds; what it returns can `cancel()` it."""
 
 
-Later = Callable[[float, Callable[[], None]], Cancellable]
-
-
-def after(seconds: float, act: Callable[[], None]) -> Cancellable:
+def after(seconds: float, act: Callable[[], None]) -> Any:
     """Schedule a call: on the running loop of a kernel, or in a thread."""
     try:
         return asyncio.get_running_loop().call_later(seconds, act)

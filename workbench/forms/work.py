@@ -10,7 +10,6 @@ import ipywidgets
 from workbench import rendering
 from workbench.errors import WorkbenchError
 from workbench.forms.widgets import (
-    Cancellable,
     Displayed,
     Later,
     StaticView,
@@ -168,7 +167,7 @@ class Countdown(Displayed):
     def __init__(self, withdrawal: Withdrawal, *, later: Later = after) -> None:
         self._withdrawal = withdrawal
         self._later = later
-        self._timer: Cancellable | None = None
+        self._timer: Any = None
         self.left = ipywidgets.HTML().add_class("wb-countdown")
         self._card = ipywidgets.HTML(self.html)
         self.static = StaticView()

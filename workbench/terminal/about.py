@@ -86,18 +86,17 @@ def docs(
 
         serve_sandbox(port=port)
         return
-    screen = screen_of(sys.stdout)
     if name is None:
         rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
         rows += [f"{one:24} {'Events':14} {kind.doc}." for one, kind in EVENT_KINDS.items()]
-        print(screen.fit("\n".join(rows)))
+        print("\n".join(rows))
         return
     operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
     if operation is None and kind is None:
         names = ", ".join([*map(kebab, OPERATIONS), *EVENT_KINDS])
         raise usage_error(f"No operation and no kind of event {visible(name, 60)!r}; there are: {names}.")
     lines = _event_page(kind) if kind is not None else _page(operation) if operation is not None else ()
-    page(screen.fit("\n".join(line.rstrip() for line in lines)))
+    page("\n".join(line.rstrip() for line in lines))
 
 
 def _event_page(kind: EventKind) -> Iterator[str]:
@@ -221,7 +220,7 @@ def doctor() -> int:
     for good, text in _findings():
         healthy = healthy and good
         mark = screen.paint("✓", "status:done") if good else screen.paint("✗", "status:refused")
-        print(screen.fit(f"{mark} {text}"))
+        print(f"{mark} {text}")
     return DONE if healthy else PARTLY
 
 

@@ -60,7 +60,7 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where) -> No
         axes = getattr(charts, name)(read(api, users))
     if out is None:
         screen = screen_of(sys.stdout)
-        print(screen.fit("\n".join(_drawn(axes, screen.width))))
+        print("\n".join(_drawn(axes, screen.width)))
         return
     form = out.suffix.lower().removeprefix(".")
     write_file(out, partial(axes.figure.savefig, format=form, bbox_inches="tight"), private=False)

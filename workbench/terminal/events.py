@@ -252,7 +252,7 @@ def _show_received(received: Any, how: Output) -> None:
         row = _row(received.event, how)
         words = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
-        print(screen.fit(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(words)}"))
+        print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(words)}")
     sys.stdout.flush()
 
 

@@ -148,9 +148,7 @@ def say(message: str, *, error: bool = False) -> None:
     if not message or (_QUIET.get() and not error):
         return
     try:
-        from workbench.rendering.text import screen_of
-
-        print(screen_of(sys.stderr).fit(message), file=sys.stderr, flush=True)
+        print(message, file=sys.stderr, flush=True)
     except (OSError, ValueError):
         _discard(sys.stderr)
 

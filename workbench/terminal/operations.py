@@ -19,7 +19,6 @@ from workbench.interface.readers import value_of
 from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
 from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.show import curl
-from workbench.rendering.text import screen_of
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.options import Group, Parameter
@@ -130,7 +129,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             raise InvalidRequest(problems, of=operation.name)
         if calling.dry_run:
             shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
-            print(screen_of(sys.stdout).fit(shown))
+            print(shown)
             if api.host.endswith(".invalid"):
                 say(
                     "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."

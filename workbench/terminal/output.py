@@ -125,8 +125,8 @@ def _table(x: Any, fields: list[str], how: Output) -> str:
         rows, columns = [_row(one, fields, how) for one in rows], fields
     look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
     if fields or isinstance(x, list):
-        return screen.fit(rendering.table(rows, columns or None, limit=len(rows), **look))
-    return screen.fit(rendering.plain(x, **look))
+        return rendering.table(rows, columns or None, limit=len(rows), **look)
+    return rendering.plain(x, **look)
 
 
 def _single(kind: type[Any]) -> set[str]:

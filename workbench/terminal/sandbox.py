@@ -3,7 +3,6 @@
 import inspect
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -15,7 +14,6 @@ import attrs
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.rendering.text import screen_of
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import kebab, read_duration
@@ -236,7 +234,7 @@ def serve(
         )  # fmt: skip
         served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
         with closing(made) as sandbox, served as url:
-            print(screen_of(sys.stdout).fit(url), flush=True)
+            print(url, flush=True)
             for line in (*introduction(sandbox, url), *notes, f"Use it with --url {url}."):
                 say(line)
             try:
@@ -244,7 +242,7 @@ def serve(
             except (KeyboardInterrupt, Stopped) as end:
                 kept = "The state was in memory and is gone; --db FILE keeps it."
                 if path is not None:
-                    kept = f"The state is kept in {screen_of(sys.stderr).fit(str(path))}."
+                    kept = f"The state is kept in {path}."
                 say(f"Stopped. {kept}", error=True)
                 raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
 

@@ -3,14 +3,12 @@
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
 
 from workbench.errors import WorkbenchError, visible
-from workbench.rendering.text import screen_of
 from workbench.storage import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.options import App, Parameter
@@ -79,7 +77,7 @@ def run(
     with session(where) as api:
         done = sequences.run(found, api, path=path, **values)
     if how.output == "table" and not how.fields:
-        print(screen_of(sys.stdout).fit(str(done)))
+        print(done)
     else:
         show(done.rows(), how)
     say(done.verdict)
@@ -130,7 +128,7 @@ def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
     from workbench import sequences
 
-    print(screen_of(sys.stdout).fit(sequences.dumps(_sequence(sequence))), end="")
+    print(sequences.dumps(_sequence(sequence)), end="")
 
 
 def check(*files: Path) -> int:
@@ -199,7 +197,7 @@ def run_chaos(
 
     key = os.environ.get(KEY_VARIABLE) or chaos.KEY
     verdict = chaos.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
-    print(screen_of(sys.stdout).fit(str(verdict)))
+    print(verdict)
     return DONE if verdict.passed else PARTLY
 
 

@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from workbench.errors import visible
-from workbench.rendering.text import screen_of
 from workbench.terminal.exits import (
     DONE,
     INTERRUPTED,
@@ -64,14 +62,14 @@ def serve(
             raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
         served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
         with closing(made) as server, served as url:
-            print(screen_of(sys.stdout).fit(url), flush=True)
+            print(url, flush=True)
             say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
             say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
             show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:
-                kept = f"Stopped. Everything is kept in {screen_of(sys.stderr).fit(str(folder))}; start it again to continue."
+                kept = f"Stopped. Everything is kept in {folder}; start it again to continue."
                 say(kept, error=True)
                 raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
 
@@ -214,7 +212,7 @@ def _run(name: str, where: Where, do: Any) -> int:
     with session(where) as api:
         shown = do(drill(name, api))
     if shown is not None:
-        print(screen_of(sys.stdout).fit(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown))))
+        print(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown)))
     return WRONG_INPUT if shown is not None and getattr(shown, "solved", True) is False else DONE
 
 

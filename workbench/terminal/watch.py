@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
-from workbench.rendering.text import screen_of
 from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
@@ -44,7 +43,7 @@ def tail(
     where: Where,
 ) -> None:
     """Print requests, events and deliveries as they happen."""
-    screen, seen = screen_of(sys.stdout), set[str]()
+    seen = set[str]()
     with session(where) as api:
         while True:
             for one in _new(api.sandbox, seen):
@@ -56,7 +55,7 @@ def tail(
                     if as_json
                     else f"{line['at']}  {one.lane:8}  {one.title:32}  {visible(one.status, 60)}  {one.subject[:8]}"
                 )
-                print(text if as_json else screen.fit(text), flush=True)
+                print(text, flush=True)
             if not follow:
                 return
             time.sleep(_POLL_INTERVAL)

@@ -3,7 +3,6 @@
 plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, the wallet, transaction > transaction.json
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,6 @@ import attrs
 from workbench.errors import visible
 from workbench.interface import strict_json
 from workbench.interface.table import SIGN_WITHDRAWAL
-from workbench.rendering.text import screen_of
 from workbench.session import sandbox_of
 from workbench.terminal.completion import complete_ids
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
@@ -85,7 +83,7 @@ def verify(
     """Check that the service's signature is over this withdrawal. Exit code 3 if it is not."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         fits = withdrawal.verify(signer or published.get("signer"), nonce=_nonce(terms, published))
-        print(screen_of(sys.stdout).fit(f"{withdrawal.summary}\n{withdrawal.countdown()}"))
+        print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
         for note in withdrawal.notes:
             say(f"Note: {note}.")
     say("The signature is valid." if fits else "The signature is not over this withdrawal.", error=not fits)
@@ -242,4 +240,4 @@ def _read_text(path: Path) -> str:
 
 
 def _print(shown: Any) -> None:
-    print(screen_of(sys.stdout).fit(prompt_words(str(shown))))
+    print(prompt_words(str(shown)))
