@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -168,19 +169,19 @@ class Field(Quiet):
             self.input.placeholder = "0.00"
         self.input.style.description_width = "initial"
         self.input.tooltip = walk.described(member)
-        self.input.observe(self._typed, "value")
+        self.on_change(self.input, self._typed)
         self.note = ipywidgets.HTML().add_class("wb-note")
         self.full: Any = None
         self.tick: Any = None
         parts = [self.input]
         if isinstance(member.kind, Integer) and member.kind.full:
             self.full = ipywidgets.Checkbox(indent=False, description="FULL: the entire amount").add_class("wb-full")
-            self.full.observe(self._full_ticked, "value")
+            self.on_change(self.full, self._full_ticked)
             parts.append(self.full)
         if leaf.acknowledged:
             label = f"I understand that omitting it means {leaf.default}"
             self.tick = ipywidgets.Checkbox(indent=False, description=label).add_class("wb-tick")
-            self.tick.observe(lambda change: None if self.setting else accepted(leaf.path, change["new"]), "value")
+            self.on_change(self.tick, partial(accepted, leaf.path))
             parts.append(self.tick)
         self.box = ipywidgets.VBox([*parts, self.note]).add_class("wb-field")
         self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
@@ -189,11 +190,8 @@ class Field(Quiet):
         self.require(member.required)
         self.annotate()
 
-    def _typed(self, change: Any) -> None:
-        if self.setting:
-            return
+    def _typed(self, value: Any) -> None:
         self.touched = True
-        value = change["new"]
         if isinstance(value, str):
             value = self.known.get(value) or value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
@@ -201,14 +199,12 @@ class Field(Quiet):
                 self.full.value = False
         self._changed(self.leaf.path, value)
 
-    def _full_ticked(self, change: Any) -> None:
-        if self.setting:
-            return
+    def _full_ticked(self, yes: bool) -> None:
         self.touched = True
-        if change["new"]:
+        if yes:
             with self.quietly():
                 self.input.value = ""
-        self._changed(self.leaf.path, FULL if change["new"] else value_of(self.leaf.member, self.input.value))
+        self._changed(self.leaf.path, FULL if yes else value_of(self.leaf.member, self.input.value))
 
     def show(self, value: Any) -> None:
         """Show a value that was set from code; of a private one, only that it is given."""
@@ -323,17 +319,12 @@ class Inputs(Quiet):
         options += [(_named(group), number) for number, group in enumerate(alternative.rule.groups)]
         made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
         made.style.description_width = "initial"
-
-        def chosen(change: Any) -> None:
-            if not self.setting:
-                self._edit(lambda: self._choose(alternative, None if change["new"] < 0 else change["new"]))
-
-        made.observe(chosen, "value")
+        self.on_change(made, lambda number: self._edit(partial(self._choose, alternative, number)))
         self.choosers[alternative] = made
         return ipywidgets.VBox([made]).add_class("wb-field").add_class("wb-alternative").add_class("wb-wide")
 
-    def _choose(self, alternative: Alternative, number: int | None) -> None:
-        self._draft.choose(alternative, number)
+    def _choose(self, alternative: Alternative, number: int) -> None:
+        self._draft.choose(alternative, None if number < 0 else number)
         self.sync()
 
     def _change(self, path: str, value: Any) -> None:

@@ -107,12 +107,8 @@ class FormView(Quiet):
         made = ipywidgets.Checkbox(indent=False, description=label)
         made.layout.display, made.layout.width = "none", "100%"
         made.add_class("wb-tick").add_class(f"wb-allow-{name.replace('_', '-')}")
-
-        def ticked(change: Any) -> None:
-            if not self.setting:
-                self._edit(lambda: (self.draft.ticks.add if change["new"] else self.draft.ticks.discard)(name))
-
-        made.observe(ticked, "value")
+        ticks = self.draft.ticks
+        self.on_change(made, lambda yes: self._edit(lambda: (ticks.add if yes else ticks.discard)(name)))
         return made
 
     def _arming_box(self) -> Any:

@@ -140,6 +140,10 @@ class Quiet:
     setting = False
     """Whether code is setting values now."""
 
+    def on_change(self, widget: Any, act: Callable[[Any], None]) -> None:
+        """Call a function with each value that a person gives a widget."""
+        widget.observe(lambda change: None if self.setting else act(change["new"]), "value")
+
     @contextmanager
     def quietly(self) -> Iterator[None]:
         """Set values in this block without calling it a change by a person."""
