@@ -302,13 +302,6 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def url_of(listening: socket.socket, *, host: str | None = None, secure: bool = False) -> str:
-    """Return the base URL of a listening socket, with another host name if one is given."""
-    address, port = listening.getsockname()[:2]
-    host = host or address
-    return f"http{'s' if secure else ''}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
 def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
     """Serve a handler that needs no URL; see `serving`."""
     return serving(lambda _: handler, **options)
@@ -347,8 +340,10 @@ def serving(
     names = served_names(host, hosts)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed
     with closing(bind(host, port)) as listening:
-        named = None if host in LOOPBACK else next(iter(hosts), None)
-        url = url_of(listening, host=named, secure=certfile is not None)
+        address, port = listening.getsockname()[:2]
+        named = address if host in LOOPBACK else next(iter(hosts), address)
+        named = f"[{named}]" if ":" in named else named
+        url = f"{'http' if certfile is None else 'https'}://{named}:{port}"
         if private and certfile is None and host not in LOOPBACK:
             advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
         config = uvicorn.Config(

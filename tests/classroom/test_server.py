@@ -16,7 +16,7 @@ from workbench.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.classroom.exports import FORMS
 from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
-from workbench.sandbox.certificate import self_signed
+from workbench.sandbox.server import self_signed
 
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 

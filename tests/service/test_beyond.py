@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench.errors import AdviceWarning, UnusableFile
 from workbench.sandbox import Sandbox
-from workbench.sandbox.certificate import self_signed
+from workbench.sandbox.server import self_signed
 
 HOST = "sandbox.test"
 KEYS = Sandbox().guide()["api_keys"]

@@ -22,7 +22,7 @@ from workbench.interface.rules import (
 )
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import build, change
-from workbench.sandbox import accounts, cards, chain, people, rewards
+from workbench.sandbox import cards, chain, contracts, people, rewards
 from workbench.sandbox.context import error_of, not_found, usage_error
 from workbench.sandbox.control import Between, Control, Record, control
 from workbench.sandbox.creation import CreationControls, application_state
@@ -277,7 +277,7 @@ class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
         route = self._record("payment_route", payment_route_id or first)
         texts = {"description": description, "originator_name": originator_name, "reference_id": reference_id}
         memo = {name: text for name, text in texts.items() if text is not None}
-        return accounts.receive_deposit(self._engine.context("deposit", route), route, Decimal(amount), rail, memo)
+        return contracts.receive_deposit(self._engine.context("deposit", route), route, Decimal(amount), rail, memo)
 
     @control(changes=True)
     def open_dispute(self, transaction_id: str, text_evidence: str | None = None) -> Dispute:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from workbench.interface.contracts import IssuingContract
 from workbench.interface.rules import EventApplicationStatus, Role
-from workbench.sandbox import accounts, contracts, people
+from workbench.sandbox import contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error
 from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey
@@ -135,7 +135,7 @@ class CreationControls(ControlGroup):
         owner = self._record(kind, key or "")
         context = self._engine.context("create_payment_route", owner)
         of = {f"{kind}_id": owner["id"]}
-        route = accounts.new_route(context.seeds, context.new_id("payment_route"), owner["tenant"], of, fiat_deposit)
+        route = contracts.new_route(context.seeds, context.new_id("payment_route"), owner["tenant"], of, fiat_deposit)
         context.store.put("payment_route", route["id"], route)
         return RouteState(id=route["id"], fiat_deposit=fiat_deposit)
 

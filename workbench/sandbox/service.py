@@ -19,7 +19,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
 from workbench.interface.walk import members
-from workbench.sandbox import accounts, cards, chain, contracts, extensions, people, rewards
+from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
@@ -47,16 +47,16 @@ HANDLERS: Mapping[str, Handler] = {
     "simulate_authorization": cards.authorize,
     "simulate_reversal": cards.reverse,
     "simulate_refund": cards.refund,
-    "create_payment_account": accounts.create_payment_account,
-    "delete_payment_account": accounts.delete_payment_account,
+    "create_payment_account": contracts.create_payment_account,
+    "delete_payment_account": contracts.delete_payment_account,
     "update_user": people.update_user,
     "update_ubo": people.update_ubo,
     "update_dispute": cards.update_dispute,
     "create_user_application": people.create_user_application,
     "list_rewards_activity": rewards.list_rewards_activity,
     "settle": cards.settle,
-    "list_payment_routes": accounts.list_payment_routes,
-    "list_automations": accounts.list_automations,
+    "list_payment_routes": contracts.list_payment_routes,
+    "list_automations": contracts.list_automations,
 }
 
 

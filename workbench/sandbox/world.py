@@ -11,10 +11,9 @@ from typing import Any
 
 from workbench.chains.addresses import Family, chain_of, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
-from workbench.sandbox.accounts import new_account, new_route
 from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
 from workbench.sandbox.context import NEVER, Environment, Seeds
-from workbench.sandbox.contracts import WALLETS, WARNING, contract_on, signer_of, wallet_address
+from workbench.sandbox.contracts import WALLETS, WARNING, contract_on, new_account, new_route, signer_of, wallet_address
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.population import populate
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY, counts

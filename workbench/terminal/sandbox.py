@@ -217,7 +217,7 @@ def serve(
             raise usage_error(f"--host-name is missing: {error}") from None
         notes = []
         if self_signed:
-            from workbench.sandbox.certificate import self_signed as make_certificate
+            from workbench.sandbox.server import self_signed as make_certificate
 
             certfile = (path or kept_path()).with_name("sandbox-tls.crt")
             keyfile = certfile.with_suffix(".key")

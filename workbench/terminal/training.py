@@ -51,7 +51,7 @@ def serve(
         except ValueError as error:
             raise usage_error(f"--host-name is missing: {error}") from None
         if self_signed:
-            from workbench.sandbox.certificate import self_signed as make_certificate
+            from workbench.sandbox.server import self_signed as make_certificate
 
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             certfile, keyfile = folder / "class-tls.crt", folder / "class-tls.key"
@@ -126,7 +126,7 @@ def grade(
     A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
     """
     from workbench.classroom.exports import export
-    from workbench.classroom.grading import grade as graded
+    from workbench.classroom.results import grade as graded
     from workbench.classroom.server import DEFAULT_SEED
     from workbench.course.learner import EXERCISES
 
