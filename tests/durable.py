@@ -34,7 +34,7 @@ from workbench.client.keys import installation_secret, pin
 from workbench.course.learner import read_stored, write_stored
 from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
 from workbench.sandbox import Request, Sandbox
-from workbench.sandbox.certificate import self_signed
+from workbench.sandbox.server import self_signed
 from workbench.sequences.exports import record
 
 Notes = list[tuple[Any, ...]]

@@ -343,8 +343,10 @@ class Database:
         shared = _warn_if_shared(self.path, probe)
         self._patiently(f"PRAGMA journal_mode={'DELETE' if shared else 'WAL'}")
         self._watch()
-        if self.path.stat().st_size <= _CHECKED_WHOLE:
-            self._name_damaged()
+        for table in self._checked if self.path.stat().st_size <= _CHECKED_WHOLE else ():
+            if found := self.damaged(table):
+                numbers = ", ".join(map(str, found[:20])) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
+                advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
 
     # checksums of rows
 
@@ -384,12 +386,6 @@ class Database:
             f"WHERE of_table = '{table}' AND of_row NOT IN (SELECT rowid FROM {table}) ORDER BY 1"
         )
         return [number for (number,) in self.run(query)]
-
-    def _name_damaged(self) -> None:
-        for table in self._checked:
-            if found := self.damaged(table):
-                numbers = ", ".join(map(str, found[:20])) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
-                advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""

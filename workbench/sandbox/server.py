@@ -11,7 +11,7 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 
 import asyncio
 import json
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
@@ -24,6 +24,7 @@ from workbench.http_server import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
+from workbench.sandbox.context import error_of, usage_error
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
@@ -96,18 +97,18 @@ class App:
             query, headers = request.query.decode("latin-1"), dict(request.headers)
             asked = service.Request(request.method, request.target, query, headers, request.body)
             with self._engine.store.immediate() as entered:
-                if not entered:  # the event loop waits for nothing
-                    return self._answer_in_thread(asked)
-                answer = self._engine.answer(asked)
+                if entered:
+                    return self._answer(asked)
         except UnusableFile as error:
             return _unusable(error)
-        return _response(answer)
+        return _in_thread(self._answer, asked)  # the event loop waits for nothing
 
-    async def _answer_in_thread(self, asked: service.Request) -> Response:
-        try:
-            return _response(await asyncio.to_thread(self._engine.answer, asked))
-        except UnusableFile as error:
-            return _unusable(error)
+    def _answer(self, asked: service.Request) -> Response:
+        made = self._engine.answer(asked)
+        return Response(
+            status=made.status, headers=tuple(made.headers.items()), body=made.body, seconds=made.seconds,
+            manner=_MANNERS.get(made.manner, made.manner),
+        )  # fmt: skip
 
     def _describe(self, request: Request) -> Response:
         if request.method != "GET":
@@ -137,26 +138,21 @@ class App:
             return refused(400, f"the body cannot be read: {error}")
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
-        return self._perform(name, arguments)
+        return _in_thread(self._perform, name, arguments)  # it may wait, as for deliveries
 
-    async def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
-        """Run a control in a thread: it may wait, as for deliveries."""
+    def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         try:
-            result = await asyncio.to_thread(self._drain if name == "drain" else self._result, name, arguments)
+            result = self._drain(arguments) if name == "drain" else to_json(perform(self.sandbox, name, arguments))
         except ApiError as error:
             return Response(status=error.status, headers=(_JSON, self._identity), body=service.error_body(error))
-        except UnusableFile as error:
-            return _unusable(error)
+        if name == "guide":
+            result["base_url"] = f"{self._url}{table.PREFIX}"
         return Response(status=200, headers=(_JSON, self._identity), body=strict_json.dumps(result))
 
-    def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        result = to_json(perform(self.sandbox, name, arguments))
-        return {**result, "base_url": f"{self._url}{table.PREFIX}"} if name == "guide" else result
-
-    def _drain(self, name: str, arguments: Mapping[str, Any]) -> Any:
+    def _drain(self, arguments: Mapping[str, Any]) -> Any:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
-            raise ApiError.of(400)(operation=name, status=400, error=_ERRORS[400], message="after must be a number")
+            raise error_of("drain", usage_error("after must be a number"))
         due, last = self._engine.drain(after, key or self._engine.full_key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
@@ -173,11 +169,11 @@ def _documentation(name: str) -> Response:
     return Response(status=200, headers=(("content-type", _TYPES[Path(name).suffix]),), body=body)
 
 
-def _response(answer: service.Response) -> Response:
-    return Response(
-        status=answer.status, headers=tuple(answer.headers.items()), body=answer.body, seconds=answer.seconds,
-        manner=_MANNERS.get(answer.manner, answer.manner),
-    )  # fmt: skip
+async def _in_thread(work: Callable[..., Response], *arguments: Any) -> Response:
+    try:
+        return await asyncio.to_thread(work, *arguments)
+    except UnusableFile as error:
+        return _unusable(error)
 
 
 def _unusable(error: UnusableFile) -> Response:
