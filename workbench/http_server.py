@@ -81,12 +81,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """A request that is refused before the handler is called."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        self.status = status
-        self.reason = reason
-        super().__init__(reason)
+    """A request that is refused before the handler is called: status and reason."""
 
 
 class _App:
@@ -106,7 +101,7 @@ class _App:
             answer = self._handler(request)
             response = answer if isinstance(answer, Response) else await answer
         except _Refused as refused:
-            await _send_early(self.refusal(refused.status, refused.reason), receive, send)
+            await _send_early(self.refusal(*refused.args), receive, send)
             return
         except Exception as error:  # noqa: BLE001 - every request gets a response
             # No traceback: it could contain parts of the request.

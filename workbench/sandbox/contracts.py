@@ -119,9 +119,7 @@ def become_owner(context: RequestContext, user: Record, request: Any) -> None:
             context.store.put("contract", key, contract)
             made.append(key)
     if made:
-        known = context.store.get("contracts_of", tenant) or []
-        context.store.put("contracts_of", tenant, [*known, *made])
-        context.store.put("user", user["id"], {**user, "contracts": [*user.get("contracts", ()), *made]})
+        _add(context, made, user)
 
 
 def create(context: RequestContext, chain_id: int, version: int, balance: str, user: Record | None) -> Record:
@@ -130,12 +128,17 @@ def create(context: RequestContext, chain_id: int, version: int, balance: str, u
     admins = tuple(wallet_address(context.seeds, chain_id, f"{key}:{one}") for one in range(version))
     contract = contract_on(context.seeds, tenant, key, chain_id, version, admins, balances=(balance, "0"))
     context.store.put("contract", key, contract)
-    context.store.put("contracts_of", tenant, [*(context.store.get("contracts_of", tenant) or []), key])
-    if user is not None:
-        field = next(name for name, family in WALLETS.items() if family is family_of(chain_id))
-        owned = {field: admins[0], "contracts": [*user.get("contracts", ()), key]}
-        context.store.put("user", user["id"], {**user, **owned})
+    field = next(name for name, family in WALLETS.items() if family is family_of(chain_id))
+    _add(context, [key], None if user is None else {**user, field: admins[0]})
     return contract
+
+
+def _add(context: RequestContext, made: list[str], user: Record | None) -> None:
+    """Add contracts to those of the tenant, and to the collateral of a user."""
+    tenant = context.tenant["id"]
+    context.store.put("contracts_of", tenant, [*(context.store.get("contracts_of", tenant) or []), *made])
+    if user is not None:
+        context.store.put("user", user["id"], {**user, "contracts": [*user.get("contracts", ()), *made]})
 
 
 def address_on(seeds: Seeds, chain_id: int, label: str) -> str:

@@ -3,7 +3,7 @@ HTTP services (keys as bearer tokens, idempotency keys, rate limits) and of late
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.interface import table
@@ -144,47 +144,29 @@ class RateLimit:
             raise context.error(LIMITED)
 
 
-class Repeat:
-    """A write with an idempotency key, which is answered as it was before. assumed: idempotency_keys"""
+def answer_once(
+    context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
+) -> bytes:
+    """Answer a write; one with an idempotency key of the last 24 hours as it was answered then. assumed: idempotency_keys
 
-    def __init__(self, context: RequestContext, key: str, request: tuple[str, str, bytes]) -> None:
-        method, path, body = request
-        self._context = context
-        self._digest = hashlib.sha256(f"{method} {path}\n".encode() + body).hexdigest()
-        self._id = f"{context.tenant['id']}:{key}"
-        context.headers["idempotency-key"] = key
-        context.assumed.append("idempotency_keys")
-
-    @classmethod
-    def of(cls, context: RequestContext, headers: Any, request: tuple[str, str, bytes]) -> "Repeat | None":
-        """Return what a write repeats, if it has a key and keys are understood.
-
-        Raises:
-            ApiError: 400, if the key is too long.
-        """
-        key = headers.get("idempotency-key")
-        if not key or not context.settings["idempotency_keys"]:
-            return None
-        if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
-            raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")
-        return cls(context, key, request)
-
-    def earlier(self) -> bytes | None:
-        """Return the response to the same write in the last 24 hours.
-
-        Raises:
-            ApiError: 409, if it was another write.
-        """
-        kept = self._context.store.get("idempotency", self._id)
-        if kept is None or kept["at"] <= self._context.clock.at - _DAY:
-            return None
-        if kept["digest"] != self._digest:
-            raise self._context.error(OTHER_BODY)
-        self._context.headers["idempotency-cached"] = "true"
-        body: str = kept["body"]
-        return body.encode()
-
-    def keep(self, body: bytes) -> None:
-        """Keep the response for 24 hours."""
-        value = {"digest": self._digest, "at": self._context.clock.at, "body": body.decode()}
-        self._context.store.put("idempotency", self._id, value)
+    Raises:
+        ApiError: 400, if the key is too long; 409, if it was that of another write.
+    """
+    key = headers.get("idempotency-key")
+    if not key or not context.settings["idempotency_keys"]:
+        return answer()
+    if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
+        raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")
+    context.headers["idempotency-key"] = key
+    context.assumed.append("idempotency_keys")
+    method, path, sent = request
+    digest, known = hashlib.sha256(f"{method} {path}\n".encode() + sent).hexdigest(), f"{context.tenant['id']}:{key}"
+    kept = context.store.get("idempotency", known)
+    if kept is not None and kept["at"] > context.clock.at - _DAY:
+        if kept["digest"] != digest:
+            raise context.error(OTHER_BODY)
+        context.headers["idempotency-cached"] = "true"
+        return str(kept["body"]).encode()
+    body = answer()
+    context.store.put("idempotency", known, {"digest": digest, "at": context.clock.at, "body": body.decode()})
+    return body

@@ -231,16 +231,12 @@ class Service:
             shown = table.TEAM_NOT_FOUND in operation.failures
             raise context.error(table.TEAM_NOT_FOUND, *() if shown else ("team_not_found",))
         context.tenant = tenant
-        repeat = None
-        if operation.effect:
-            write = (request.method, request.path, request.body)
-            repeat = extensions.Repeat.of(context, request.headers, write)
-        body = repeat.earlier() if repeat is not None else None
-        if body is None:
-            body = self._written(context, route.handler(context, asked))
-            if repeat is not None:
-                repeat.keep(body)
-        return body
+        if not operation.effect:
+            return self._written(context, route.handler(context, asked))
+        write = (request.method, request.path, request.body)
+        return extensions.answer_once(
+            context, request.headers, write, lambda: self._written(context, route.handler(context, asked))
+        )
 
     @staticmethod
     def _written(context: RequestContext, answer: Any) -> bytes:
