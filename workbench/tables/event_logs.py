@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -47,6 +48,7 @@ WORKERS = 2
 _SAMPLE = 2_000
 """Lines that show which members are usual."""
 _MEMORY = "150MB"
+_CACHED = 500_000
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
 Kinds = frozenset[str] | None  # None: all of them, unknown ones too
@@ -333,6 +335,7 @@ class _BlockReader:
         self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
         self._usual: tuple[Column, ...] = ()  # those that occur among the first lines
         self._names = sorted(kinds or EVENT_KINDS)
+        self._masks = {c.name: _mask_of(c) for c in plan.columns if c.private and c.name not in shown}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
         # By wire path of a member or an object: which kinds have it, and at last none.
         self._has: dict[str, Any] = {}
@@ -343,18 +346,15 @@ class _BlockReader:
     def read(self, block: Block) -> tuple[int, str, Table | None]:
         """Return the size of a block, what is wrong with it, and its columns if nothing is."""
         first, data, starts, size = block
-        octets, sizes = np.frombuffer(data, np.uint8), np.diff(starts)
+        sizes = np.diff(starts)
         if (longest := int(sizes.max())) > MAX_LINE:
             return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
         strict: Any = range(len(sizes))
         tables: list[Table] = []
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
         if not self._exact and _is_utf8(texts):
-            counts = np.add.reduceat(
-                (octets == ord('"')).view(np.uint8), starts[:-1], dtype=np.uint16 if longest < 65_536 else np.uint32
-            )
-            lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": counts.astype(np.int64)})
-            unusual = _lines_of(_unusual(data, octets), starts)
+            marks, unusual = _marks(data, starts)
+            lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": marks})
             for columns in (self._usual_of(lines), self._columns):
                 table, strict = self._regular(
                     lines.take(pa.array(strict)) if tables else lines, columns, unusual, escapes=b"\\" in data
@@ -409,7 +409,7 @@ class _BlockReader:
             there = _valid(values)
             is_text = not isinstance(column.kind, Integer | Boolean)
             if is_text:
-                regular &= ~there | _true(pc.starts_with(values, '"'))
+                regular &= ~there | _all_true(pc.starts_with(values, '"'))
                 if escapes:
                     regular &= ~_true(pc.match_substring(values, "\\"))
                 values = pc.utf8_slice_codeunits(values, 1, -1)
@@ -435,12 +435,12 @@ class _BlockReader:
         made = dict(found) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in found.items()}
         made["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
         for column in self._plan.columns:
-            hidden = column.private and column.name not in self._shown
+            hidden = column.name in self._masks
             if column.name not in made:
                 is_text = hidden or column.name == "at_source"
                 made[column.name] = pa.nulls(rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0])
             elif hidden:
-                made[column.name] = _masked(column, made[column.name])
+                made[column.name] = _masked(self._masks[column.name], made[column.name])
         made |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
         return Table({name: made[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
 
@@ -505,6 +505,11 @@ def _true(flags: Any) -> Any:
     return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
 
 
+def _all_true(flags: Any) -> Any:
+    """Return True if none is false, which is usual and quickly known; else which are true."""
+    return pc.all(flags, min_count=0).as_py() or _true(flags)
+
+
 def _is_utf8(texts: Any) -> bool:
     try:
         texts.validate(full=True)
@@ -513,28 +518,32 @@ def _is_utf8(texts: Any) -> bool:
     return True
 
 
-def _lines_of(places: Any, starts: Any) -> Any:
-    """Return which lines have one of these places."""
-    found = np.zeros(len(starts) - 1, bool)
-    found[np.searchsorted(starts, places, side="right") - 1] = True
-    return found
-
-
-def _unusual(data: bytes, octets: Any) -> Any:
-    """Return the places of escaped quotation marks, and of commas or spaces before the end of an object."""
-    ends = np.flatnonzero(octets == ord("}")) - 1
-    before = octets[ends]
-    unusual = ends[(before == ord(",")) | (before <= ord(" "))]
-    if b"\\" not in data:
-        return unusual
-    return np.concatenate([unusual, np.flatnonzero((octets[:-1] == ord("\\")) & (octets[1:] == ord('"')))])
+def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
+    """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a `}`."""
+    octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
+    counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
+    lines = max(1, len(counts) * _CACHED // len(data))  # so many at once that the processor's cache holds them
+    for first in range(0, len(counts), lines):
+        begins = starts[first : first + lines + 1]
+        piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]
+        counts[first : first + lines] = np.add.reduceat(
+            (piece == ord('"')).view(np.uint8), begins[:-1], dtype=np.uint32
+        )
+        ends = np.flatnonzero(piece == ord("}")) - 1
+        places = ends[(piece[ends] == ord(",")) | (piece[ends] <= ord(" "))]
+        if escapes:
+            escaped = np.flatnonzero((piece[:-1] == ord("\\")) & (piece[1:] == ord('"')))
+            places = np.concatenate([places, escaped])
+        unusual[first + np.searchsorted(begins, places, side="right") - 1] = True
+    return counts, unusual
 
 
 def _converted(column: Column, values: Any) -> tuple[Any, Any]:
     """Return the Arrow column of texts, and which of them fit it."""
     kind = type(column.kind)
     if isinstance(column.kind, Choice):
-        return values, _true(pc.is_in(values, pa.array([str(c.value) for c in column.kind.of], values.type)))
+        known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)
+        return values, _all_true(pc.is_in(values, known))
     if kind not in _CONVERSIONS or values.null_count == len(values):
         return values if kind not in _CONVERSIONS else pa.nulls(len(values), form(column).arrow or WIDTHS[0]), True
     convert = _CONVERSIONS[kind]
@@ -571,9 +580,14 @@ _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
-def _masked(column: Column, values: Any) -> Any:
-    """Return texts or numbers masked; where only dots are shown, whatever they are."""
+def _mask_of(column: Column) -> Callable[[str], str] | None:
+    """Return what masks the texts of a column; None if all become dots. The same people occur in many events."""
     of_format = masker(column.about.rule.format, column.about.privacy)
+    return of_format and lru_cache(100_000)(of_format)
+
+
+def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
+    """Return texts or numbers masked; where only dots are shown, whatever they are."""
     if of_format is None or not pa.types.is_large_string(values.type):
         return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
     words = values.dictionary_encode()
