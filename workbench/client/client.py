@@ -211,7 +211,7 @@ class Bodies(AsyncClient):
         self._connections = Connections(self._transport)
 
     def _new_transport(self) -> Any:
-        return network().Pools(self._ssl_context(), **self._options())
+        return network().SeparateConnections(self._ssl_context(), **self._options())
 
     async def fetch(self, request: Any) -> bytes:
         """Send the request of a read and return the body of its answer, unread.

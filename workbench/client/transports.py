@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import httpcore
@@ -32,14 +32,13 @@ class Trace:
         self._connecting = False  # to a proxy, which gets a request of its own
 
     def __call__(self, event: str, info: Any) -> None:
-        if event.endswith("send_request_headers.started"):
-            self._connecting = info["request"].method == b"CONNECT"
-        if self._connecting:
+        if "send_request_headers" not in event:
             return
-        if event.endswith("send_request_headers.started"):
-            self._request.phase = 1
-        elif event.endswith("send_request_headers.complete"):
-            self._request.phase = WRITTEN
+        started = event.endswith("started")
+        if started:
+            self._connecting = info["request"].method == b"CONNECT"
+        if not self._connecting and (started or event.endswith("complete")):
+            self._request.phase = 1 if started else WRITTEN
 
     async def awaited(self, event: str, info: Any) -> None:
         """Do the same for an asynchronous transport."""
@@ -118,6 +117,20 @@ def _as_httpx(failure: Exception) -> httpx.TransportError:
     return failure if isinstance(failure, httpx.TransportError) else kind(str(failure))
 
 
+def _through(proxy: str) -> dict[str, Any]:
+    """Return the arguments of a proxy: user and password are taken out of its URL."""
+    through = httpx.Proxy(proxy)
+    return {"proxy_url": str(through.url), "proxy_auth": through.raw_auth}
+
+
+def _for_httpcore(request: httpx.Request) -> httpcore.Request:
+    url = request.url
+    return httpcore.Request(
+        request.method, httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw, content=request.stream, extensions=request.extensions,
+    )  # fmt: skip
+
+
 class TimelyTransport:
     """Connections of httpcore, used as a transport is, but for its errors; `request.extensions["deadline"]` is the deadline of the call."""
 
@@ -131,20 +144,12 @@ class TimelyTransport:
         if proxy is None:
             self._pool = httpcore.ConnectionPool(**options)
         else:
-            through = httpx.Proxy(proxy)  # takes user and password out of the URL
-            auth = through.raw_auth
-            self._pool = httpcore.HTTPProxy(proxy_url=str(through.url), proxy_auth=auth, **options)
+            self._pool = httpcore.HTTPProxy(**_through(proxy), **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, its body still to be read."""
         self._backend.deadline.at = request.extensions.get("deadline", float("inf"))
-        url = request.url
-        wired = httpcore.Request(
-            request.method,
-            httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-            headers=request.headers.raw, content=request.stream, extensions=request.extensions,
-        )  # fmt: skip
-        answer = self._pool.handle_request(wired)
+        answer = self._pool.handle_request(_for_httpcore(request))
         return httpx.Response(answer.status, headers=answer.headers, stream=answer.stream)  # type: ignore[arg-type]
 
     def close(self) -> None:
@@ -172,9 +177,9 @@ _WORDS: dict[type[Exception], str] = {
 _FOREVER = float("inf")
 
 
-@lru_cache(1024)
-def _url(base: str, target: str) -> httpx.URL:
-    return httpx.URL(base + target)
+@lru_cache(16)
+def _url(base: str) -> httpx.URL:
+    return httpx.URL(base)
 
 
 def _described(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
@@ -312,20 +317,25 @@ def _wired(
     left = outgoing.deadline - clock.monotonic()
     seconds = None if left == _FOREVER else max(left, 0.001)
     connect = min(left, _FOREVER if http.connect_timeout is None else http.connect_timeout)
+    extensions: dict[str, Any] = {
+        "timeout": {
+            "connect": None if connect == _FOREVER else max(connect, 0.001),
+            "read": seconds,
+            "write": seconds,
+            "pool": seconds,
+        }
+    }
+    if outgoing.traced and not (http.on_request or http.proxy or http.trust_env):
+        url = _url(
+            base
+        )  # once, since httpx takes long to read one; a hook reads the URL, and a proxy gets a target of its own
+        extensions["target"] = url.raw_path.rstrip(b"/") + outgoing.target.encode()
+    else:
+        url = httpx.URL(base + outgoing.target)
     request = httpx.Request(
-        outgoing.method,
-        _url(base, outgoing.target),
-        headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
-        stream=httpx.ByteStream(outgoing.body or b""),
-        extensions={
-            "timeout": {
-                "connect": None if connect == _FOREVER else max(connect, 0.001),
-                "read": seconds,
-                "write": seconds,
-                "pool": seconds,
-            }
-        },
-    )
+        outgoing.method, url, headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
+        stream=httpx.ByteStream(outgoing.body or b""), extensions=extensions,
+    )  # fmt: skip
     if http.on_request:
         http.on_request(request)
         request.headers[key[0].decode()] = key[1].decode()
@@ -341,31 +351,45 @@ def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | Non
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits, http2=http.http2, proxy=proxy)
 
 
-class Pools(httpx.AsyncBaseTransport):
-    """A connection pool for each request in flight, since a common one examines all its connections for each request."""
+class SeparateConnections(httpx.AsyncBaseTransport):
+    """A connection for each request in flight, since a common pool examines all of them for each request."""
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
-        self._make = partial(async_transport, context, http, proxy)
-        self._pools: list[httpx.AsyncHTTPTransport] = []
-        self._idle: list[httpx.AsyncHTTPTransport] = []
+        self._options: dict[str, Any] = {
+            "ssl_context": context, "http2": http.http2, "keepalive_expiry": http.keepalive_expiry,
+        }  # fmt: skip
+        self._proxy = proxy
+        self._idle: list[Any] = []
+        self._open: set[Any] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send through the pool that was used last, or through a new one."""
-        if not self._idle:
-            self._idle.append(self._make())
-            self._pools += self._idle
-        pool = self._idle.pop()
+        """Send through the connection that was used last, or through a new one."""
+        wired = _for_httpcore(request)
+        while self._idle:
+            connection = self._idle.pop()
+            if self._proxy is not None or not (connection.is_closed() or connection.has_expired()):
+                break
+            self._open.discard(connection)
+            await connection.aclose()
+        else:
+            connection = self._connection(wired.url.origin)
+            self._open.add(connection)
         try:
-            answer = await pool.handle_async_request(request)
+            answer = await connection.handle_async_request(wired)
         except BaseException:
-            self._idle.append(pool)
+            self._idle.append(connection)
             raise
-        answer.stream = _Stream(answer.stream, lambda: self._idle.append(pool))
-        return answer
+        stream = _Stream(answer.stream, lambda: self._idle.append(connection))
+        return httpx.Response(answer.status, headers=answer.headers, stream=stream)
+
+    def _connection(self, origin: httpcore.Origin) -> Any:
+        if self._proxy is None:
+            return httpcore.AsyncHTTPConnection(origin, **self._options)
+        return httpcore.AsyncHTTPProxy(**_through(self._proxy), **self._options)
 
     async def aclose(self) -> None:
-        for pool in self._pools:
-            await pool.aclose()
+        for connection in self._open:
+            await connection.aclose()
 
 
 class _Stream(httpx.AsyncByteStream):

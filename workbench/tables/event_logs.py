@@ -347,7 +347,7 @@ class _BlockReader:
         """Return the size of a block, what is wrong with it, and its columns if nothing is."""
         first, data, starts, size = block
         sizes = np.diff(starts)
-        if (longest := int(sizes.max())) > MAX_LINE:
+        if sizes.max() > MAX_LINE:
             return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
         strict: Any = range(len(sizes))
         tables: list[Table] = []
@@ -522,7 +522,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
     """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
-    lines = max(1, len(counts) * _CACHED // len(data))  # so many at once that the processor's cache holds them
+    lines = max(1, len(counts) * _CACHED // len(data))  # at once, which the cache of the processor holds
     for first in range(0, len(counts), lines):
         begins = starts[first : first + lines + 1]
         piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]

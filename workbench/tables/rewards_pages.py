@@ -52,7 +52,8 @@ class Part:
     def keys(self) -> list[Key]:
         """Return what identifies each row."""
         columns = self.table.columns
-        keys = list(zip(columns["type"].to_pylist(), columns["id"].to_pylist(), [None] * sum(self.rows), strict=True))
+        types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
+        keys = list(zip(types, ids, [None] * sum(self.rows), strict=True))
         if columns["id"].null_count:
             keys = [
                 key if key[1] is not None else (key[0], None, repr([c[i].as_py() for c in columns.values()]).encode())  # type: ignore[misc]
