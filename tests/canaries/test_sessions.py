@@ -1,6 +1,5 @@
 """A shell's history, and notebooks that ran, hold what a person typed themselves, and nothing besides."""
 
-import json
 import re
 import sqlite3
 import sys
@@ -15,8 +14,9 @@ from rich.pretty import pretty_repr
 from traitlets.config import Config
 
 import workbench as wb
+from tests.canaries.notebooks import PLANTS
 from tests.canaries.planted import ACCOUNT, CHANGES, PERSON, PLANTED, found
-from tests.notebooks.reading import NOTEBOOKS, execute
+from tests.notebooks.reading import NOTEBOOKS
 from workbench.terminal.shell import load
 
 KEY = PLANTED["api key"]
@@ -134,48 +134,7 @@ def test_what_a_person_types_is_theirs_but_for_keys(shell: Any) -> None:
     assert ["first name"] == found(kept)
 
 
-# notebooks
-
-PLANTS = {
-    '"Ada"': '"Zqfirst"', '"last_name": "Example"': '"last_name": "Zqlast"', '_last_name": "Example"': '_last_name": "Zqeficiary"',
-    "1990-01-01": "1917-03-29", "ada@example.com": "zqmail@example.com", "grace@example.com": "zqpost@example.com",
-    "5550123": "5550137", "555 0123": "5550173 ", "203.0.113.7": "203.0.113.177", '"Engineer"': '"Zqoccupation"',
-    '"60000"': '"662483779131"', "1 Example Street": "1 Zqstreet", "2 Example Street": "2 Zqroad", "1985-06-15": "1919-11-23",
-    "The cardholder was abroad": "Zqevidence: The cardholder was abroad", '"account_number": "000123456"': '"account_number": "000773129731"',
-    "000123456": "000771293",
-}  # fmt: skip
-"""What the shipped notebooks put in of made-up people, and what is planted in its place."""
-
-
-def _planted(path: Path, folder: Path) -> tuple[Path, list[str]]:
-    """Write a notebook with planted values in its cells; give it, and what was planted."""
-    notebook = json.loads(path.read_text())
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            source = "".join(cell["source"])
-            for theirs, ours in PLANTS.items():
-                source = source.replace(theirs, ours)
-            cell["source"] = source
-    made = folder / path.name
-    made.write_text(json.dumps(notebook))
-    return made, found("".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
-
-
-PEOPLED = [one for one in NOTEBOOKS if any(theirs.replace('"', '\\"') in one.read_text() for theirs in PLANTS)]
-"""The notebooks that put people in; in the others there is nothing to plant, and `tests/notebooks` looks at all of them."""
-
-
-@pytest.mark.notebook
-@pytest.mark.parametrize("path", PEOPLED, ids=[one.stem for one in PEOPLED])
-def test_a_notebook_that_ran_holds_none(path: Path, tmp_path: Path) -> None:
-    """With planted people in its cells, no output, no widget's state and nothing kept has one; its history what was typed."""
-    planted, typed = _planted(path, tmp_path)
-    ran = execute(planted, tmp_path / "run")
-    history = b"".join(one.read_bytes() for one in (tmp_path / "run").rglob("history.sqlite*"))
-
-    assert () == ran.errors
-    assert [] == found(f"{ran.outputs} {ran.widgets} {ran.kept}")
-    assert set(found(history)) <= set(typed)
+# notebooks: tests/notebooks/test_executed.py runs them with these values in their cells
 
 
 def test_the_notebooks_plant_where_they_put_people_in() -> None:

@@ -157,8 +157,8 @@ def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
 
 
 def users(api: Session) -> list[str]:
-    """Return the users of the sandbox that have rewards."""
-    return [one["id"] for one in api.sandbox.guide()["rewards_users"]]
+    """Return some users of the sandbox that have rewards."""
+    return [one["id"] for one in api.sandbox.guide()["rewards_users"][:8]]
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ class Executed:
     widgets: Any
     strays: str  # tries to reach another machine
     kept: str  # all files of the state folder
+    history: bytes  # the files of IPython's history
     bare: tuple[str, ...]  # cells that show a widget and no static HTML beside it
 
 
@@ -93,6 +94,7 @@ def execute(path: Path, folder: Path, **variables: str) -> Executed:
         widgets=notebook.metadata.get("widgets"),
         strays=(folder / "strays").read_text(),
         kept="".join(one.read_bytes().decode(errors="replace") for one in state.rglob("*") if one.is_file()),
+        history=b"".join(one.read_bytes() for one in (folder / "ipython").rglob("history.sqlite*")),
         bare=tuple(cell.source for cell in ran if _shows(cell, WIDGET) and not _shows(cell, "text/html")),
     )
 

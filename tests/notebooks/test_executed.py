@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from tests.canaries.notebooks import plant
+from tests.canaries.planted import found
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, offline
 from workbench.classroom import ClassServer
 from workbench.course.learner import EXERCISES
@@ -17,24 +19,24 @@ from workbench.course.learner import EXERCISES
 pytestmark = pytest.mark.notebook
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)
-_TWICE = ("01", "12", "22")  # the others in `make soak`
+_TWICE = ("01", "22")  # the others in `make soak`
 Run = Callable[[Path], Executed]
-PLANTED = (
-    "000123456", "5550123", "5550142", "1990-01-01", "1985-06-15", "ada@example.com", "203.0.113.7", "The cardholder was",
-    "grace@example.com", "555 0123",
-)  # fmt: skip
-"""Private values that the cells themselves put in."""
+
+
+def run(path: Path, folder: Path, **variables: str) -> Executed:
+    """Run all cells of a notebook, with planted people in place of those that its cells make up."""
+    return execute(plant(path, folder)[0], folder, **variables)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return each notebook executed, once."""
-    return cache(lambda path: execute(path, tmp_path_factory.mktemp(path.stem)))
+    return cache(lambda path: run(path, tmp_path_factory.mktemp(path.stem)))
 
 
 @pytest.fixture(scope="module")
 def private() -> tuple[str, ...]:
-    """Return what must be in no output: the world's people, accounts and keys, and what the cells put in."""
+    """Return what must be in no output: the world's people, accounts and keys."""
     with wb.connect(seed=7) as api:
         people = [*api.sandbox.records("user"), *api.sandbox.records("owner")]
         accounts = [one["members"]["external_fiat_account"] for one in api.sandbox.records("payment_account")]
@@ -45,7 +47,7 @@ def private() -> tuple[str, ...]:
         ]
         keys = api.sandbox.guide()["api_keys"].values()
     return (
-        *PLANTED, *onramps, *keys, *(one["email"] for one in people),
+        *onramps, *keys, *(one["email"] for one in people),
         *(one["account_number"] for one in accounts),
     )  # fmt: skip
 
@@ -57,13 +59,15 @@ def test_runs_to_the_end(path: Path, ran: Run) -> None:
 
 
 @each
-def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...]) -> None:
-    """No output, no widget state and nothing kept for later holds a private value or a key."""
+def test_shows_nothing_private(path: Path, ran: Run, private: tuple[str, ...], tmp_path: Path) -> None:
+    """No output, no widget state and nothing kept for later holds a private value or a key; the history what was typed."""
     executed = ran(path)
     shown = f"{executed.outputs} {executed.widgets} {executed.kept}"
 
     assert len(private) > 50
     assert [] == [value for value in private if value in shown]
+    assert [] == found(shown)
+    assert set(found(executed.history)) <= set(plant(path, tmp_path)[1])
 
 
 @pytest.mark.parametrize("path", COURSE, ids=IDS[: len(COURSE)])
@@ -111,7 +115,7 @@ def test_most_cells_are_quick(path: Path, ran: Run) -> None:
 )
 def test_same_bytes_twice(path: Path, ran: Run, tmp_path: Path) -> None:
     """Graded twice, a notebook gives the same outputs: no clock, no chance, no prompt."""
-    assert ran(path).outputs == execute(path, tmp_path).outputs
+    assert ran(path).outputs == run(path, tmp_path).outputs
 
 
 @pytest.mark.soak
@@ -120,7 +124,7 @@ def test_runs_in_a_class(path: Path, tmp_path: Path) -> None:
     """With WORKBENCH_CLASS the same cells run on the learner's sandbox of a class, which hears of each check."""
     server = ClassServer(["Ann"])
     with server.serve() as url:
-        executed = execute(path, tmp_path, WORKBENCH_CLASS=f"{url}/{server.learners[0].code}")
+        executed = run(path, tmp_path, WORKBENCH_CLASS=f"{url}/{server.learners[0].code}")
         results = server.board()["learners"][0]["results"]
     server.close()
 
