@@ -395,7 +395,7 @@ class Exchange:
 
     def refusal(self, response: Response) -> Refusal:
         """Return what the service said of a call that it did not carry out, or failed with."""
-        return refusal(response, self.request, self.context.key.header())
+        return refusal(response, self.clean)
 
     def _is_gone(self, response: Response) -> bool:
         """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""

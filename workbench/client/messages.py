@@ -125,14 +125,13 @@ class Refusal:
         return "; ".join(part for part in (visible(words, 200), visible(named, 100)) if part)
 
 
-def refusal(response: Response, request: Any, key: bytes) -> Refusal:
-    """Read the body of a refusal as far as it can be read."""
-    private = _private(request, key)
+def refusal(response: Response, mask: Callable[[str], str]) -> Refusal:
+    """Read the body of a refusal as far as it can be read; `mask` takes what is private out of its words."""
 
     def clean(words: Any) -> str | None:
         if isinstance(words, list):
             words = "; ".join(one for one in words if isinstance(one, str)) or None
-        return _without(private, words) if isinstance(words, str) else None
+        return mask(words) if isinstance(words, str) else None
 
     try:
         raw = strict_json.loads(response.body)
@@ -153,16 +152,8 @@ def refusal(response: Response, request: Any, key: bytes) -> Refusal:
 
 def without_private(words: str, request: Any, key: bytes) -> str:
     """Return text with what it repeats of the key and of a request's private values masked."""
-    return _without(_private(request, key), words)
-
-
-def _private(request: Any, key: bytes) -> list[str]:
     private = {str(value) for _, one, value, _ in walk.values(request) if one.about.privacy is not OPEN}
-    return sorted({key.decode("ascii"), *private}, key=len, reverse=True)
-
-
-def _without(private: list[str], words: str) -> str:
-    for value in private:
+    for value in sorted({key.decode("ascii"), *private}, key=len, reverse=True):
         if len(value) > 1:
             words = words.replace(value, masks.DOTS)
     return words

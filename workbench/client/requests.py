@@ -16,7 +16,7 @@ from workbench.interface.fields import SECRET
 from workbench.interface.operation import Operation
 from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL
-from workbench.interface.walk import Array, Member, Nested, UnknownMember, build, members, records, snake, values
+from workbench.interface.walk import Member, UnknownMember, build, members, records, snake, values
 
 # arguments
 
@@ -35,33 +35,16 @@ def build_request(operation: Operation[..., Any], arguments: Mapping[str, Any]) 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
     """Return every problem of a call with unknown arguments: those, and what the rules say of the rest."""
-    unknown: list[Problem] = []
-    known = _known(operation.request, arguments, "", unknown)
+    strange: list[UnknownMember] = []
+    found = checks.problems(build(operation.request, arguments, strange))
+    unknown = [
+        Problem(one.prefix + visible(str(name), 60), "unknown", f"is not an argument{_instead(str(name), one.of)}")
+        for one in strange
+        for name in one.names
+    ]
     # A member given by its wire name is named once, as unknown, and not as missing besides.
     spelled = {snake(problem.path) for problem in unknown}
-    found = checks.problems(build(operation.request, known))
     return (*unknown, *(one for one in found if one.rule != "required" or snake(one.path) not in spelled))
-
-
-def _known(cls: type[Any], given: Mapping[str, Any], prefix: str, unknown: list[Problem]) -> dict[str, Any]:
-    fields = {one.name: one for one in members(cls)}
-    kept: dict[str, Any] = {}
-    for name, value in given.items():
-        one = fields.get(name)
-        if one is None:
-            path = prefix + visible(str(name), 60)
-            unknown.append(Problem(path, "unknown", f"is not an argument{_instead(str(name), fields)}"))
-        elif isinstance(one.kind, Nested) and isinstance(value, Mapping):
-            kept[name] = _known(one.kind.of, value, f"{prefix}{name}.", unknown)
-        elif isinstance(one.kind, Array) and isinstance(one.kind.of, Nested) and isinstance(value, list | tuple):
-            inner = one.kind.of.of
-            kept[name] = [
-                _known(inner, item, f"{prefix}{name}[{i}].", unknown) if isinstance(item, Mapping) else item
-                for i, item in enumerate(value)
-            ]
-        else:
-            kept[name] = value
-    return kept
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
@@ -70,7 +53,8 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name, list(known), n=1)
 
 
-def _instead(name: str, fields: Mapping[str, Any]) -> str:
+def _instead(name: str, cls: type[Any]) -> str:
+    fields = [one.name for one in members(cls)]
     near = _near(snake(name), fields)
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
 

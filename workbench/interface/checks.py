@@ -15,7 +15,7 @@ from typing import Any
 from workbench.errors import Problem, hidden_characters
 from workbench.interface.fields import MASK, Rule
 from workbench.interface.readers import is_empty
-from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When
+from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -93,7 +93,7 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
             text = value.isoformat() if type(value) is date else value
             if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
                 yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
-            elif not _is_day(text):
+            elif iso_day(text) is None:
                 yield "date", "is not a day of the calendar"
         case _:
             fits, noun = _TYPES[type(kind)]
@@ -124,13 +124,6 @@ def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
     fits, words = _FORMATS.get(rule.format or "", (bool, ""))
     if words and not fits(value):
         yield rule.format or "", f"must be {words}"
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return bool(date.fromisoformat(text))
-    except ValueError:
-        return False
 
 
 def _is_ip(value: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from workbench.errors import MAX_PROBLEMS, Problem
-from workbench.interface.rules import FULL, ISO_DAY
+from workbench.interface.rules import FULL, ISO_DAY, iso_day
 from workbench.interface.walk import (
     Array,
     Boolean,
@@ -82,12 +82,10 @@ def _value(kind: Kind, unit: str | None, text: str) -> Any:
                 return words(text)
             raise ValueError(f"must be one of {', '.join(words)}")
         case Date():
-            if ISO_DAY.fullmatch(text):
-                try:
-                    return date.fromisoformat(text)
-                except ValueError:
-                    raise ValueError("is not a day of the calendar") from None
-            raise ValueError("must be a date written YYYY-MM-DD, as 1990-02-01")
+            if day := iso_day(text):
+                return day
+            like = "is not a day of the calendar", "must be a date written YYYY-MM-DD, as 1990-02-01"
+            raise ValueError(like[ISO_DAY.fullmatch(text) is None])
         case DateTime():
             try:
                 moment = datetime.fromisoformat(text)
@@ -208,10 +206,7 @@ def _read_decimal_text(value: Any) -> Any:
 def _read_date(value: Any) -> Any:
     if value.__class__ is not str:
         raise mismatch("must be a date text")
-    try:
-        return date.fromisoformat(value) if ISO_DAY.fullmatch(value) else value
-    except ValueError:
-        return value
+    return iso_day(value) or value
 
 
 _UNIX = re.compile(r"[0-9]{9,13}")

@@ -1,6 +1,7 @@
 """The enums, the named rules and the kinds of rules between fields, each stated once. Source: Resources, Limits."""
 
 import re
+from datetime import date
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Literal
@@ -157,6 +158,16 @@ class Role(StrEnum):
 
 
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def iso_day(text: str) -> date | None:
+    """Return the day that text names as YYYY-MM-DD; None where it names none of the calendar."""
+    try:
+        return date.fromisoformat(text) if ISO_DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
 UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 
 _BLANK = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

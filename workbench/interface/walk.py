@@ -266,47 +266,56 @@ def with_extra(answer: Any, extra: Mapping[str, Any]) -> Any:
     return made
 
 
-def build(cls: type[Any], values: Mapping[str, Any]) -> Any:
+def build(
+    cls: type[Any], values: Mapping[str, Any], unknown: "list[UnknownMember] | None" = None, prefix: str = ""
+) -> Any:
     """Build a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
 
     Integers of other libraries become `int`. Only names are checked here; see `checks.problems`.
+
+    Args:
+        unknown: Takes the names that are not attributes of the record, which are left out; None raises for the first.
+        prefix: Path of the record, with a dot at its end.
 
     Raises:
         UnknownMember: A name is not an attribute of the record, at any depth.
     """
     fields = members(cls)
-    if unknown := values.keys() - {one.name for one in fields}:
-        raise UnknownMember(cls, tuple(name for name in values if name in unknown))
+    if strange := values.keys() - {one.name for one in fields}:
+        error = UnknownMember(cls, tuple(name for name in values if name in strange), prefix)
+        if unknown is None:
+            raise error
+        unknown.append(error)
     return cls(
         **{
-            one.name: None if value is None else _converted(one.kind, value)
+            one.name: value if value.__class__ in _AS_IT_IS else _converted(one.kind, value, unknown, prefix + one.name)
             for one in fields
             if (value := values.get(one.name)) is not None or one.required
         }
     )
 
 
-class UnknownMember(ValueError):
-    """A name that is not a member of a record. The names are the caller's, and hold no values."""
-
-    def __init__(self, of: type[Any], names: tuple[Any, ...]) -> None:
-        self.of = of
-        self.names = names
-        super().__init__(f"{of.__name__} has no member {', '.join(str(name) for name in names)}")
+_AS_IT_IS = (str, int, bool, type(None))
 
 
-def _converted(kind: Kind, value: Any) -> Any:
-    if value.__class__ in (str, int, bool):
-        return value
+def _converted(kind: Kind, value: Any, unknown: "list[UnknownMember] | None", path: str) -> Any:
     if isinstance(kind, Nested) and isinstance(value, Mapping):
-        return build(kind.of, value)
+        return build(kind.of, value, unknown, f"{path}.")
     if isinstance(kind, Array) and isinstance(value, list | tuple):
-        return tuple(_converted(kind.of, item) for item in value)
+        return tuple(_converted(kind.of, item, unknown, f"{path}[{place}]") for place, item in enumerate(value))
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
         return int(value.__index__())  # a whole number of another library
     if isinstance(kind, Boolean) and type(value).__module__ == "numpy":
         return bool(value) if type(value).__name__ in {"bool_", "bool"} else value
     return value
+
+
+class UnknownMember(ValueError):
+    """Names that are not members of a record. They are the caller's, and hold no values."""
+
+    def __init__(self, of: type[Any], names: tuple[Any, ...], prefix: str = "") -> None:
+        self.of, self.names, self.prefix = of, names, prefix
+        super().__init__(f"{of.__name__} has no member {', '.join(str(name) for name in names)}")
 
 
 def described(one: Member) -> str:

@@ -1,5 +1,6 @@
 """How plans, withdrawals and explanations are shown: one sheet, as plain text and as escaped HTML."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -48,8 +49,7 @@ def sheet_of(
 def grouped(address: str) -> str:
     """Return an address in groups of four characters, which are easier to compare."""
     head, body = (address[:2], address[2:]) if address[:2] == "0x" else ("", address)
-    groups = [body[i : i + 4] for i in range(0, len(body), 4)]
-    return " ".join(([head] if head else []) + groups)
+    return " ".join(filter(None, (head, *re.findall(".{1,4}", body))))
 
 
 def duration_text(span: timedelta) -> str:
