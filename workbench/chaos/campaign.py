@@ -15,7 +15,7 @@ from workbench.chaos.traffic import KEY, Plan, Step, events, steps
 from workbench.errors import InvalidRequest, hide_arguments, visible
 from workbench.rendering.layout import Cell, Sheet
 from workbench.webhooks.verify import SECONDARY, SIGNATURE
-from workbench.withdrawals.sheets import Shown
+from workbench.withdrawals.terms import Shown
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.1

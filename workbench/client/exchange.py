@@ -228,30 +228,24 @@ class Exchange:
 
     def record(self, outgoing: Request) -> None:
         """Record a call with an effect before it leaves; refuse the same one within a day."""
-        context, operation = self.context, self.operation
-        described = what(operation, self.request)
-        attempt = Attempt(
-            id=context.clock.new_id(), operation=operation.name, what=described, started=context.clock.now(),
-            environment=context.environment,
+        context, operation, recorder = self.context, self.operation, self.context.recorder
+        digest = ""
+        if recorder is not None and context.guards.real:
+            digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
+        entry = Entry(
+            id=context.clock.new_id(), operation=operation.name, what=what(operation, self.request),
+            started=context.clock.now(), environment=context.environment, outcome=Outcome.SENDING, digest=digest,
+            resend_of=self.resend_of,
         )  # fmt: skip
         if context.idempotency_header is not None:  # assumed: idempotency
-            outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), attempt.id.encode())]
-        recorder = context.recorder
-        if recorder is None:
-            self.attempt = attempt
-            return
-        digest = ""
-        if context.guards.real:
-            digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
-        if self.resend_of is not None:
+            outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), entry.id.encode())]
+        if recorder is not None and self.resend_of is not None:
             recorder.check_same(self.resend_of, operation.name, self.request, digest)
-        elif digest and (earlier := recorder.earlier(digest)) is not None:
-            context.guards.check_duplicate(described, earlier, "again" in self.allowing)
-        entry = Entry(
-            id=attempt.id, operation=attempt.operation, what=described, environment=attempt.environment,
-            started=attempt.started, outcome=Outcome.SENDING, digest=digest, resend_of=self.resend_of,
-        )  # fmt: skip
-        self.attempt = attempt
+        elif recorder is not None and digest and (earlier := recorder.earlier(digest)) is not None:
+            context.guards.check_duplicate(entry.what, earlier, "again" in self.allowing)
+        self.attempt = entry.attempt
+        if recorder is None:
+            return
         try:
             recorder.begin(entry, self.request, self)
         except CannotRecord:

@@ -1,7 +1,6 @@
 """Assumptions about the service, checked against a real one by reads only."""
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -39,27 +38,18 @@ class Finding:
         return f"{self.verdict}: {self.id} ({self.seen}){change}"
 
 
-@attrs.frozen(repr=False)
-class Findings:
+class Findings(tuple[Finding, ...]):
     """All findings of one probe, contradicted ones first."""
 
-    all: tuple[Finding, ...]
+    __slots__ = ()
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
         """Return the findings of one verdict."""
-        return tuple(one for one in self.all if one.verdict == verdict)
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self.all)
-
-    def __len__(self) -> int:
-        return len(self.all)
+        return tuple(one for one in self if one.verdict == verdict)
 
     def __str__(self) -> str:
-        tested = [str(one) for one in self.all if one.verdict is not Verdict.UNTESTED]
-        return "\n".join(
-            [*tested, f"untested: {len(self.all) - len(tested)} assumptions that cannot be checked by reads"]
-        )
+        tested = [str(one) for one in self if one.verdict is not Verdict.UNTESTED]
+        return "\n".join([*tested, f"untested: {len(self) - len(tested)} assumptions that cannot be checked by reads"])
 
     def __repr__(self) -> str:
         return f"<findings: {', '.join(f'{len(self.of(verdict))} {verdict}' for verdict in Verdict)}>"
@@ -98,7 +88,7 @@ class Probe:
             verdict, seen = self._seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
             found.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=seen, change=row.change))
         order = (Verdict.CONTRADICTED, Verdict.CONFIRMED, Verdict.UNTESTED)
-        return Findings(tuple(sorted(found.values(), key=lambda one: order.index(one.verdict))))
+        return Findings(sorted(found.values(), key=lambda one: order.index(one.verdict)))
 
     def _note(self, assumption: str, fits: bool, seen: str) -> None:
         if self._seen.get(assumption, ("",))[0] is not Verdict.CONTRADICTED:

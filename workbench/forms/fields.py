@@ -17,7 +17,7 @@ from workbench.interface import readers, walk
 from workbench.interface.fields import OPEN, SECRET
 from workbench.interface.rules import FULL, ISO_DAY
 from workbench.interface.walk import Boolean, Choice, Date, Integer, Member, Text
-from workbench.withdrawals.sheets import grouped
+from workbench.withdrawals.terms import grouped
 
 NOTHING = ""
 """The value of a choice that was not made; a dropdown cannot show an option whose value is None."""

@@ -117,7 +117,8 @@ def check_answer(terms: Terms, answer: WithdrawalSignature) -> CheckedAnswer:
         problems += _differences(terms, parameters, made.expires_at_unix)
         units = made.units or NativeUnits(parameters.amount)
         made = attrs.evolve(made, units=units, expires_at_unix=parameters.expires_at)
-    problems += _chain(terms.contract.chain_id, answer.chain_id)
+    if answer.chain_id is not None and number_of(answer.chain_id) != terms.contract.chain_id:
+        problems.append(Problem("chainId", "differs", "is not the contract's chain"))
     secret = _secret(terms.contract.chain_id, signature.data, signature.salt, parameters, problems)
     if answer.sender is not None and not same_address(answer.sender, terms.admin):
         notes.append(f"the service names another sender than the admin: {answer.sender}")
@@ -168,15 +169,12 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
     )
 
 
-def _chain(chain_id: int, received: str | None) -> Iterator[Problem]:
-    if received is None:
-        return
+def number_of(value: Any) -> int | None:
+    """Return a whole number, also from decimal or 0x text; None where it is none."""
     try:
-        number = int(received, 0)
-    except ValueError:
-        number = None
-    if number != chain_id:
-        yield Problem("chainId", "differs", "is not the contract's chain")
+        return int(value, 0) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def _secret(

@@ -13,8 +13,7 @@ from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.layout import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
-from workbench.withdrawals.sheets import Shown, sheet_of
-from workbench.withdrawals.terms import TAIL, Terms, findings
+from workbench.withdrawals.terms import TAIL, Shown, Terms, findings, sheet_of
 from workbench.withdrawals.withdrawal import Withdrawal
 
 MAX_WAIT = 3_600.0  # seconds

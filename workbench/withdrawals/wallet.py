@@ -20,9 +20,8 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.storage import write_file
 from workbench.withdrawals.amounts import NativeUnits, decimals_problem, in_both_units
-from workbench.withdrawals.answers import CheckedAnswer, NotSerializable
-from workbench.withdrawals.sheets import Shown, sheet_of
-from workbench.withdrawals.terms import Terms
+from workbench.withdrawals.answers import CheckedAnswer, NotSerializable, number_of
+from workbench.withdrawals.terms import Shown, Terms, sheet_of
 
 
 class AdminSignature(NotSerializable):
@@ -294,8 +293,8 @@ def explain_for(terms: Terms, answer: CheckedAnswer, data: Any) -> Explanation:
     if isinstance(data, Mapping):
         matches |= {
             "it is not sent to the contract's controller": same(str(data.get("to")), contract.controller_address),
-            "it is for another chain": _number(data.get("chainId")) == contract.chain_id,
-            "it also sends coins of the chain (value)": _number(data.get("value", 0)) == 0,
+            "it is for another chain": number_of(data.get("chainId")) == contract.chain_id,
+            "it also sends coins of the chain (value)": number_of(data.get("value", 0)) == 0,
         }
     text = explanation.amount_text
     if terms.decimals is not None:
@@ -304,13 +303,6 @@ def explain_for(terms: Terms, answer: CheckedAnswer, data: Any) -> Explanation:
     return attrs.evolve(explanation, differences=differences, amount_text=text)
 
 
-def _number(value: Any) -> int | None:
-    try:
-        return int(value, 0) if isinstance(value, str) else int(value)
-    except (TypeError, ValueError):
-        return None
-
-
 def _chain_text(value: Any) -> str:
-    number = _number(value)
+    number = number_of(value)
     return str(chains.chain_of(number)) if number is not None and 0 < number < 1 << 64 else "not a chain id"

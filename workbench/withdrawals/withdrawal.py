@@ -15,8 +15,7 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
 from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
-from workbench.withdrawals.sheets import Shown, duration_text, sheet_of
-from workbench.withdrawals.terms import Terms
+from workbench.withdrawals.terms import Shown, Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
     AdminMessage,
     AdminSignature,
