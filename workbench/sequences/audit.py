@@ -14,6 +14,7 @@ from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (
     PARAMETER_TYPES,
     Guide,
+    InvalidSequence,
     Param,
     Parameter,
     Ref,
@@ -53,6 +54,12 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
         ]
         earlier[step.name] = step
     return tuple(found)
+
+
+def check(sequence: Sequence, values: Mapping[str, Any] | None = None) -> None:
+    """Raise InvalidSequence for the `problems` of a sequence, and of the parameters of a run."""
+    if found := problems(sequence, values):
+        raise InvalidSequence(found, sequence.name)
 
 
 def _header_problems(sequence: Sequence) -> Iterator[Problem]:
@@ -173,17 +180,11 @@ def _attribute_problem(target: Step, reference: Ref) -> str | None:
     operation = SCRIPTED.get(target.do)
     if operation is None or not reference.attribute or operation.many:
         return None
-    cls: type[Any] | None = operation.answer
-    for part in reference.attribute.split("."):
-        if part.isdigit():
-            continue
-        if cls is None:
-            return f"goes deeper than the answer of {target.do}"
-        fields = {field.name: field for field in walk.members(cls)}
-        if part not in fields:
-            return f"names {part}, which the answer of {target.do} does not have ({', '.join(fields)})"
-        cls = walk.record_of(fields[part].kind)
-    return None
+    path = ".".join(part for part in reference.attribute.split(".") if not part.isdigit())
+    if path in dict(walk.leaves(operation.answer)):
+        return None
+    names = ", ".join(field.name for field in walk.members(operation.answer))
+    return f"names {visible(path, 80)}, which the answer of {target.do} does not have ({names})"
 
 
 def _expectation_problems(step: Step) -> _Found:

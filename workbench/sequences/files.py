@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_origin
 
@@ -189,12 +190,10 @@ class Catalogue(Mapping[str, Sequence]):
 
     def __init__(self, folder: Path) -> None:
         self._files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
-        self._read: dict[str, Sequence] = {}
+        self._load = cache(load)
 
     def __getitem__(self, name: str) -> Sequence:
-        if name not in self._read:
-            self._read[name] = load(self._files[name])
-        return self._read[name]
+        return self._load(self._files[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)

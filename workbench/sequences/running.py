@@ -36,9 +36,7 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
         InvalidSequence: Anything is wrong; nothing was sent.
         WrongEnvironment: `api` is a production service, or lacks what the sequence needs.
     """
-    found = audit.problems(sequence, values)
-    if found:
-        raise InvalidSequence(found, sequence.name)
+    audit.check(sequence, values)
     player = Player(sequence, target_of(api, sequence), values)
     journal = journal_of(api) if isinstance(api, BaseClient) else None
     if journal is not None:  # the calls are recorded there one by one
@@ -151,9 +149,7 @@ class Stepper:
             raise InvalidSequence((Problem(step, "state", "has already run, or does not exist"),), sequence.name)
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
         steps = tuple(changed if one.name == step else one for one in sequence.steps)
-        found = audit.problems(attrs.evolve(sequence, steps=steps))
-        if found:
-            raise InvalidSequence(found, sequence.name)
+        audit.check(attrs.evolve(sequence, steps=steps))
         self._player.change(step, arguments)
 
     def next(self) -> StepResult | None:
