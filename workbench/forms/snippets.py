@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from datetime import date
 from functools import partial
 from html import escape
 from typing import Any
@@ -14,9 +13,8 @@ import ipywidgets
 from workbench.client.guards import class_url
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row, shell
-from workbench.interface import masks, strict_json
+from workbench.interface import masks
 from workbench.interface.readers import text_of
-from workbench.interface.rules import Full
 from workbench.interface.table import PREFIX
 from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
@@ -27,26 +25,14 @@ _LINE_LENGTH = 90
 
 def python(draft: Draft) -> str:
     """Return the call as Python."""
+    from workbench.sequences.exports import python_arguments  # which loads the sandbox
+
     name = f"api.{draft.operation.name}"
-    arguments = [f"{key}={_literal(value)}" for key, value in draft.nested(partial(_masked, draft)).items()]
+    arguments = python_arguments(draft.nested(partial(_masked, draft)))
     call = f"{name}({', '.join(arguments)})"
     if len(call) <= _LINE_LENGTH:
         return call
     return f"{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
-
-
-def _literal(value: Any) -> str:
-    match value:
-        case Full():
-            return "wb.FULL"
-        case Mapping():
-            return "{" + ", ".join(f'"{key}": {_literal(one)}' for key, one in value.items()) + "}"
-        case str():
-            plain = value.isascii() and value.isprintable()
-            return strict_json.dumps(str(value)).decode() if plain else repr(str(value))
-        case date():
-            return repr(value.isoformat())
-    return repr(value)
 
 
 def terminal(draft: Draft, api: Any = None) -> str:

@@ -5,7 +5,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
 from workbench.interface.openapi import document
 from workbench.interface.operation import Operation
-from workbench.interface.rules import FULL
+from workbench.interface.rules import Full
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
@@ -105,17 +105,28 @@ def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str 
     request, _, _ = converter().read_request(operation, call.request, _split(operation, call.request)[0])
     if to == "curl":
         return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
-    arguments = ", ".join(f"{name}={_argument(value)}" for name, value in walk.given(request).items())
-    return f"api.{operation.name}({arguments})"
+    return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
 
 
-def _argument(value: Any) -> str:
-    """Return a member of a request as Python writes it; a nested record as a dictionary."""
-    if walk.is_record(value):
-        return "{" + ", ".join(f"{name!r}: {_argument(one)}" for name, one in walk.given(value).items()) + "}"
-    if value is FULL:
-        return "wb.FULL"
-    return repr(value if isinstance(value, bool | int | float) else str(value))
+def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a call as Python writes them: `amount=500`; nested records as dictionaries."""
+    return [f"{name}={_python(value)}" for name, value in arguments.items()]
+
+
+def _python(value: Any) -> str:
+    match walk.given(value) if walk.is_record(value) else value:
+        case Full():
+            return "wb.FULL"
+        case Mapping() as members:
+            return "{" + ", ".join(f'"{name}": {_python(one)}' for name, one in members.items()) + "}"
+        case str() as text:
+            plain = text.isascii() and text.isprintable()
+            return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
+        case list() | tuple() as items:
+            return f"[{', '.join(map(_python, items))}]"
+        case date() as day:
+            return repr(day.isoformat())
+    return repr(value)
 
 
 def _call(entry: Any) -> _Call | None:
