@@ -166,16 +166,20 @@ def run(hours: float, learners: int, rate: float, seed: int, out: Path) -> None:
 
 
 def read(out: Path) -> None:
-    """Print what the server held after the first ten minutes, and at the end, and the most in between."""
+    """Print what the server held every ten minutes, after the first ten and at the end, and the most in between."""
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if "seconds" in row]
+    held = ("memory", "threads", "files", "sockets", "disk", "calls", "errors")
+    print("minutes", *held)
+    for tens, row in sorted({int(row["seconds"] // 600): row for row in reversed(rows)}.items()):
+        print(f"{tens * 10:7}", *(f"{row[name]:{len(name)}.0f}" for name in held))
     warm = [row for row in rows if row["seconds"] >= WARM] or rows
     last = warm[-1]
     print(f"{last['seconds'] / 60:.0f} minutes, {last['calls']:,} calls, {last['errors']} errors {last['last']}")
     print(
         f"processor: {last['processor'] / max(last['seconds'], 1):.1%} of a core; slowest board {max(row['board'] for row in warm):.2f} s"
     )
-    for name in ("memory", "threads", "files", "sockets", "disk"):
+    for name in held[:5]:
         tenth = max(1, len(warm) // 10)
         first, end = (sum(row[name] for row in part) / len(part) for part in (warm[:tenth], warm[-tenth:]))
         print(
