@@ -177,13 +177,11 @@ class RemoteClock:
 
     def now(self) -> datetime:
         """Return the time, timezone-aware, in UTC."""
-        now: datetime = self._sandbox.advance().now
-        return now
+        return self._sandbox.advance().now
 
     def advance(
         self, by: timedelta | None = None, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0
     ) -> datetime:
         """Move the clock forward; scheduled changes on the way happen at their own times."""
         step = (by or timedelta()).total_seconds() + seconds
-        now: datetime = self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
-        return now
+        return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now

@@ -421,19 +421,8 @@ class Inbox:
         """
         from workbench.webhooks.receiver import receiving
 
-        with (
-            self.running(),
-            receiving(
-                self.respond,
-                self._note,
-                verifies=self.verifies,
-                max_body=self.max_body,
-                host=host,
-                port=port,
-                path=path,
-                hosts=hosts,
-            ) as url,
-        ):
+        served = receiving(self, self._note, host=host, port=port, path=path, hosts=hosts)
+        with self.running(), served as url:
             yield url
 
     @property

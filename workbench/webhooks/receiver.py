@@ -2,36 +2,32 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from workbench import http_server
 from workbench.errors import InvalidWebhook
 from workbench.http_post import LOOPBACK
-from workbench.webhooks.verify import Headers
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
-Respond = Callable[[Headers, bytes], int]
-"""Takes a delivery and returns the status of the response."""
 
 
 @contextmanager
 def receiving(
-    respond: Respond, note: Callable[[str], None], *, verifies: bool, max_body: int, host: str, port: int, path: str,
-    hosts: Sequence[str],
-) -> Iterator[str]:  # fmt: skip
-    """Pass deliveries on, and yield the URL to send to.
+    inbox: Any, note: Callable[[str], None], *, host: str, port: int, path: str, hosts: Sequence[str]
+) -> Iterator[str]:
+    """Pass deliveries to an inbox, and yield the URL to send to.
 
     Args:
         note: Called with the reason where a request is refused that is not a delivery.
-        verifies: Whether signed deliveries alone are accepted.
     """
     local = host in LOOPBACK
     path = "/" + path.lstrip("/")
-    if not (local or verifies):
+    if not (local or inbox.verifies):
         raise InvalidWebhook(
             f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
             "Give it keys, or use 127.0.0.1."
         )
-    if hosts and not verifies and len(path) < _MIN_SECRET_PATH:
+    if hosts and not inbox.verifies and len(path) < _MIN_SECRET_PATH:
         raise InvalidWebhook(
             "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
             f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
@@ -41,14 +37,16 @@ def receiving(
         refused = _refused(request, path)
         if refused is not None:
             return refusal(*refused)
-        status = respond(request.headers, request.body)
+        status = inbox.respond(request.headers, request.body)
         return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
 
     def refusal(status: int, reason: str) -> http_server.Response:
         note(f"{reason} ({status}).")
         return http_server.bare(status, reason)
 
-    with http_server.running(answer, host=host, port=port, hosts=hosts, max_body=max_body, refusal=refusal) as url:
+    with http_server.running(
+        answer, host=host, port=port, hosts=hosts, max_body=inbox.max_body, refusal=refusal
+    ) as url:
         yield url + path
 
 
