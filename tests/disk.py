@@ -60,6 +60,7 @@ class Disk:
     count: int = 0
     refused: int = 0
     _files: dict[int, str] = attrs.field(factory=dict)  # by the descriptor
+    _at_first: dict[str, bytes | None] = attrs.field(factory=dict)  # None for a folder
 
     def note(self, *value: Any) -> None:
         """Record what the program said."""
@@ -94,6 +95,9 @@ class Disk:
     @contextmanager
     def used(self) -> Iterator["Disk"]:
         """Let Python and SQLite use this disk within the block."""
+        if not self._at_first:
+            found = (self.folder, *self.folder.rglob("*"))
+            self._at_first = {str(one): None if one.is_dir() else one.read_bytes() for one in found}
         with pytest.MonkeyPatch.context() as patch, _sqlite_uses(self):
             for name, call in _functions(self).items():
                 patch.setattr(os, name, call)
@@ -109,7 +113,7 @@ class Disk:
         What was written and not synced is there, gone, or there in part, each sector by itself. Names of a folder, which
         file systems keep in a log, appear and disappear in their order, up to some moment since the folder was synced.
         """
-        image = _Image(str(self.folder))
+        image = _Image(self._at_first)
         for step in self.steps[:at]:
             image.apply(step)
         image.cut(chance, chance.choice([0.0, 0.5, 1.0]))
@@ -123,8 +127,8 @@ class Disk:
 
 
 class _File:
-    def __init__(self) -> None:
-        self.content = bytearray()
+    def __init__(self, content: bytes = b"") -> None:
+        self.content = bytearray(content)
         self.pending: list[Step] = []
 
     def sync(self) -> None:
@@ -161,8 +165,8 @@ class _File:
 class _Image:
     """What a disk holds for certain, and what it may hold."""
 
-    def __init__(self, folder: str) -> None:
-        self.now: dict[str, _File | None] = {folder: None}  # None for a folder
+    def __init__(self, at_first: dict[str, bytes | None]) -> None:
+        self.now = {path: None if content is None else _File(content) for path, content in at_first.items()}
         self.kept = dict(self.now)
         self.pending: dict[str, list[tuple[tuple[str, _File | None, bool], ...]]] = {}
 

@@ -319,7 +319,7 @@ class SandboxOf:
     @staticmethod
     def buy(sandbox: Sandbox, name: str) -> None:
         """Purchase for one dollar."""
-        body = {"cardId": sandbox.guide()["cards"]["active"][0], "amount": 100, "merchantName": name, "currency": "USD"}
+        body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
         answer = sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
@@ -334,7 +334,7 @@ class SandboxOf:
         with closing(Sandbox(path=folder / "sandbox.db")) as sandbox:
             bought = [str(one["merchant_name"]) for one in sandbox.records("transaction")]
             kept = sorted(name for name in bought if name in sequence)
-            card = sandbox.guide()["cards"]["active"][0]
+            card, held = _at_first()
             events = [one["event"]["body"]["spend"]["merchantName"].strip() for one in sandbox.events()]
 
             assert len(set(kept)) == len(kept)
@@ -343,7 +343,7 @@ class SandboxOf:
             else:
                 assert set(done) <= set(kept), "an answered purchase is not there"
             assert {name: events.count(name) for name in kept} == dict.fromkeys(kept, 2), "half of the events"
-            assert sandbox.balance(card).held - _held_at_first(card) == 100 * len(kept)
+            assert sandbox.balance(card).held - held == 100 * len(kept)
             SandboxOf.buy(sandbox, "later")
             sandbox.snapshot("later")
         with closing(sqlite3.connect(folder / "sandbox.db")) as connection:
@@ -351,9 +351,11 @@ class SandboxOf:
 
 
 @functools.cache
-def _held_at_first(card: str) -> int:
+def _at_first() -> tuple[str, int]:
+    """Return a card of a new sandbox, and what is held on it."""
     with closing(Sandbox()) as sandbox:
-        return int(sandbox.balance(card).held)
+        card = sandbox.guide()["cards"]["active"][0]
+        return card, sandbox.balance(card).held
 
 
 def _table(ending: str, read: Callable[[Path], Any]) -> "Files":

@@ -4,5 +4,10 @@ import multiprocessing
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
-    ["tests.bulk.bulk_child", "tests.client.client_child", "tests.service.sandbox_child", "tests.webhooks.load"]
-)
+    [
+        "tests.bulk.bulk_child", "tests.client.client_child", "tests.service.sandbox_child", "tests.webhooks.load",
+        # what the sandbox and the servers load at their first use
+        "Crypto.Hash.keccak", "coincurve", "nacl.bindings", "uvicorn.protocols.http.httptools_impl", "workbench.http_server",
+        "workbench.interface.openapi", "workbench.sandbox.server",
+    ]
+)  # fmt: skip

@@ -5,8 +5,10 @@ import gc
 import itertools
 import os
 import random
+import shutil
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from tests.disk import Disk
 from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf
 from workbench.errors import WorkbenchError
+from workbench.storage import Database
 
 pytestmark = pytest.mark.filterwarnings(  # archives that are given up try to end their file as they are collected
     "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -43,7 +46,7 @@ def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
     disk.folder.mkdir()
     with disk.used():
         subject.work(disk.folder, disk)
-    assert [note for note in disk.notes() if note[0] in ("refused", "warned") and "lost" not in note[1]] == []
+    assert said_so(disk) == []
     failures = Failures()
     for number in range(cuts):
         chance = random.Random(f"{seed} {number}")
@@ -54,8 +57,36 @@ def test_power_cuts(tmp_path: Path, subject: Any, cuts: int, seed: int) -> None:
         more = {"power": True} if subject is SandboxOf else {}
         call = partial(subject.check, folder, disk.notes(at), **more)
         failures.note(f"cut {number} of seed {seed}, after step {at}", call)
+        shutil.rmtree(folder)
     assert not failures.found, str(failures)
     print(f"\n{subject.__name__}: {cuts} cuts, seed {seed}, of {len(disk.steps)} steps: all that was done is there")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("survives", [True, False])
+def test_what_was_not_synced_is_forgotten(tmp_path: Path, survives: bool) -> None:
+    """The disk of these tests loses what a commit did not wait for, and nothing else; the file stays whole."""
+    disk, lost = Disk(tmp_path / "first"), 0
+    disk.folder.mkdir()
+    with disk.used(), closing(opened(disk.folder, survives)) as file:
+        for number in range(5):
+            file.run("INSERT INTO one VALUES (?)", (number,))
+            disk.note(number)
+    for at in range(0, len(disk.steps) + 1, 2):
+        folder = tmp_path / str(at)
+        disk.cut(at, random.Random(at), folder)
+        with closing(opened(folder, survives)) as file:
+            found = [number for (number,) in file.run("SELECT a FROM one")]
+            assert file.run("PRAGMA integrity_check") == [("ok",)]
+        assert found == list(range(len(found)))
+        lost += len(disk.notes(at)) > len(found)
+
+    assert (lost == 0) is survives
+
+
+def opened(folder: Path, survives: bool) -> Database:
+    """Open a file of one table."""
+    return Database(folder / "a.db", application=1, schema="CREATE TABLE one(a)", survives_power_loss=survives)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +110,9 @@ def test_refused_steps(tmp_path: Path, subject: Any, every: int) -> None:
                 said = f"{name} at step {step}" + (" and all later ones" if lasting else "")
                 with disk.used():
                     failures.note(said, partial(subject.work, disk.folder, disk))
-                refused += any(note[0] in ("refused", "warned") for note in disk.notes())
+                refused += bool(said_so(disk))
                 failures.note(said, partial(subject.check, disk.folder, disk.notes()))
+                shutil.rmtree(disk.folder)
     assert not failures.found, str(failures)
     print(f"\n{subject.__name__}: {points} refusals at {plain.count} steps, {refused} of them said so: none by half")
 
@@ -102,7 +134,6 @@ def test_files_written_as_a_whole(tmp_path: Path, name: str, every: int) -> None
         for at in range(points % every, len(plain.steps) + 1, every):
             cuts += 1
             folder = tmp_path / f"cut {version} {at}"
-            prepared(folder, files, version)
             plain.cut(at, random.Random(at), folder)
             there = [version] if at == len(plain.steps) else [version - 1 or None, version]
             failures.note(f"cut after step {at}", partial(one_of, files, folder, there))
@@ -143,6 +174,11 @@ def one_of(files: Files, folder: Path, versions: list[int | None]) -> None:
 def nothing_left(folder: Path) -> None:
     """Check that no temporary file is left."""
     assert [one.name for one in folder.rglob(".*")] == []
+
+
+def said_so(disk: Disk) -> list[Any]:
+    """Return what was refused, or done with a warning; a call without an answer always is."""
+    return [note for note in disk.notes() if note[0] in ("refused", "warned") and "lost" not in note[1]]
 
 
 class Failures:

@@ -86,7 +86,7 @@ def test_a_killed_run_can_be_resumed_to_its_end(tmp_path: Path, wanted: int) -> 
             key = sandbox.full_key
             while kills < 3:
                 receiver, sender = PROCESSES.Pipe(duplex=False)
-                child = PROCESSES.Process(target=send_all, args=(url, key, folder / "run", 3, sender))
+                child = PROCESSES.Process(target=send_all, args=(url, key, folder / "run", 3, sender), daemon=True)
                 child.start()
                 receiver.recv()
                 time.sleep(chance.uniform(0.005, 0.2))

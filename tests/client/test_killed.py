@@ -27,7 +27,9 @@ def kill_one(folder: Path, kind: str, name: str, chance: random.Random) -> None:
     journal, ledger = folder / "journal.db", folder / "ledger"
     before = len(effects(ledger))
     receiver, sender = PROCESSES.Pipe(duplex=False)
-    child = PROCESSES.Process(target=call, args=(kind, journal, ledger, name, os.environ["WORKBENCH_STATE"], sender))
+    child = PROCESSES.Process(
+        target=call, args=(kind, journal, ledger, name, os.environ["WORKBENCH_STATE"], sender), daemon=True
+    )
     child.start()
     assert receiver.recv() == kind
     wanted = before + chance.choice([0, 0, 1, 5, 20])

@@ -59,7 +59,7 @@ class Receiver:
     def start(self, patience: float = 60) -> None:
         """Start it, and wait until it says its URL, or until the patience is over (s)."""
         self.ready, sender = PROCESSES.Pipe(duplex=False)
-        self.process = PROCESSES.Process(target=receive, args=(self.path, self.port, self.notes, sender))
+        self.process = PROCESSES.Process(target=receive, args=(self.path, self.port, self.notes, sender), daemon=True)
         self.process.start()
         sender.close()
         if self.ready.poll(patience):
