@@ -255,6 +255,57 @@ class RunOf:
         api.close()
 
 
+class Noting:
+    """A session that notes each call of a step before it is carried out."""
+
+    environment = "sandbox"
+
+    def __init__(self, note: Callable[..., None]) -> None:
+        self._api, self._note = wb.connect(), note
+        self.sandbox = self._api.sandbox
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._api, name)
+
+        def noting(**arguments: Any) -> Any:
+            self._note("effect", name)
+            return call(**arguments)
+
+        return noting
+
+
+class SequenceOf:
+    """A run of a sequence with a file."""
+
+    sequence = wb.sequences.catalogue["refund-partial"]
+
+    @staticmethod
+    def work(folder: Path, disk: Disk) -> None:
+        """Run the sequence."""
+        state_in(folder)
+        api = Noting(disk.note)
+        tried(disk, "run", lambda: wb.sequences.run(SequenceOf.sequence, api, path=folder / "run", progress=False))
+
+    @staticmethod
+    def check(folder: Path, notes: Notes) -> None:
+        """What was sent is done or unknown, and is not sent again."""
+        state_in(folder)
+        sent = names(notes, "effect")
+        again: list[str] = []
+        api = Noting(lambda _, name: again.append(name))
+        result = wb.sequences.run(SequenceOf.sequence, api, path=folder / "run", progress=False)
+        outcomes = Counter(one.outcome for one in result.steps)
+        story = Counter(step.do for step in SequenceOf.sequence.steps)
+
+        assert outcomes["unknown"] <= 1
+        if "run" in names(notes, "done"):
+            assert again == []
+            assert outcomes["unknown"] == 0
+        if sent:
+            assert sum(one.outcome == "done" for one in result.steps[: len(sent)]) >= len(sent) - 1
+        assert Counter(sent) + Counter(again) <= story, "a step twice"
+
+
 class ResultsOf:
     """The results of a class."""
 

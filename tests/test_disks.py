@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.disk import Disk
-from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf
+from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf, SequenceOf
 from workbench.errors import WorkbenchError
 from workbench.storage import Database
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings(  # archives that are given up try to en
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 SOAK = [pytest.mark.soak, pytest.mark.timeout(0)]
-SUBJECTS = [JournalOf, InboxOf, RunOf, ResultsOf, SandboxOf]
+SUBJECTS = [JournalOf, InboxOf, RunOf, SequenceOf, ResultsOf, SandboxOf]
 FAILURES = {"full": errno.ENOSPC, "input/output error": errno.EIO, "permission lost": errno.EACCES}
 
 
