@@ -8,11 +8,11 @@ import _pyio
 import builtins
 import ctypes
 import errno
+import functools
 import io
 import itertools
 import os
 import random
-import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -310,7 +310,7 @@ def _functions(disk: Disk) -> dict[str, Callable[..., Any]]:
 
 _POINTER, _INT, _LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64
 _OPEN = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _POINTER, _INT, _POINTER)
-_DELETE = ctypes.CFUNCTYPE(_INT, _POINTER, ctypes.c_char_p, _INT)
+_DELETE = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _INT)
 _WRITE = ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER, _INT, _LONG)
 _TRUNCATE = ctypes.CFUNCTYPE(_INT, _POINTER, _LONG)
 _SYNC = ctypes.CFUNCTYPE(_INT, _POINTER, _INT)
@@ -335,105 +335,122 @@ class _Methods(ctypes.Structure):
 
 @contextmanager
 def _sqlite_uses(disk: Disk) -> Iterator[None]:
-    """Put a layer of our own between SQLite and the operating system."""
+    """Let SQLite use a disk for the files that it opens within the block."""
+    layer = _layer()
+    layer.disk = disk
+    layer.library.sqlite3_vfs_register(ctypes.addressof(layer.own), 1)
+    try:
+        yield
+    finally:
+        layer.disk = None
+        layer.library.sqlite3_vfs_register(ctypes.addressof(layer.real), 1)
+
+
+@functools.cache
+def _layer() -> "_Layer":
+    """Return the layer of this process: connections that are open keep its addresses, so it never ends."""
     import _sqlite3
 
     library = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
     if sys.platform == "win32" or not hasattr(library, "sqlite3_vfs_find"):
         pytest.skip("SQLite's functions cannot be reached here")
-    library.sqlite3_vfs_find.restype = ctypes.POINTER(_VFS)
-    library.sqlite3_vfs_find.argtypes = [ctypes.c_char_p]
-    real = library.sqlite3_vfs_find(None)
-    own = _VFS.from_buffer_copy(real.contents)
-    paths: dict[int, str] = {}
-    unsynced: set[str] = set()  # those whose folder SQLite syncs with them
-    methods: dict[int, _Methods] = {}
-    of_real: dict[int, _Methods] = {}  # by the address of ours
+    return _Layer(library)
 
-    def code(kind: str) -> int:
-        return _FULL if kind == "write" and disk.error == errno.ENOSPC else _CODES[kind]
 
-    def method(file: int) -> _Methods:
-        return of_real[_POINTER.from_address(file).value or 0]
+class _Layer:
+    """A layer between SQLite and the operating system, for the disk of the moment."""
 
-    def open_(_: int, name: int | None, file: int, flags: int, out: int) -> int:  # SQLite keeps the address of the name
-        path = None if name is None else disk.path(ctypes.string_at(name))
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self.disk: Disk | None = None
+        library.sqlite3_vfs_find.restype = ctypes.POINTER(_VFS)
+        library.sqlite3_vfs_find.argtypes = [ctypes.c_char_p]
+        library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
+        self.real = library.sqlite3_vfs_find(None).contents
+        self._paths: dict[int, str] = {}  # by the address of the open file
+        self._unsynced: set[str] = set()  # those whose folder SQLite syncs with them
+        self._ours: dict[int, _Methods] = {}  # by the address of the real ones
+        self._real: dict[int, _Methods] = {}  # by the address of ours
+        self._calls = (_WRITE(self._write), _TRUNCATE(self._truncate), _SYNC(self._sync), _MAP(self._map))
+        self.own = _VFS.from_buffer_copy(self.real)
+        self.own.open, self.own.delete = _OPEN(self._open), _DELETE(self._delete)
+        self.own.name, self.own.next = b"a disk of a test", None
+
+    def _refuses(self) -> bool:
+        return self.disk is not None and self.disk.refuses()
+
+    def _record(self, *step: Any) -> None:
+        if self.disk is not None:
+            self.disk.steps.append(Step(*step))
+
+    def _code(self, kind: str) -> int:
+        full = self.disk is not None and self.disk.error == errno.ENOSPC
+        return _FULL if kind == "write" and full else _CODES[kind]
+
+    def _method(self, file: int) -> _Methods:
+        return self._real[_POINTER.from_address(file).value or 0]
+
+    def _open(
+        self, _: int, name: int | None, file: int, flags: int, out: int
+    ) -> int:  # SQLite keeps the address of the name
+        path = None if name is None or self.disk is None else self.disk.path(ctypes.string_at(name))
         there = path is None or os.path.exists(path)  # noqa: PTH110
         if path is not None and flags & _CREATE:
-            if disk.refuses():
+            if self._refuses():
                 _POINTER.from_address(file).value = None
-                return _CODES["open"]
+                return self._code("open")
             if not there:
-                disk.steps.append(Step("create", path))
+                self._record("create", path)
                 if flags & (_MAIN_JOURNAL | _WAL):
-                    unsynced.add(path)
-        result: int = real.contents.open(ctypes.addressof(real.contents), name, file, flags, out)
+                    self._unsynced.add(path)
+        result: int = self.real.open(ctypes.addressof(self.real), name, file, flags, out)
         address = _POINTER.from_address(file).value
         if path is not None and result == _OK and address:
-            if address not in methods:
-                copy = _Methods.from_buffer_copy(_Methods.from_address(address))
-                copy.write, copy.truncate, copy.sync, copy.map = write, truncate, sync, map_
-                methods[address] = copy
-                of_real[ctypes.addressof(copy)] = _Methods.from_address(address)
-            _POINTER.from_address(file).value = ctypes.addressof(methods[address])
-            paths[file] = path
+            if address not in self._ours:
+                found = _Methods.from_address(address)
+                copy = self._ours[address] = _Methods.from_buffer_copy(found)
+                copy.write, copy.truncate, copy.sync, copy.map = self._calls
+                self._real[ctypes.addressof(copy)] = found
+            _POINTER.from_address(file).value = ctypes.addressof(self._ours[address])
+            self._paths[file] = path
         return result
 
-    def delete_(_: int, name: bytes, sync_folder: int) -> int:
-        path = disk.path(name)
+    def _delete(self, _: int, name: int, sync_folder: int) -> int:
+        path = None if self.disk is None else self.disk.path(ctypes.string_at(name))
         if path is not None and os.path.exists(path):  # noqa: PTH110
-            if disk.refuses():
-                return code("remove")
-            disk.steps.append(Step("remove", path))
+            if self._refuses():
+                return self._code("remove")
+            self._record("remove", path)
             if sync_folder:
-                disk.steps.append(Step("sync", str(Path(path).parent)))
-        return int(real.contents.delete(ctypes.addressof(real.contents), name, sync_folder))
+                self._record("sync", str(Path(path).parent))
+        return int(self.real.delete(ctypes.addressof(self.real), name, sync_folder))
 
-    def write_(file: int, data: int, length: int, offset: int) -> int:
-        if disk.refuses():
-            if disk.error == errno.ENOSPC:
-                method(file).write(file, data, length // 2, offset)
-            return code("write")
-        disk.steps.append(Step("write", paths[file], offset, ctypes.string_at(data, length)))
-        return int(method(file).write(file, data, length, offset))
+    def _write(self, file: int, data: int, length: int, offset: int) -> int:
+        if self._refuses():
+            code = self._code("write")
+            if code == _FULL:
+                self._method(file).write(file, data, length // 2, offset)
+            return code
+        self._record("write", self._paths[file], offset, ctypes.string_at(data, length))
+        return int(self._method(file).write(file, data, length, offset))
 
-    def truncate_(file: int, size: int) -> int:
-        if disk.refuses():
-            return code("truncate")
-        disk.steps.append(Step("truncate", paths[file], size))
-        return int(method(file).truncate(file, size))
+    def _truncate(self, file: int, size: int) -> int:
+        if self._refuses():
+            return self._code("truncate")
+        self._record("truncate", self._paths[file], size)
+        return int(self._method(file).truncate(file, size))
 
-    def sync_(file: int, flags: int) -> int:
-        if disk.refuses():
-            return code("sync")
-        path = paths[file]
-        disk.steps.append(Step("sync", path))
-        if path in unsynced:
-            unsynced.remove(path)
-            disk.steps.append(Step("sync", str(Path(path).parent)))
+    def _sync(self, file: int, flags: int) -> int:
+        if self._refuses():
+            return self._code("sync")
+        path = self._paths[file]
+        self._record("sync", path)
+        if path in self._unsynced:
+            self._unsynced.remove(path)
+            self._record("sync", str(Path(path).parent))
         return _OK  # the disk of a test is never cut off from power
 
-    def mapped(file: int, region: int, size: int, extend: int, out: int) -> int:
-        if extend and disk.refuses():
-            return code("grow")
-        return int(method(file).map(file, region, size, extend, out))
-
-    write, truncate, sync, map_ = _WRITE(write_), _TRUNCATE(truncate_), _SYNC(sync_), _MAP(mapped)
-    own.open, own.delete, own.name, own.next = _OPEN(open_), _DELETE(delete_), b"a disk of a test", None
-    library.sqlite3_vfs_register.argtypes = [_POINTER, _INT]
-    library.sqlite3_vfs_unregister.argtypes = [_POINTER]
-    library.sqlite3_vfs_register(ctypes.addressof(own), 1)
-    try:
-        yield
-    finally:
-        library.sqlite3_vfs_unregister(ctypes.addressof(own))
-        library.sqlite3_vfs_register(ctypes.addressof(real.contents), 1)
-        _KEPT.append((own, methods, of_real, write, truncate, sync, map_))  # a connection may be open still
-
-
-_KEPT: list[Any] = []
-
-
-def sqlite_version() -> str:
-    """Return the version of SQLite, for a campaign's report."""
-    return sqlite3.sqlite_version
+    def _map(self, file: int, region: int, size: int, extend: int, out: int) -> int:
+        if extend and self._refuses():
+            return self._code("grow")
+        return int(self._method(file).map(file, region, size, extend, out))
