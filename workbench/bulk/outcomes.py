@@ -356,11 +356,8 @@ def investigate(run: BulkResult, api: Any) -> Findings:
         if entry is None:
             found, events = "no entry in this journal", []
         else:
-            events = [
-                event
-                for event in journal.evidence(entry.id)
-                if event.body.id not in explained and _fits(requests.get(one.row), event.body)
-            ]
+            unexplained = [event for event in journal.evidence(entry.id) if event.body.id not in explained]
+            events = [event for event in unexplained if _fits(requests.get(one.row), event.body)]
             known = f"{entry.final_outcome.shown}{f': {entry.error}' if entry.error else ''}"
             seen = ", ".join(f"{event.kind} {event.id}" for event in events[:3]) or "no event that fits"
             found = f"journal: {known}; {seen}{' and more' if len(events) > 3 else ''}"

@@ -129,12 +129,8 @@ def take_keys(
     if member is not None and member.about.privacy is not Privacy.OPEN:
         message = f"{visible(key, 60)} is private, and results hold no private values; use another key"
         raise InvalidRequest(message, of=operation.name)
-    values = [
-        (one.get(key) if member is not None else one.pop(key, None))
-        if isinstance(one, Body) and key in one
-        else walk.get_path(one, key)
-        for one in sources
-    ]
+    taken = Body.get if member is not None else Body.pop
+    values = [taken(one, key) if isinstance(one, Body) and key in one else walk.get_path(one, key) for one in sources]
     if all(value is None for value in values):
         raise InvalidRequest(f"no row has {visible(key, 60)}, which is to be the key", of=operation.name)
     return [None if value is None else str(value) for value in values]

@@ -320,17 +320,14 @@ def _session() -> Any:
 def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int = 0) -> None:
     """Store a try or a hint of an exercise; a try after its solution does not count."""
     facts = read_stored(FILE).get(exercise, {})
-    if facts.get("done") is True:
-        _write(exercise, hints=max(hint, facts.get("hints", 0)))
-        return
     now = datetime.now(UTC)
     begun = facts.get("begun") or now.isoformat(timespec="seconds")
     values: dict[str, Any] = {"begun": begun}
-    if tried:
-        values["tries"] = facts.get("tries", 0) + 1
     if hint > facts.get("hints", 0):
         values["hints"] = hint
-    if done:
+    if tried and facts.get("done") is not True:
+        values["tries"] = facts.get("tries", 0) + 1
+    if done and facts.get("done") is not True:
         seconds = (now - datetime.fromisoformat(begun)).total_seconds()
         values |= {"done": True, "minutes": round(max(seconds, 0) / 60, 1)}
     _write(exercise, **values)

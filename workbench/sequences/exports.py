@@ -122,8 +122,6 @@ def _python(value: Any) -> str:
         case str() as text:
             plain = text.isascii() and text.isprintable()
             return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
-        case list() | tuple() as items:
-            return f"[{', '.join(map(_python, items))}]"
         case date() as day:
             return repr(day.isoformat())
     return repr(value)

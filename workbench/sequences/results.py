@@ -76,10 +76,7 @@ class Run:
         self._target = player.target
 
     def __getitem__(self, name: str) -> StepResult:
-        for result in self.steps:
-            if result.step.name == name:
-                return result
-        raise KeyError(name)
+        return {result.step.name: result for result in self.steps}[name]
 
     def ledger(self) -> Ledger:
         """Return the money in double entry."""

@@ -230,10 +230,7 @@ class Sequence:
     team: str | None = None  # "individual" or "company", where it needs a tenant with such teams
 
     def __getitem__(self, name: str) -> Step:
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise KeyError(name)
+        return {step.name: step for step in reversed(self.steps)}[name]
 
     def to_toml(self) -> str:
         """Return the text of a TOML file that reads back as the same sequence."""

@@ -27,16 +27,10 @@ _WORDS = {
 
 def possible() -> list[Item]:
     """Return everything that can be touched."""
-    answers = [
-        ("answer", f"{name} {status}")
-        for name, row in OPERATIONS.items()
-        for status in dict.fromkeys((row.success, *(failure.status for failure in row.failures)))
-    ]
-    words = [
-        ("word", f"{label}: {word}")
-        for kind, (member, label) in _WORDS.items()
-        for word in EVENT_KINDS[kind].words.get(member, ())
-    ]
+    ends = ((name, (row.success, *(one.status for one in row.failures))) for name, row in OPERATIONS.items())
+    answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
+    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in _WORDS.items())
+    words = [("word", f"{label}: {word}") for label, known in called for word in known]
     return [*answers, *(("event", kind) for kind in EVENT_KINDS), *words]
 
 
