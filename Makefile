@@ -89,7 +89,7 @@ check_rest:
 .PHONY: test
 test: check ## Run the checks and every test within ten minutes
 	@$(call tier,not browser and not soak,-n 2 --dist loadfile --no-loadscope-reorder)
-	@$(call tier,browser and not soak,tests/browser)
+	@$(call tier,browser and not soak,-n 2 --dist loadfile tests/browser)
 
 .PHONY: soak
 soak: setup ## Run the same campaigns with the large counts
