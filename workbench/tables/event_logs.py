@@ -280,7 +280,7 @@ def _part(file: Any, path: Path, line: int) -> bytes:
     try:
         return bytes(file.read(BLOCK) + file.readline(MAX_LINE))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        problem = f"{path.name}, from line {line}: the gzip file is damaged or incomplete ({type(error).__name__})"
+        problem = f"{path.name}, from line {line}: the file is damaged or incomplete ({type(error).__name__})"
     raise InvalidRequest(problem, of="events.read")
 
 
@@ -628,7 +628,7 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
         where = f"line {line[1]}: " if line else ""
         problem = f"{path.name}, {where}not one JSON object a line ({type(error).__name__})"
     except duckdb().IOException as error:
-        problem = f"{path.name}: the gzip file is damaged or incomplete ({type(error).__name__})"
+        problem = f"{path.name}: the file is damaged or incomplete ({type(error).__name__})"
     else:
         return rows
     raise InvalidRequest(problem, of="events.read")  # outside the block: the engine's message quotes the line
