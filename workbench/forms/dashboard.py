@@ -365,7 +365,7 @@ class Dashboard(Displayed):
         reviews = charts.funnel_chart(statuses, size="compact")
         yield "reviews", card("Applications and reviews", reviews, "users", '"manual review"')
         if (sandbox := sandbox_of(books.api)) is None:
-            yield "deliveries", _words("Deliveries", "The service does not report its deliveries.")
+            yield "deliveries", '<h2>Deliveries</h2><p class="quiet">The service does not report its deliveries.</p>'
         else:
             sent = [
                 one
@@ -434,7 +434,3 @@ def _tiles(made: list[str], last: str) -> str:
 def _card(title: str, axes: Any, to: str, text: str, *, live: bool) -> str:
     way = f'<button type="button" data-list="{escape(to)}" data-filter="{escape(text)}" aria-label="{escape(title)}: open {escape(to)}">Open {escape(to)}</button>'
     return f"<h2>{escape(title)}</h2>{way if live else ''}{axes._repr_html_()}"
-
-
-def _words(title: str, text: str) -> str:
-    return f'<h2>{escape(title)}</h2><p class="quiet">{escape(text)}</p>'

@@ -315,7 +315,8 @@ class Draft:
             Problem(one.path, one.rule, no_amount(texts[one.path])) if one.path in texts else one
             for one in checks.problems(record, partial="partial_address" in self.ticks)
         ]
-        if self.operation.method == "PATCH" and not self._changes():
+        ids = placeholders(self.operation.path)
+        if self.operation.method == "PATCH" and all(self.leaves[path].wire in ids for path in self.given):
             found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
         found += refused
         if "unverified_address" not in self.ticks:
@@ -329,11 +330,6 @@ class Draft:
     def problems(self) -> tuple[Problem, ...]:
         """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""
         return self.review().problems
-
-    def _changes(self) -> bool:
-        """Whether anything is given besides the ids in the path."""
-        ids = placeholders(self.operation.path)
-        return any(self.leaves[path].wire not in ids for path in self.given)
 
     def value(self) -> Any:
         """Return the request, checked.

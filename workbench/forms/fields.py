@@ -103,16 +103,13 @@ def explained(member: Member, value: Any, record: Any) -> str:
     if "native token units" in unit:
         return _native(value, record.is_amount_native)
     if unit == "cents":
-        return _cents(value, getattr(record, "currency", None))
+        currency = getattr(record, "currency", None)
+        return f"{value:,} cents ({rendering.money(value, currency)})" if type(value) is int else ""
     if isinstance(member.kind, Date):
         return _day(value)
     if isinstance(value, str) and not isinstance(member.kind, Boolean):
         return _text(member, value)
     return ""
-
-
-def _cents(value: Any, currency: str | None) -> str:
-    return f"{value:,} cents ({rendering.money(value, currency)})" if type(value) is int else ""
 
 
 def _native(value: Any, native: Any) -> str:
@@ -311,7 +308,12 @@ class Inputs(Quiet):
 
     def _field(self, leaf: Leaf) -> Any:
         known = self._known(leaf.member.name) if leaf.member.about.privacy is OPEN else {}
-        field = self.fields[leaf.path] = Field(leaf, known, self._change, self._accept)
+        accepted = self._draft.accepted
+        field = self.fields[leaf.path] = Field(
+            leaf, known,
+            lambda path, value: self._edit(lambda: self._put(path, value)),
+            lambda path, yes: self._edit(lambda: (accepted.add if yes else accepted.discard)(path)),
+        )  # fmt: skip
         return field.box
 
     def _chooser(self, alternative: Alternative) -> Any:
@@ -327,9 +329,6 @@ class Inputs(Quiet):
         self._draft.choose(alternative, None if number < 0 else number)
         self.sync()
 
-    def _change(self, path: str, value: Any) -> None:
-        self._edit(lambda: self._put(path, value))
-
     def _put(self, path: str, value: Any) -> None:
         self.refused.pop(path, None)
         try:
@@ -340,9 +339,6 @@ class Inputs(Quiet):
             self.refused[path] = error.problems[0].message
         self._draft.settle(path)
         self.sync(but=path)
-
-    def _accept(self, path: str, yes: bool) -> None:
-        self._edit(lambda: (self._draft.accepted.add if yes else self._draft.accepted.discard)(path))
 
     def show(self) -> None:
         """Show what the draft holds."""

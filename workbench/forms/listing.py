@@ -208,7 +208,8 @@ class Listing:
                 return f"{value} {word(value)}"
             return f"{name} {value}" if kind == "id" and (name := self._name(value, place)) else value
         if self.data.columns[place].kind == "money" and isinstance(value, int):
-            return rendering.money(value, self._currency(row))
+            code = None if self._currency_place is None else row[self._currency_place]
+            return rendering.money(value, str(code or "USD"))
         return plain(value)
 
     def _name(self, value: str, place: int) -> str | None:
@@ -228,9 +229,6 @@ class Listing:
     @cached_property
     def _currency_place(self) -> int | None:
         return next((place for place, one in enumerate(self.data.columns) if one.name == "currency"), None)
-
-    def _currency(self, row: Sequence[Any]) -> str:
-        return "USD" if self._currency_place is None else str(row[self._currency_place] or "USD")
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return some of the rows as a page shows them: texts, escaped where they would not print."""

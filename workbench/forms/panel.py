@@ -269,9 +269,6 @@ class Panel(Displayed):
             "stamp": self._stamp(), "files": list(_FILES),
         }  # fmt: skip
 
-    def _overview(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {"tiles": list(tiles(self))}
-
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         name, listing = self._asked_list(asked)
         self.selected = name
@@ -281,7 +278,8 @@ class Panel(Displayed):
             listing.read()
         if (text := str(asked.get("filter", ""))[:500]) != listing.text:
             listing.filter(text)
-        if (order := [str(one) for one in asked.get("sort", ())]) != listing_order(listing):
+        known = [("-" if descending else "") + column for column, descending in listing.sorted]
+        if (order := [str(one) for one in asked.get("sort", ())]) != known:
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
         listing.prepare()
@@ -318,9 +316,6 @@ class Panel(Displayed):
         if name not in self.lists:
             raise InvalidArguments(f"there is no list {visible(name, 40)}", of="browse")
         return name, self.lists[name]
-
-    def _open_details(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return self._details(self._asked_list(asked)[0], str(asked.get("id")))
 
     def _number(self, name: str, key: str) -> int:
         """Return the number of the row of a thing."""
@@ -459,11 +454,6 @@ def _column(one: Column) -> dict[str, Any]:
     return {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to}
 
 
-def listing_order(listing: Listing) -> list[str]:
-    """Return the order of a list as `sort` takes it."""
-    return [("-" if descending else "") + name for name, descending in listing.sorted]
-
-
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML that looks as in the panel."""
     columns = [(place, one) for place, one in enumerate(listing.data.columns) if one.kind != "hidden"]
@@ -513,7 +503,8 @@ def views() -> dict[str, dict[str, Any]]:
 
 
 _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
-    "start": Panel._start, "overview": Panel._overview, "rows": Panel._rows, "details": Panel._open_details,
+    "start": Panel._start, "overview": lambda panel, _: {"tiles": list(tiles(panel))}, "rows": Panel._rows,
+    "details": lambda panel, asked: panel._details(panel._asked_list(asked)[0], str(asked.get("id"))),
     "find": Panel._find, "form": Panel._open_form, "close form": Panel._close_form, "control": Panel._control,
     "export": Panel._export, "tick": Panel._tick, "reveal": Panel._reveal, "view": Panel._keep_view,
 }  # fmt: skip

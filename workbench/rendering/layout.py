@@ -102,8 +102,6 @@ TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 
 NO_FUNDS = "SANDBOX, do not send funds"
 
-_STATUS_NAMES = ("status", "application_status")
-
 
 def money(cents: int, currency: str | None = "USD") -> str:
     """Return an amount of cents in its currency: `12.50 USD`."""
@@ -172,7 +170,7 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
         return Cell(("FULL (the full amount)",))
     if isinstance(value, Mapping):
         return Cell((f"<{len(value)} members>",), "muted")
-    if _is_status(one) and isinstance(value, str):
+    if one.name in ("status", "application_status") and isinstance(value, str):
         return status_cell(str(value))
     if type(value) is int and about.rule.unit == "cents":
         return Cell((money(value, _currency(one, record)),), "number")
@@ -184,10 +182,6 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
 def status_cell(status: str) -> Cell:
     """Return a status with its mark and word."""
     return Cell((f"{palette.look(status).mark} {visible(palette.word(status), 80)}",), f"status:{status}")
-
-
-def _is_status(one: Member) -> bool:
-    return one.name in _STATUS_NAMES
 
 
 def _currency(one: Member, record: Any) -> str | None:

@@ -61,16 +61,12 @@ def _cell(cell: Cell) -> str:
     if kind == "status":
         return chip(cell.text, status)
     style = {"private": _QUIET, "muted": _QUIET}.get(kind, "")
-    if not style and all(_is_id(line) for line in cell.lines):
+    if not style and all(len(line) >= 20 and " " not in line for line in cell.lines):  # ids and addresses
         style = _MONO
     elif all(line.count(" ") <= _PROSE for line in cell.lines):
         style = f"{style};white-space:nowrap".lstrip(";")
     lines = "<br>".join(isolated(line) for line in cell.lines)
     return f'<span style="{style}">{lines}</span>' if style else lines
-
-
-def _is_id(text: str) -> bool:
-    return len(text) >= 20 and " " not in text
 
 
 def _sheet(sheet: Sheet) -> str:
@@ -110,16 +106,14 @@ def _grid(grid: Grid) -> str:
     head = "".join(
         f'<th scope="col" style="{_CELL};{_QUIET};white-space:nowrap">{isolated(name)}</th>' for name in grid.columns
     )
-    body = "".join(
-        "<tr>" + "".join(f'<td style="{_style(one)}">{_cell(one)}</td>' for one in row) + "</tr>" for row in grid.rows
+    right = {"number": ";text-align:right;white-space:nowrap"}
+    rows = (
+        "".join(f'<td style="{_CELL}{right.get(one.role, "")}">{_cell(one)}</td>' for one in row) for row in grid.rows
     )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
     notes = [f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}"] if grid.total > len(grid.rows) else []
     notes += grid.notes
     table = (
         f'<table style="border-collapse:collapse">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     )
     return table + "".join(f'<div style="{_QUIET}">{isolated(note)}</div>' for note in notes)
-
-
-def _style(cell: Cell) -> str:
-    return f"{_CELL};text-align:right;white-space:nowrap" if cell.role == "number" else _CELL

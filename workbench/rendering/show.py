@@ -414,9 +414,9 @@ def register(shell: Any) -> Callable[[], None]:
     before = [(one.type_printers, dict(one.type_printers)) for one in (as_html, as_text)]
     for cls in shown_types():
         as_html.for_type(cls, html)
-        as_text.for_type(cls, _pretty)
+        as_text.for_type(cls, lambda x, printer, cycle: printer.text("…" if cycle else plain(x, printer.max_width)))
     for cls in (list, tuple):
-        as_html.for_type(cls, _html_of_many)
+        as_html.for_type(cls, lambda x: html(x) if _ours(x) else None)
         as_text.for_type(cls, _pretty_of_many(as_text.type_printers.get(cls)))
     shell.set_custom_exc((WorkbenchError,), _say)
 
@@ -429,23 +429,15 @@ def register(shell: Any) -> Callable[[], None]:
     return undo
 
 
-def _pretty(x: Any, printer: Any, cycle: bool) -> None:
-    printer.text("…" if cycle else plain(x, printer.max_width))
-
-
 def _ours(x: Any) -> bool:
-    return (
-        bool(x) and all(type(item) is type(x[0]) for item in x[:50]) and isinstance(x[0], Problem | Assumption | Answer)
-    )
-
-
-def _html_of_many(x: Any) -> str | None:
-    return html(x) if type(x) in (list, tuple) and _ours(x) else None
+    """Whether it is a list or tuple, and no subclass of these, of records, problems or assumptions."""
+    alike = type(x) in (list, tuple) and all(type(item) is type(x[0]) for item in x[:50])
+    return alike and bool(x) and isinstance(x[0], Problem | Assumption | Answer)
 
 
 def _pretty_of_many(usual: Callable[..., None] | None) -> Callable[..., None]:
     def pretty(x: Any, printer: Any, cycle: bool) -> None:
-        if not cycle and type(x) in (list, tuple) and _ours(x):
+        if not cycle and _ours(x):
             printer.text(plain(x, printer.max_width))
         elif usual is not None:
             usual(x, printer, cycle)

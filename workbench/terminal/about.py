@@ -18,7 +18,7 @@ from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.operation import Operation
 from workbench.interface.table import OPERATIONS, VERSION
-from workbench.interface.walk import Member, described, leaves
+from workbench.interface.walk import described, leaves
 from workbench.rendering.text import screen_of
 from workbench.terminal import completion
 from workbench.terminal.commands import kebab
@@ -143,11 +143,11 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
 
 
 def _members(cls: type[object]) -> list[str]:
-    return [f"{'  ' * (path.count('.') + 1)}{one.wire}  {described(one)}{_privacy(one)}" for path, one in leaves(cls)]
-
-
-def _privacy(one: Member) -> str:
-    return "" if one.about.privacy is OPEN else f" ({one.about.privacy})"
+    lines = []
+    for path, one in leaves(cls):
+        private = "" if one.about.privacy is OPEN else f" ({one.about.privacy})"
+        lines.append(f"{'  ' * (path.count('.') + 1)}{one.wire}  {described(one)}{private}")
+    return lines
 
 
 def skeleton(

@@ -123,7 +123,9 @@ def _run_by_cyclopts(tokens: list[str]) -> int:
     try:
         code: Any = app(tokens)
     except CycloptsError as error:
-        raise Exit(WRONG_INPUT, f"{_message(error)}\nRun `{_name(error)} --help` for usage.") from None
+        lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
+        name = " ".join(["workbench", *(error.command_chain or ())])
+        raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
     if code is None and not asks_help:  # a group without a command: cyclopts printed its help
         return WRONG_INPUT
     return code if isinstance(code, int) else DONE
@@ -190,11 +192,3 @@ def _style(app: Any, example: str) -> None:
 def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
     """Write the client's advice as a line, without its place in our source."""
     say(f"Advice: {prompt_words(visible(str(message), 500))}")
-
-
-def _message(error: Exception) -> str:
-    return "\n".join(visible(line, 300) for line in str(error).strip().split("\n") if line.strip())
-
-
-def _name(error: Any) -> str:
-    return " ".join(["workbench", *(error.command_chain or ())])

@@ -23,10 +23,6 @@ def _rewards(api: Any, users: tuple[str, ...]) -> Any:
     return read(api, users, progress=False)
 
 
-def _transactions(api: Any, _: tuple[str, ...]) -> Any:
-    return [event for event in api.inbox.events() if event.resource == "transaction"]
-
-
 _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
     "points": ("points_chart", _rewards),
     "categories": ("categories_chart", _rewards),
@@ -34,7 +30,7 @@ _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
     "points-per-dollar": ("points_per_dollar_chart", _rewards),
     "posting": ("posting_chart", _rewards),
     "collateral": ("collateral_chart", lambda api, _: api.list_contracts()),
-    "declines": ("declines_chart", _transactions),
+    "declines": ("declines_chart", lambda api, _: [one for one in api.inbox.events() if one.resource == "transaction"]),
     "applications": ("funnel_chart", lambda api, _: api.inbox.events("user.updated")),
     "deliveries": ("deliveries_chart", lambda api, _: api.sandbox.deliveries()),
 }

@@ -79,16 +79,13 @@ def example_of(words: list[str]) -> str:
         return found
     verb = words[1] if len(words) > 1 else ""
     operation = OPERATIONS.get(words[0], ("", {}))[1].get(verb) if words else None
-    if operation or (words and words[0].replace("-", "_") in _operations()):
+    names = [name for _, verbs in OPERATIONS.values() for name in verbs.values()]
+    if operation or (words and words[0].replace("-", "_") in names):
         return _operation(operation or words[0].replace("-", "_"), f"{words[0]} {verb}" if operation else words[0])
     if words[:1] == ["sandbox"] and verb:
         return _control(verb)
     found = _EXAMPLES.get(words[0]) if words else None
     return found if found and found.startswith(f"workbench {command}") else f"workbench {command}"
-
-
-def _operations() -> list[str]:
-    return [name for _, verbs in OPERATIONS.values() for name in verbs.values()]
 
 
 def _operation(name: str, command: str) -> str:

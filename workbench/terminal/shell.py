@@ -60,9 +60,11 @@ def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = Non
     import workbench
 
     with session(where) as api:
+        sandbox = sandbox_of(api)
+        controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
         make: Any = TerminalInteractiveShell
         made = make.instance(
-            user_ns=_names(api, workbench),
+            user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
             banner1=_BANNER.format(api=repr(api)),
             confirm_exit=False,
             colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
@@ -76,12 +78,6 @@ def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = Non
         made.show_banner()
         made.mainloop()
     return DONE
-
-
-def _names(api: Any, workbench: Any) -> dict[str, Any]:
-    names = {"api": api, "wb": workbench, "pd": LazyModule("pandas")}
-    sandbox = sandbox_of(api)
-    return names if sandbox is None else {**names, "sandbox": sandbox, "inbox": api.inbox}
 
 
 def load(ipython: Any, api: Any = None) -> Callable[[], None]:
