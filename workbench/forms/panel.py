@@ -257,16 +257,15 @@ class Panel(Displayed):
     def _tell(self, event: str, **facts: Any) -> None:
         self.widget.send({"event": event, **facts})
 
-    def _start(self, _: Mapping[str, Any]) -> dict[str, Any]:
+    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         info, sandbox = self._api.info(), self.sandbox
         return {
             "environment": info["environment"], "host": info["host"], "key": info["key_fingerprint"],
             "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
-            "clock": None if sandbox is None else details.iso(sandbox.clock.now()),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
             "list": self.selected, "id": self.opened[1] if self.opened else None,
             "filter": self.lists[self.selected].text if self.selected in self.lists else "", "static": self.static.name,
-            "stamp": self._stamp(), "files": list(_FILES),
+            "files": list(_FILES), **self._tick(asked),
         }  # fmt: skip
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:

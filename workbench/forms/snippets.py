@@ -152,11 +152,11 @@ class SnippetPanel:
         self._insert = ipywidgets.HTML().add_class("wb-now")
         self.message = ipywidgets.HTML().add_class("wb-message")
         put = button(
-            "Insert below the next cell you run", lambda: guard(self._put), "wb-put",
+            "Insert below the next cell you run", lambda: guard(self.put_in_cell), "wb-put",
             "A page without JupyterLab's commands can insert a cell only when a cell is run",
         )  # fmt: skip
         self.add_button = button(
-            "Add to sequence", lambda: guard(self._add), "wb-add", "Add the call as a step of a sequence"
+            "Add to sequence", lambda: guard(self.add_to_sequence), "wb-add", "Add the call as a step of a sequence"
         )
         self._tab = ipywidgets.Tab(self._boxes, titles=tuple(SNIPPETS), selected_index=0)
         content = ipywidgets.VBox([row(self._insert, put, self.add_button, self.message), self._tab])
@@ -195,19 +195,15 @@ class SnippetPanel:
         kernel = shell()
         if kernel is not None:
             kernel.set_next_input(text)
+        self.message.value = "The call will appear below the next cell that you run."
         return text
 
     def add_to_sequence(self) -> str:
         """Add the call as a step to the script; return the name of the step."""
-        return self._script.add(step(self._draft))
-
-    def _put(self) -> None:
-        self.put_in_cell()
-        self.message.value = "The call will appear below the next cell that you run."
-
-    def _add(self) -> None:
-        name, count = self.add_to_sequence(), len(self._script.sequence.steps)
+        name = self._script.add(step(self._draft))
+        count = len(self._script.sequence.steps)
         self.message.value = escape(f"Added step {name} to {self._script.called} ({count} in total).")
+        return name
 
 
 def insert_button(text: str) -> str:

@@ -7,6 +7,7 @@ say what is wrong with a command line. It reads the same declarations: `function
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -189,14 +190,12 @@ def call(function: Callable[..., int | None], values: Mapping[str, Any]) -> int:
     return function(*places, **named) or 0
 
 
-def function_for_cyclopts(function: Callable[..., int | None]) -> Callable[..., int]:
+def function_for_cyclopts(function: Callable[..., int | None]) -> Callable[..., int | None]:
     """Return a function whose signature cyclopts reads: each option an argument of its own."""
     import cyclopts
 
-    options = tuple(options_of(function))
-
     arguments = []
-    for one in options:
+    for one in options_of(function):
         facts = dict(one.facts)
         if "group" in facts:
             facts["group"] = cyclopts.Group(facts["group"].name, sort_key=facts["group"].sort_key)
@@ -205,14 +204,21 @@ def function_for_cyclopts(function: Callable[..., int | None]) -> Callable[..., 
         annotation: Any = Annotated[kind, cyclopts.Parameter(**facts)]
         arguments.append(inspect.Parameter(one.key, one.place, default=default, annotation=annotation))
     arguments.sort(key=lambda one: one.kind)
+    return as_function(partial(call, function), arguments, function.__name__, function.__doc__)
+
+
+def as_function(
+    run: Callable[[dict[str, Any]], int | None], arguments: Sequence[inspect.Parameter], name: str, doc: str | None
+) -> Callable[..., int | None]:
+    """Return a function with these arguments, which `run` gets by their names."""
     signature = inspect.Signature(arguments)
 
-    def command(*args: Any, **kwargs: Any) -> int:
-        return call(function, signature.bind(*args, **kwargs).arguments)
+    def command(*args: Any, **kwargs: Any) -> int | None:
+        return run(dict(signature.bind(*args, **kwargs).arguments))
 
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in arguments}
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__name__, command.__doc__ = name, doc
     return command
 
 

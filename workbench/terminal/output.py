@@ -22,7 +22,7 @@ from workbench.interface.walk import Array, camel, get_path, is_record, leaves, 
 from workbench.rendering.layout import guarded
 from workbench.rendering.text import LIKENESS, screen_of
 from workbench.terminal.exits import usage_error
-from workbench.terminal.options import Group, Parameter
+from workbench.terminal.options import Group, Parameter, as_function
 from workbench.terminal.where import Where
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]
@@ -55,20 +55,9 @@ def make_command(
     name: str, doc: str, parameters: list[inspect.Parameter], run: Callable[[dict[str, Any], Where, Output], int | None]
 ) -> Callable[..., int | None]:
     """Return a function with these parameters, and the options that say where it acts and how its result is written."""
-    more = (inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for one, kind in _OPTIONS.items())
-    signature = inspect.Signature([*parameters, *more])
-
-    def command(*args: Any, **kwargs: Any) -> int | None:
-        given = dict(signature.bind(*args, **kwargs).arguments)
-        return run(given, given.pop("where"), given.pop("how"))
-
-    command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    command.__name__, command.__doc__ = name, doc
-    return command
-
-
-_OPTIONS: Mapping[str, type[Any]] = {"where": Where, "how": Output}
+    options = {"where": Where, "how": Output}
+    more = (inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for one, kind in options.items())
+    return as_function(lambda given: run(given, given.pop("where"), given.pop("how")), [*parameters, *more], name, doc)
 
 
 def show(x: Any, how: Output) -> None:

@@ -52,7 +52,12 @@ def session(where: Where) -> Iterator[Any]:
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
     """
-    api = _opened(where)
+    from workbench.session import connect
+
+    api = connect(**arguments_of(where))
+    name = chosen_profile(where)
+    if name and api.environment == "production" and not (where.url or where.fresh):
+        _arm_if_allowed(api, name)
     try:
         yield api
     except (KeyboardInterrupt, Stopped):
@@ -92,16 +97,6 @@ def arguments_of(where: Where) -> dict[str, Any]:
     if profile.environment == "production" and not where.live:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")
     return {"where": name}
-
-
-def _opened(where: Where) -> Any:
-    from workbench.session import connect
-
-    api = connect(**arguments_of(where))
-    name = chosen_profile(where)
-    if name and api.environment == "production" and not (where.url or where.fresh):
-        _arm_if_allowed(api, name)
-    return api
 
 
 def armed_path(profile: str) -> Path:
