@@ -7,8 +7,8 @@ rewards.frame()
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.forms.rewards_panel import panel as panel
-    from workbench.tables.points import liability as liability
-    from workbench.tables.points import outstanding as outstanding
+    from workbench.tables.reports import liability as liability
+    from workbench.tables.reports import outstanding as outstanding
     from workbench.tables.rewards import read as read
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

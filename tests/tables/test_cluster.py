@@ -10,7 +10,7 @@ from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest
 from workbench.sandbox import Sandbox
 from workbench.session import connect
-from workbench.tables import cluster as clusters
+from workbench.tables import rewards
 from workbench.tables.rewards import read
 
 pytestmark = [
@@ -45,7 +45,7 @@ def test_a_cluster_reads_the_same_rows(
     machines: Any, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Two workers with clients of their own read what one reads here, to a Dask DataFrame and to a folder."""
-    monkeypatch.setattr(clusters, "TASK_PAGES", 4)
+    monkeypatch.setattr(rewards, "TASK_PAGES", 4)
     wanted = users(url)
     with connect(url) as api:
         here = read(api, wanted, progress=False)
@@ -115,5 +115,5 @@ def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPa
     with pytest.raises(Stop), Sandbox(seed=1).serve() as url:
         read(url, many, progress=False, cluster=machines)
 
-    assert [len(args[1]) * clusters.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
+    assert [len(args[1]) * rewards.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
     assert seen[0][4] == 64 // 2

@@ -22,7 +22,7 @@ from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import build, is_record, members
 from workbench.session import connect
-from workbench.tables import points
+from workbench.tables import reports
 from workbench.tables.columns import EXTRA, plan
 
 MODULES = (contracts, events, payment_accounts, people, rewards, transactions)
@@ -381,6 +381,6 @@ def test_other_objects_are_refused_in_words(x: Any) -> None:
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
     """Frames and reports take what is in memory, and say how a frame of a cluster is reduced."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
-    for take in (tables.to_frame, tables.spend, points.outstanding):
+    for take in (tables.to_frame, tables.spend, reports.outstanding):
         with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or reduce it first"):
             take(cluster)

@@ -19,11 +19,10 @@ from matplotlib import font_manager
 
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
-from workbench.tables.decimals import EXACT
 from workbench.tables.frames import to_frame
-from workbench.tables.points import REDEEMED
 from workbench.tables.read_job import HIDDEN
-from workbench.tables.rows import check_in_memory
+from workbench.tables.reports import REDEEMED
+from workbench.tables.rows import EXACT, check_in_memory
 
 MAX_LABEL = 30
 """Characters of a label that are shown."""

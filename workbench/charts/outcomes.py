@@ -44,8 +44,8 @@ from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.walk import get_path
 from workbench.rendering.palette import BLUE, Look, look, word
-from workbench.tables.decimals import decimals
 from workbench.tables.reports import contract_values, status_history, time_in_status
+from workbench.tables.rows import decimals
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
 _STATUSES = ("status", "body.spend.status")

@@ -36,8 +36,8 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.rendering.palette import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
-from workbench.tables import analysis, points
-from workbench.tables.decimals import decimals
+from workbench.tables import analysis, reports
+from workbench.tables.rows import decimals
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
 _STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, "osD^vPX*", strict=True))
@@ -247,7 +247,7 @@ def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "not
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(liability, "points_liability", points.liability, "month", "earned", "redeemed", "outstanding")
+    data = _report(liability, "points_liability", reports.liability, "month", "earned", "redeemed", "outstanding")
     lines = {name: [Decimal(value) for value in data[name]] for name in ("outstanding", "earned", "redeemed")}
     return _over_time(
         data, steps_of(data["month"], "month", data.attrs.get("tz", "UTC")), lines, "points", "Points outstanding at month end",

@@ -33,7 +33,7 @@ from workbench.charts.data import (
 )
 from workbench.interface.rules import RewardType
 from workbench.rendering.palette import GRAY, GREEN, TEAL, look
-from workbench.tables.decimals import decimals
+from workbench.tables.rows import decimals
 
 Value = Literal["points", "spend"]
 _COLUMNS: dict[Value, str] = {"points": "points", "spend": "transaction_amount_cents"}

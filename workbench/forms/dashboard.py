@@ -28,7 +28,7 @@ from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import connect, sandbox_of, tenants_of
 from workbench.storage import write_file
 from workbench.tables.frames import to_frame
-from workbench.tables.points import liability
+from workbench.tables.reports import liability
 from workbench.tables.rewards import read as read_rewards
 
 _HERE = Path(__file__).parent

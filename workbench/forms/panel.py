@@ -123,7 +123,7 @@ class Rewards(Listing):
         frame = self.data.frame
         if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
             return "–", "read all rewards to see them"
-        from workbench.tables.points import outstanding
+        from workbench.tables.reports import outstanding
 
         count = frame["user_id"].nunique()
         return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"

@@ -287,7 +287,7 @@ def _stored_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
 
 
 def _reported_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    from workbench.tables.card_transactions import transactions as from_events
+    from workbench.tables.events import transactions as from_events
 
     frame = from_events(getattr(api, "inbox", ()))
     latest = {getattr(one.event.body, "id", None): one.event for one in received(api)}

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from workbench.tables.analysis import posting_times as posting_times
     from workbench.tables.analysis import spend as spend
     from workbench.tables.analysis import spend_funnel as spend_funnel
-    from workbench.tables.card_transactions import transactions as transactions
-    from workbench.tables.cluster import ClusterRewards as ClusterRewards
-    from workbench.tables.decimals import cumsum as cumsum
     from workbench.tables.event_logs import Events as Events
+    from workbench.tables.events import transactions as transactions
     from workbench.tables.exports import Saved as Saved
     from workbench.tables.exports import export as export
     from workbench.tables.exports import load as load
@@ -31,7 +29,9 @@ if TYPE_CHECKING:
     from workbench.tables.reports import record_balances as record_balances
     from workbench.tables.reports import status_history as status_history
     from workbench.tables.reports import time_in_status as time_in_status
+    from workbench.tables.rewards import ClusterRewards as ClusterRewards
     from workbench.tables.rewards_pages import rewards_from_pages as rewards_from_pages
+    from workbench.tables.rows import cumsum as cumsum
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

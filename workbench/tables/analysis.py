@@ -15,12 +15,12 @@ from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
 from workbench.interface.walk import build
 from workbench.session import sandbox_of
-from workbench.tables.card_transactions import MONEY
-from workbench.tables.card_transactions import transactions as transactions_frame
+from workbench.tables.events import MONEY
+from workbench.tables.events import transactions as transactions_frame
 from workbench.tables.frames import to_frame
 from workbench.tables.periods import Every, moment, steps
 from workbench.tables.reports import status_history
-from workbench.tables.rows import TEXT
+from workbench.tables.rows import TEXT, mark_report
 
 Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
 _CENTS = {*MONEY, "amount", "before", "now", "change"}
@@ -43,12 +43,7 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
 
 
 def _marked(made: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
-    marks: dict[Any, Any] = {name: value for name, value in source.attrs.items() if name == "complete"}
-    if "kind" in source.attrs:
-        cents = [name for name in made if name in _CENTS]
-        marks |= {"kind": kind, "notes": list(notes), "revealed": [], "unknown": {}, "cents": cents, **more}
-    made.attrs = marks
-    return made
+    return mark_report(made, kind, notes, source, cents=[name for name in made if name in _CENTS], **more)
 
 
 def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
@@ -288,5 +283,4 @@ def deliveries(api: Any) -> pd.DataFrame:
         seconds.max(),
     )
     made = made.reset_index().astype({"endpoint": TEXT})
-    made.attrs.update(kind="deliveries", notes=[], revealed=[], unknown={})
-    return made
+    return mark_report(made, "deliveries", [])

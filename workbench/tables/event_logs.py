@@ -34,10 +34,9 @@ from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, I
 from workbench.progress import INTERVAL, Progress, ProgressCallback, progress_callback
 from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, Column, Plan, form
-from workbench.tables.decimals import WIDTHS
 from workbench.tables.events import COMPUTED, events_plan, kinds_of, with_times
 from workbench.tables.rewards_pages import times
-from workbench.tables.rows import TEXT, Notes, Table, arrow_table, merged, table_frame
+from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, mark_report, merged, table_frame
 
 BLOCK = 8_000_000
 """Bytes of the lines read at once."""
@@ -180,8 +179,7 @@ class Events:
                 "events": pd.array([count for _, count in rows], dtype="Int64"),
             }
         )
-        made.attrs.update(kind="event_summary", notes=[_REPEATS], revealed=[], unknown={})
-        return made
+        return mark_report(made, "event_summary", [_REPEATS])
 
     def _tables(
         self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback

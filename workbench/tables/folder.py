@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from workbench.errors import InvalidRequest
 from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, json_text
-from workbench.tables.decimals import WIDTHS
 from workbench.tables.paging import PageCursor
+from workbench.tables.rows import WIDTHS
 
 KEY = b"workbench"
 PART = "part-*.parquet"

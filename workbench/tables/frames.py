@@ -14,7 +14,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import is_record
 from workbench.tables.columns import json_text, plan
 from workbench.tables.events import events_frame, has_events
-from workbench.tables.rows import check_in_memory, records_frame
+from workbench.tables.rows import check_in_memory, mark_report, records_frame
 
 Reveal = Collection[str]
 Applies = Callable[[Any, Any], bool]  # of x and `of`
@@ -97,8 +97,7 @@ def _of_mappings(items: list[Any]) -> pd.DataFrame:
     rows = [dict(_flat(one.shown() if hasattr(one, "shown") else one)) for one in items]
     made = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
     made = made.convert_dtypes() if len(made) else made
-    made.attrs.update(kind="mapping", notes=[], revealed=[], unknown={})
-    return made
+    return mark_report(made, "mapping", [])
 
 
 def _flat(one: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -19,12 +19,11 @@ from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET, ListRewardsActivi
 from workbench.interface.walk import member
 from workbench.storage import uninterrupted
 from workbench.tables.columns import EXTRA
-from workbench.tables.decimals import WIDTHS
 from workbench.tables.folder import SCHEMA, Folder, read_folder, uniform
 from workbench.tables.paging import PageCursor
 from workbench.tables.reading import ReadFilter, Reading
 from workbench.tables.rewards_pages import with_users
-from workbench.tables.rows import TEXT, Notes, Table, arrow_table, table_frame
+from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 
 HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
 """Source: Endpoints 12."""

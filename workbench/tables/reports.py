@@ -1,21 +1,23 @@
-"""Tables computed from records: what collateral is worth, how applications went, micro deposits."""
+"""Tables computed from records: collateral, applications, micro deposits, and points of rewards over time."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.chains.addresses import chain_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
-from workbench.tables.decimals import EXACT, decimal_series, decimals
 from workbench.tables.events import events_frame
 from workbench.tables.exports import export, load
 from workbench.tables.frames import to_frame
-from workbench.tables.rows import TEXT
+from workbench.tables.periods import end_of_month, moment, steps
+from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 
 USER_UPDATED = EVENT_KINDS["user.updated"].name
 MICRO_DEPOSIT = EVENT_KINDS["microDeposit.received"].name
@@ -34,11 +36,6 @@ SYMBOLS = {
 """Tokens by their addresses in lower case, on main networks."""
 _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value", "advance")
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
-
-
-def _marked(frame: pd.DataFrame, kind: str, notes: Iterable[str]) -> pd.DataFrame:
-    frame.attrs.update(kind=kind, notes=list(notes), revealed=[], unknown={})
-    return frame
 
 
 # -- contracts
@@ -60,7 +57,7 @@ def contract_values(contracts: Any) -> pd.DataFrame:
     notes = [UNITS, *tokens.attrs.get("notes", ())]
     if missing := int(made["value"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
-    return _marked(made, "contract_values", notes)
+    return mark_report(made, "contract_values", notes)
 
 
 def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[Decimal | None]:
@@ -86,7 +83,7 @@ def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFr
             for place, number in zip(places, column, strict=True):
                 sums[place] += number or 0
             made[name] = decimal_series(sums)
-    return _marked(made, "contract_totals", values.attrs["notes"])
+    return mark_report(made, "contract_totals", values.attrs["notes"])
 
 
 def record_balances(
@@ -117,7 +114,7 @@ def record_balances(
         made = pd.concat([load(path), made], ignore_index=True)
     for name in _DECIMALS:
         made[name] = decimal_series(decimals(made[name]))
-    made = _marked(made, "balances", notes)
+    made = mark_report(made, "balances", notes)
     export(made, path, overwrite=True)
     return made
 
@@ -147,7 +144,7 @@ def status_history(events: Any) -> pd.DataFrame:
     made = made.loc[in_order.intersection(made.index, sort=False)]
     made = made[made["status"] != made.groupby("user_id")["status"].shift()]
     made["previous"] = made.groupby("user_id")["status"].shift()
-    return _marked(made.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+    return mark_report(made.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
 
 
 def _history(history: Any) -> pd.DataFrame:
@@ -174,7 +171,7 @@ def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame
     notes = list(table.attrs.get("notes", ()))
     if left := len(table) - len(timed):
         notes.append(f"{left:,} changes without a time are left out.")
-    return _marked(made.reset_index(drop=True), "time_in_status", notes)
+    return mark_report(made.reset_index(drop=True), "time_in_status", notes)
 
 
 def reasons(history: Any) -> pd.DataFrame:
@@ -190,7 +187,7 @@ def reasons(history: Any) -> pd.DataFrame:
     made = table.loc[table["reason"].notna(), ["user_id", "at", "status", "reason"]]
     made = made.assign(reason=made["reason"].str.split(",")).explode("reason")
     made["reason"] = made["reason"].astype(TEXT).str.strip()
-    return _marked(made[made["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
+    return mark_report(made[made["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
 
 
 # -- micro deposits
@@ -207,3 +204,121 @@ def micro_deposits(events: Any) -> pd.DataFrame:
     made = made[list(keep)].rename(columns=keep)
     made.attrs = marks
     return made
+
+
+By = Literal["created_at", "posted_at", "minted_at"]
+Group = Literal["user_id", "cohort", "spend_category", "merchant_name"]
+REDEEMED = (
+    "Redemptions count from created_at: they have no other time. Pending and failed travel redemptions are not listed."
+)
+
+
+def outstanding(
+    rewards: Any, *, at: Any = None, by: By = "created_at", group: Group | None = None, tz: str = "UTC"
+) -> pd.DataFrame:  # fmt: skip
+    """Return the points that are outstanding at a date: earned until then, less redeemed until then.
+
+    Args:
+        rewards: The result of `rewards.read`, its frame, or items.
+        at: The date or time; a date is its beginning in `tz`. By default after all rows.
+        by: From when points count: "created_at", when their row was made; "posted_at", when the purchase posted;
+            "minted_at", when they were minted, so that points on their way do not count.
+        group: A column to group by, or "cohort": the month of a user's first row.
+        tz: Time zone of dates and months.
+
+    Returns:
+        Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
+
+    Raises:
+        InvalidRequest: `at` is not a time.
+        ValueError: `by` or `group` is not one of those allowed, or the frame does not have it.
+    """
+    until = moment(at, "at", tz)
+    data, notes = _activity(rewards, by, group, tz)
+    if until is not None:
+        data = data[data["at"] < pd.Timestamp(until)]
+    made = _sums(data, [group] if group else [])
+    made["outstanding"] = decimal_series([e - r for e, r in zip(made["earned"], made["redeemed"], strict=True)])
+    made = made[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
+    return mark_report(made, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
+
+
+def liability(
+    rewards: Any, *, by: By = "created_at", usd_per_point: Decimal | None = None, tz: str = "UTC"
+) -> pd.DataFrame:  # fmt: skip
+    """Return the points outstanding at the end of each month, from the first row to the last.
+
+    Args:
+        rewards: The result of `rewards.read`, its frame, or items.
+        by: From when points count; see `outstanding`.
+        usd_per_point: What a point is worth, for a column `value`; the service does not state it.
+        tz: Time zone of the months.
+
+    Returns:
+        Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end), and
+        value (USD) if `usd_per_point` is given; decimals.
+    """
+    data, notes = _activity(rewards, by, None, tz)
+    data = data.assign(month=steps(data["at"], "month", tz))
+    sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
+    if len(sums):
+        months = pd.date_range(sums.index.min(), sums.index.max(), freq="MS", unit="s")
+        sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
+    made = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
+    ends = [end_of_month(month, tz) for month in made["month"]]
+    made["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
+    made["earned"], made["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
+    made["outstanding"] = cumsum(made["earned"] - made["redeemed"])
+    if usd_per_point is not None:
+        made["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in made["outstanding"]])
+    return mark_report(made, "points_liability", notes, rewards, by=by, tz=tz)
+
+
+def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that count, each with when it counts from as `at`, and the notes."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
+    if by not in {"created_at", "posted_at", "minted_at"}:
+        raise ValueError("by must be created_at, posted_at or minted_at")
+    needed = {"type", "points", "created_at", by, *({"user_id"} if group == "cohort" else {group} if group else ())}
+    if missing := needed - set(frame):
+        raise ValueError(f"the frame has no column {', '.join(sorted(missing))}")
+    redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
+    data = frame.assign(at=frame[by].where(~redeemed, frame["created_at"]), redeemed=redeemed)
+    notes = [REDEEMED]
+    if group == "cohort":
+        first = data["created_at"].groupby(data["user_id"]).transform("min")
+        data["cohort"] = steps(first, "month", tz)
+    for name, column in ((by, "at"), ("points", "points")):
+        known = data[data[column].notna()]
+        notes += [f"{len(data) - len(known):,} rows without {name} are left out."] * (len(known) < len(data))
+        data = known
+    if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
+        notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
+    return data, [*notes, *frame.attrs.get("notes", ())]
+
+
+def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return earned and redeemed points by keys, exactly."""
+    points = pa.chunked_array(pa.array(data["points"])) if len(data) else pa.array([], pa.decimal128(18, 6))
+    zero = pa.scalar(Decimal(0), points.type)
+    redeemed = pa.array(data["redeemed"].to_numpy(dtype=bool))
+    columns: dict[str, Any] = {
+        "earned": pc.if_else(redeemed, zero, points), "redeemed": pc.if_else(redeemed, pc.abs(points), zero),
+    }  # fmt: skip
+    table = pa.table({**{key: pa.array(data[key]) for key in keys}, **columns})
+    found = table.group_by(keys, use_threads=False).aggregate(
+        [("earned", "sum"), ("redeemed", "sum"), ([], "count_all")]
+    )
+    if not keys and not len(data):
+        found = pa.table({"earned_sum": [zero.as_py()], "redeemed_sum": [zero.as_py()], "count_all": [0]})
+    made = pd.DataFrame({key: _key(found.column(key)) for key in keys})
+    for name in ("earned", "redeemed"):
+        made[name] = decimal_series(found.column(f"{name}_sum").to_pylist())
+    made["rows"] = pd.array(found.column("count_all").to_pylist(), dtype="Int64")
+    return made.sort_values(keys, ignore_index=True) if keys else made
+
+
+def _key(column: Any) -> Any:
+    if pa.types.is_timestamp(column.type):
+        return pd.Series(column.to_pandas()).astype("datetime64[s]")
+    return pd.array(column.cast(pa.large_string()).to_pylist(), dtype=TEXT)

@@ -1,22 +1,37 @@
-"""Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
+"""Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped.
 
-from collections.abc import Collection, Mapping
+On a cluster (dask.distributed, the extra `cluster`) users are divided into tasks of about a thousand pages, or one for each thread. A worker gets
+the name of a profile, or the URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in
+flight and the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
+"""
+
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pandas as pd
 
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.client.client import Client
+from workbench.client.guards import Limits
+from workbench.errors import InvalidRequest, Problem, WorkbenchError, visible
 from workbench.interface import checks
 from workbench.interface.operation import Async
 from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
 from workbench.interface.walk import build
-from workbench.progress import ProgressCallback, progress_callback
+from workbench.progress import Progress, ProgressCallback, progress_callback
+from workbench.session import connect
+from workbench.tables.folder import SCHEMA, read_folder, uniform
+from workbench.tables.paging import PageCursor
 from workbench.tables.periods import moment
-from workbench.tables.read_job import Rewards, read_in_thread, read_users
+from workbench.tables.read_job import Rewards, parameter_names, read_in_thread, read_notes, read_users, summary_line
 from workbench.tables.reading import ReadFilter
+from workbench.tables.rows import WIDTHS, to_pandas
 
 CONCURRENCY = 64
 UNSETTLED = timedelta(days=30)
@@ -74,7 +89,7 @@ def read(
     if refresh and (path is None or cluster is not None):
         raise InvalidRequest("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
     if cluster is not None:
-        from workbench.tables.cluster import read_on_cluster  # needs the extra `cluster`
+        from workbench.tables.rewards import read_on_cluster  # needs the extra `cluster`
 
         return read_on_cluster(
             api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress
@@ -113,3 +128,145 @@ def _check(wanted: ReadFilter, concurrency: int) -> None:
         problem = "concurrency must be 1 to 1,000"
     if problem:
         raise InvalidRequest(problem, of="rewards.read")
+
+
+TASK_PAGES = 1_000
+MIN_USER_PAGES = 2
+"""Pages of a user at least: one with rows, and an empty one that ends them."""
+Target = str | Callable[[], Client]
+
+
+def read_on_cluster(
+    api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, path: str | Path | None, cluster: Any,
+    progress: bool | ProgressCallback,
+) -> "ClusterRewards":  # fmt: skip
+    """Read on the workers of a cluster; `rewards.read(…, cluster=…)` calls it.
+
+    Args:
+        api: The name of a profile, the URL of a served sandbox, or an importable function that returns a client.
+        users: Ids of the users.
+        wanted: Which of their rows are kept.
+        concurrency: Requests in flight at most, on all workers.
+        path: A folder that all workers can access; each task writes a folder of parts into it.
+        cluster: A client of dask.distributed.
+        progress: As for `rewards.read`.
+    """
+    if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
+        raise InvalidRequest(
+            "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
+            "client: each worker makes its own, so that no key travels",
+            of="rewards.read",
+        )
+    threads = sum(cluster.nthreads().values())
+    if not threads:
+        raise InvalidRequest("the cluster has no workers", of="rewards.read")
+    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
+    tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
+    if len(tasks) > 1 and len(tasks[-1]) < size:
+        tasks[-2:] = [tasks[-2] + tasks[-1]]
+    at_once = max(min(threads, len(tasks)), 1)
+    with _client(api) as client:
+        names, limits = parameter_names(client), client.limits
+    if limits.reads_per_second is not None:
+        limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
+    reads = [
+        cluster.submit(
+            _read, api, part, wanted, limits, max(concurrency // at_once, 1),
+            None if path is None else str(Path(path) / f"task-{i:05}"), pure=False,
+            key=f"read-rewards-{uuid.uuid4().hex}-{i}",
+        )
+        for i, part in enumerate(tasks)
+    ]  # fmt: skip
+    results = [cluster.submit(_cursors, read, pure=False) for read in reads]
+    rows = [cluster.submit(_rows, read, pure=False) for read in reads]
+    report, state = progress_callback(progress), Progress(total=len(users), unit="users")
+    cursors: dict[str, PageCursor] = {}
+    try:
+        for done in import_module("distributed").as_completed(results):
+            cursors |= done.result()
+            state.done, state.rows = len(cursors), sum(cursor.rows for cursor in cursors.values())
+            report(state)
+    except KeyboardInterrupt:
+        cluster.cancel([read for read in reads if not read.done()])
+        rows = [row for row, read in zip(rows, reads, strict=True) if read.done()]
+    finally:
+        state.ended = True
+        report(state)
+    return ClusterRewards(tuple(users), cursors, names, tuple(rows), None if path is None else Path(path))
+
+
+def _client(target: Target, limits: Limits | None = None) -> Client:
+    return target() if callable(target) else connect(target, limits=limits)
+
+
+Result = tuple[dict[str, PageCursor], Any]  # how the reads ended, and the rows as an Arrow table unless in a folder
+
+
+def _read(
+    target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: str | None
+) -> Result:
+    """Read some users on a worker."""
+    try:
+        with _client(target, limits) as client:
+            rewards = read_in_thread(
+                client, tuple(users), wanted, concurrency=concurrency, report=lambda _: None, path=path, resume=None
+            )
+    except WorkbenchError as error:
+        if not hasattr(error, "partial"):
+            raise
+        rewards = error.partial
+    return rewards.cursors, None if path is not None else rewards.table()
+
+
+def _cursors(result: Result) -> dict[str, PageCursor]:
+    return result[0]
+
+
+def _rows(result: Result) -> pd.DataFrame | None:
+    return None if result[1] is None else _partition(result[1])
+
+
+def _partition(table: Any) -> pd.DataFrame:
+    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
+    table = uniform(table, WIDTHS[0])
+    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
+    return pd.DataFrame(columns, copy=False)
+
+
+class ClusterRewards:
+    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
+
+    def __init__(
+        self, users: tuple[str, ...], cursors: dict[str, PageCursor], names: Mapping[str, str],
+        rows: tuple[Any, ...], path: Path | None,
+    ) -> None:  # fmt: skip
+        self.users, self.cursors, self.path = users, cursors, path
+        self._names, self._rows = names, rows
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row that the service shows was read, as far as can be known."""
+        return all(user in self.cursors and self.cursors[user].complete for user in self.users)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The caveats: what was not read and why, and parameters that the service seems to ignore."""
+        return tuple(read_notes(self.cursors, self.users, self._names))
+
+    def frame(self) -> Any:
+        """Return the rows as a Dask DataFrame; each task is a partition."""
+        dd: Any = import_module("dask.dataframe")
+        delayed: Any = import_module("dask").delayed
+        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
+            lambda value: value
+        )  # sums and means of points
+        meta = _partition(SCHEMA.empty_table())
+        parts = list(self._rows)
+        if self.path is not None:
+            folders = sorted(self.path.glob("task-*"))
+            parts = [delayed(_partition)(delayed(read_folder)(folder)) for folder in folders]
+        return dd.from_delayed(parts, meta=meta) if parts else dd.from_pandas(meta, npartitions=1)
+
+    def __repr__(self) -> str:
+        rows = sum(cursor.rows for cursor in self.cursors.values())
+        return f"<ClusterRewards {summary_line(len(self.users), rows, self.complete, len(self.notes))}>"

@@ -25,9 +25,8 @@ from workbench.interface.convert import Names, Unreadable, converter
 from workbench.interface.rewards import RewardsActivity, RewardsItem
 from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
-from workbench.tables.decimals import WIDTHS
 from workbench.tables.paging import Key
-from workbench.tables.rows import CHUNK, Notes, Table, arrow_table, merged, table_frame
+from workbench.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
 
 BATCH = 64
 """Pages parsed at once."""

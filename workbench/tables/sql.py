@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.sandbox.results import Delivery
-from workbench.tables.card_transactions import transactions
-from workbench.tables.decimals import WIDTHS
 from workbench.tables.event_logs import duckdb
+from workbench.tables.events import transactions
 from workbench.tables.exports import load
 from workbench.tables.folder import PART, read_folder
 from workbench.tables.frames import to_frame
 from workbench.tables.rewards import read
-from workbench.tables.rows import to_pandas
+from workbench.tables.rows import WIDTHS, mark_report, to_pandas
 
 SESSION: dict[str, Callable[[Any], Any]] = {
     "transactions": transactions,
@@ -64,8 +63,7 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
             problem = str(error).splitlines()[0]
         else:
             made = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
-            made.attrs.update(kind="sql", notes=[], revealed=[], unknown={})
-            return made
+            return mark_report(made, "sql", [])
     raise ValueError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 
