@@ -5,7 +5,6 @@ treated as an EVM chain. A checksum detects a typing error; it does not show tha
 `checksum_note` says what was checked.
 """
 
-import operator
 import re
 import string
 import unicodedata
@@ -14,7 +13,14 @@ from enum import StrEnum
 
 import attrs
 
-from workbench.chains.values import base58_decode, invalid, keccak256, looks_like_private_key, strkey_decode
+from workbench.chains.values import (
+    base58_decode,
+    invalid,
+    keccak256,
+    looks_like_private_key,
+    read_unsigned,
+    strkey_decode,
+)
 
 
 class Family(StrEnum):
@@ -64,14 +70,7 @@ _KNOWN = {
 
 def exact_chain_id(value: object, path: str = "chainId") -> int:
     """Read a chain id: a positive int. True (which is 1, the Ethereum main net), text and floats are refused."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise invalid(path, "type", "must be an int, such as 84532")
-    number = operator.index(value)
-    if number < 1:
-        raise invalid(path, "minimum", "must be at least 1")
-    if number >> 64:
-        raise invalid(path, "maximum", "is too large for a chain id")
-    return number
+    return read_unsigned(value, path, bits=64, minimum=1)
 
 
 def chain_of(chain_id: int) -> Chain:
