@@ -14,8 +14,8 @@ import httpx
 from workbench.chaos.traffic import KEY, Plan, Step, events, steps
 from workbench.errors import InvalidRequest, hide_arguments, visible
 from workbench.rendering.layout import Cell, Sheet
+from workbench.rendering.markup import Shown
 from workbench.webhooks.verify import SECONDARY, SIGNATURE
-from workbench.withdrawals.terms import Shown
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.1

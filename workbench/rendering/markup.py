@@ -4,10 +4,11 @@ Borders and chips mix their color with that of the text around them, so they rea
 notebook viewer drops the styles, mark and word remain.
 """
 
+from abc import ABC, abstractmethod
 from html import escape
 from typing import Any
 
-from workbench.rendering import palette
+from workbench.rendering import palette, text
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
 from workbench.rendering.states import state_diagram
 from workbench.rendering.text import ASSUMED, LEGEND
@@ -117,3 +118,22 @@ def _grid(grid: Grid) -> str:
         f'<table style="border-collapse:collapse">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     )
     return table + "".join(f'<div style="{_QUIET}">{isolated(note)}</div>' for note in notes)
+
+
+class Shown(ABC):
+    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sheet(self) -> Sheet | Grid:
+        """Return the content to show."""
+
+    def __str__(self) -> str:
+        return text.write(self.sheet())
+
+    def _repr_html_(self) -> str:
+        return write(self.sheet())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("…" if cycle else text.write(self.sheet(), printer.max_width))

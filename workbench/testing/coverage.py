@@ -12,8 +12,8 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import get_path
 from workbench.rendering.layout import Cell, Grid
+from workbench.rendering.markup import Shown
 from workbench.sequences.player import event_kind
-from workbench.withdrawals.terms import Shown
 
 Item = tuple[str, str]
 """A group ("answer", "event" or "word", of an event) and what was touched of it."""

@@ -12,8 +12,9 @@ from workbench.client.base import context_of
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.layout import Sheet
+from workbench.rendering.markup import Shown
 from workbench.withdrawals.amounts import Amount, Cents
-from workbench.withdrawals.terms import TAIL, Shown, Terms, findings, sheet_of
+from workbench.withdrawals.terms import TAIL, Terms, findings, sheet_of
 from workbench.withdrawals.withdrawal import Withdrawal
 
 MAX_WAIT = 3_600.0  # seconds

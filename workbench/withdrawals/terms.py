@@ -4,20 +4,18 @@ The checks come before a signature is requested: everything at once, each refuse
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import attrs
 
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
-from workbench.rendering import markup, text
-from workbench.rendering.layout import Cell, Grid, Row, Sheet, status_cell
+from workbench.rendering.layout import Cell, Row, Sheet, status_cell
 from workbench.withdrawals.amounts import (
     Amount,
     Cents,
@@ -36,25 +34,6 @@ from workbench.withdrawals.amounts import (
 )
 
 _MAX_LENGTH = 2_000
-
-
-class Shown(ABC):
-    """Base of objects with a sheet: printed as plain text, shown as HTML in notebooks."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def sheet(self) -> Sheet | Grid:
-        """Return the content to show."""
-
-    def __str__(self) -> str:
-        return text.write(self.sheet())
-
-    def _repr_html_(self) -> str:
-        return markup.write(self.sheet())
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        printer.text("…" if cycle else text.write(self.sheet(), printer.max_width))
 
 
 def sheet_of(

@@ -18,10 +18,11 @@ from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
+from workbench.rendering.markup import Shown
 from workbench.storage import write_file
 from workbench.withdrawals.amounts import NativeUnits, decimals_problem, in_both_units
 from workbench.withdrawals.answers import CheckedAnswer, NotSerializable, number_of
-from workbench.withdrawals.terms import Shown, Terms, sheet_of
+from workbench.withdrawals.terms import Terms, sheet_of
 
 
 class AdminSignature(NotSerializable):

@@ -13,9 +13,10 @@ from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
+from workbench.rendering.markup import Shown
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
 from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
-from workbench.withdrawals.terms import Shown, Terms, duration_text, sheet_of
+from workbench.withdrawals.terms import Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
     AdminMessage,
     AdminSignature,
