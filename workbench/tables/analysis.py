@@ -18,8 +18,7 @@ from workbench.session import sandbox_of
 from workbench.tables.events import MONEY
 from workbench.tables.events import transactions as transactions_frame
 from workbench.tables.frames import to_frame
-from workbench.tables.periods import Every, moment, steps
-from workbench.tables.reports import status_history
+from workbench.tables.reports import Every, moment, status_history, steps
 from workbench.tables.rows import TEXT, mark_report
 
 Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
