@@ -24,6 +24,7 @@ from tests.client.doubles import AUTHORIZED, PURCHASE, URL
 from workbench import storage
 from workbench.client import client as client_module
 from workbench.client import exchange
+from workbench.client import journal as journal_module
 from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient, Client
 from workbench.client.journal import Journal
@@ -171,7 +172,7 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
             kept.append(error)
             raise
 
-    files = {str(module.__file__) for module in (storage, journal, exchange, client_module)}
+    files = {str(module.__file__) for module in (storage, journal_module, exchange, client_module)}
     number = 1
     while interrupted_at(number, files, interrupted_call):
         number += 1
