@@ -100,12 +100,6 @@ def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
     assert wb("sandbox", "settle", made).code == 0
 
 
-@pytest.mark.slow
-def test_completion_script_for_zsh(wb):
-    """The script of zsh is printed."""
-    assert wb("completion", "zsh").out.startswith("#compdef workbench")
-
-
 def test_sequences(wb, tmp_path):
     """Sequences are listed, shown as files, checked and run; what goes otherwise ends with 5."""
     names = [row["name"] for row in json.loads(wb("sequences", "list", "-o", "json").out)]

@@ -17,7 +17,6 @@ from workbench.client.journal import Journal
 from workbench.interface.table import OPERATIONS
 from workbench.session import connect
 from workbench.terminal.about import ENVIRONMENT
-from workbench.terminal.completion import completion_script
 from workbench.terminal.examples import example_of
 
 BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
@@ -236,10 +235,11 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def completions(tmp_path_factory):
-    """A folder with the scripts for fish and zsh, and with `workbench` as a command."""
+    """A folder with the scripts that the command prints for fish and zsh, and with `workbench` as a command."""
     folder = tmp_path_factory.mktemp("completions")
     for shell, name in (("fish", "workbench.fish"), ("zsh", "_workbench")):
-        (folder / name).write_text(completion_script(shell), encoding="utf-8")
+        script = [sys.executable, "-m", "workbench", "completion", shell]
+        (folder / name).write_bytes(subprocess.run(script, cwd=ROOT, check=True, capture_output=True).stdout)
     command = folder / "workbench"
     command.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m workbench "$@"\n')
     command.chmod(0o755)
