@@ -136,7 +136,8 @@ class Events:
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: Any) -> None:
-            with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            # zstd alone packs texts better than with dictionaries, which every part would have anew, and in less time.
+            with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
                 for table in self._tables(plan, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
 
