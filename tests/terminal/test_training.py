@@ -1,6 +1,7 @@
 """`workbench class` and `workbench drill`."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -59,8 +60,9 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
     served = [sys.executable, "-m", "workbench", "class", "serve", "--folder", str(folder)]
     codes = []
     for more in (["--learners", str(roster)], []):
+        buffered = os.environ | {"PYTHONUNBUFFERED": ""}
         with subprocess.Popen(
-            [*served, *more], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*served, *more], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered
         ) as process:
             url = process.stdout.readline().strip()
             key = re.search(r"trainer key: (\S+)", process.stderr.readline())[1]

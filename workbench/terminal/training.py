@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -66,6 +67,7 @@ def serve(
             say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
             say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
             show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
+            sys.stdout.flush()  # whoever reads a pipe has the codes while the class is served
             try:
                 wait()
             except (KeyboardInterrupt, Stopped) as end:
