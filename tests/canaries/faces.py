@@ -68,7 +68,7 @@ def _dashboard(_: Life, folder: Path) -> Iterator[str]:
 
 def _of_dashboard(api: Any, shown: Any, folder: Path) -> Iterator[str]:
     few = shown.books.members[:2]  # one has ten thousand rows
-    shown.books.get("rewards", lambda: wb.rewards.read(api, few, progress=False).frame())
+    shown.books.rewards = wb.rewards.read(api, few, progress=False).frame()
     sent: list[Any] = []
     shown.page.send = sent.append
     shown.answer({"do": "show", "filters": {"range": "year"}})
