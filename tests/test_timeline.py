@@ -129,7 +129,7 @@ def test_the_screen_shows_filters_and_acts(api: wb.Session) -> None:
             assert (api.sandbox.clock.now() - app.shown[0].at).total_seconds() == 1_800
             app.query_one("DataTable").move_cursor(row=0)
             await pilot.press("p")
-            assert app.clipboard.startswith("api.simulate_authorization(card_id='")
+            assert app.clipboard.startswith('api.simulate_authorization(card_id="')
             await pilot.press("u")
             assert app.clipboard.startswith("curl -X POST ")
             await pilot.press("c")
