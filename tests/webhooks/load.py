@@ -18,6 +18,7 @@ from uuid import UUID
 
 import attrs
 
+from tests.ports import free_port
 from tests.processes import PROCESSES
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.samples import sample as sample_event
@@ -53,7 +54,7 @@ class Receiver:
     def __init__(self, path: Path, notes: Path | None = None) -> None:
         self.path = path
         self.notes = notes  # written by a second handler, which is not atomic
-        self.port = 0
+        self.port = free_port()  # it stays when the system has many connections at work
         self.start()
 
     def start(self, patience: float = 60) -> None:
@@ -63,8 +64,7 @@ class Receiver:
         self.process.start()
         sender.close()
         if self.ready.poll(patience):
-            self.port = urlsplit(self.ready.recv()).port or 0
-            assert self.port
+            assert urlsplit(self.ready.recv()).port == self.port
 
     def kill(self) -> None:
         """End it without a chance to tidy up."""
@@ -144,7 +144,7 @@ def send(
             connection.close()
 
     began = time.perf_counter()
-    threads = [threading.Thread(target=run) for _ in range(senders)]
+    threads = [threading.Thread(target=run, daemon=True) for _ in range(senders)]
     for thread in threads:
         thread.start()
     for mark in marks:
