@@ -49,7 +49,7 @@ Fault = Callable[[httpx.Request, Answer], httpx.Response]
 
 def before(error: BaseException) -> Fault:
     def fault(_: httpx.Request, __: Answer) -> httpx.Response:
-        raise error
+        raise error.with_traceback(None)  # of this time alone: it is raised again
 
     return fault
 
@@ -57,7 +57,7 @@ def before(error: BaseException) -> Fault:
 def after(error: BaseException) -> Fault:
     def fault(request: httpx.Request, answer: Answer) -> httpx.Response:
         answer(request)
-        raise error
+        raise error.with_traceback(None)
 
     return fault
 
