@@ -326,9 +326,8 @@ def _wired(
         }
     }
     if outgoing.traced and not (http.on_request or http.proxy or http.trust_env):
-        url = _url(
-            base
-        )  # once, since httpx takes long to read one; a hook reads the URL, and a proxy gets a target of its own
+        # read once, since httpx takes long to; a hook reads the URL, and a proxy gets a target of its own
+        url = _url(base)
         extensions["target"] = url.raw_path.rstrip(b"/") + outgoing.target.encode()
     else:
         url = httpx.URL(base + outgoing.target)
