@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.interface import lifecycle, rules, walk
+from workbench.interface import rules, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
 from workbench.interface.fields import Reason
-from workbench.interface.operation import Failure, Operation
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION
+from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION, Failure, Operation
 
 PAGE = Path(__file__).parent / "interface.md"
 SECTIONS = (
@@ -56,7 +55,7 @@ ADDRESSES = {
 STATES = {
     "Application status": (
         "application",
-        lifecycle.APPLICATION,
+        rules.APPLICATION,
         (
             "Of users, companies and owners; [what each means](glossary.md#application). Events can show three statuses that responses "
             "do not: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
@@ -64,11 +63,11 @@ STATES = {
     ),
     "Simulated card transaction": (
         "transaction",
-        lifecycle.TRANSACTION,
+        rules.TRANSACTION,
         "`reversed` is a state of the sandbox; responses and events show it as described under [Assumed behavior](#assumed-behavior).",
     ),
-    "Disputes": ("dispute", lifecycle.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
-    "Cards": ("card", lifecycle.CARD, "The statuses of cards are assumed."),
+    "Disputes": ("dispute", rules.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
+    "Cards": ("card", rules.CARD, "The statuses of cards are assumed."),
 }
 NOTES = {
     "Endpoints 1": "Available to tenants that issue corporate cards.",

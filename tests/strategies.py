@@ -13,8 +13,8 @@ import attrs
 from hypothesis import strategies as st
 
 from workbench.interface.fields import Rule
-from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL, OneOf, When
+from workbench.interface.table import Operation
 from workbench.interface.walk import (
     Array,
     Boolean,

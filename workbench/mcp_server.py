@@ -26,8 +26,7 @@ from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.masks import masked
 from workbench.interface.openapi import document
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.results import to_json
 from workbench.session import sandbox_of

@@ -21,24 +21,21 @@ if TYPE_CHECKING:
     from workbench.interface.events import Spend as Spend
     from workbench.interface.events import TransactionChanged as TransactionChanged
     from workbench.interface.events import UserUpdated as UserUpdated
-    from workbench.interface.payment_accounts import BankingAddress as BankingAddress
-    from workbench.interface.payment_accounts import CreatePaymentAccount as CreatePaymentAccount
-    from workbench.interface.payment_accounts import DeletePaymentAccount as DeletePaymentAccount
-    from workbench.interface.payment_accounts import Deletion as Deletion
-    from workbench.interface.payment_accounts import ExternalFiatAccount as ExternalFiatAccount
-    from workbench.interface.payment_accounts import PaymentAccount as PaymentAccount
     from workbench.interface.people import Address as Address
+    from workbench.interface.people import BankingAddress as BankingAddress
     from workbench.interface.people import CompanyApplication as CompanyApplication
+    from workbench.interface.people import CreatePaymentAccount as CreatePaymentAccount
     from workbench.interface.people import CreateUserApplication as CreateUserApplication
+    from workbench.interface.people import DeletePaymentAccount as DeletePaymentAccount
+    from workbench.interface.people import Deletion as Deletion
+    from workbench.interface.people import ExternalFiatAccount as ExternalFiatAccount
     from workbench.interface.people import Link as Link
     from workbench.interface.people import LinkParams as LinkParams
+    from workbench.interface.people import PaymentAccount as PaymentAccount
     from workbench.interface.people import UltimateBeneficialOwner as UltimateBeneficialOwner
     from workbench.interface.people import UpdateUbo as UpdateUbo
     from workbench.interface.people import UpdateUser as UpdateUser
     from workbench.interface.people import User as User
-    from workbench.interface.rewards import ListRewardsActivity as ListRewardsActivity
-    from workbench.interface.rewards import RewardsActivity as RewardsActivity
-    from workbench.interface.rewards import RewardsItem as RewardsItem
     from workbench.interface.rules import ApplicationStatus as ApplicationStatus
     from workbench.interface.rules import BeneficiaryType as BeneficiaryType
     from workbench.interface.rules import CompletionReason as CompletionReason
@@ -54,6 +51,9 @@ if TYPE_CHECKING:
     from workbench.interface.rules import StatusChangeReason as StatusChangeReason
     from workbench.interface.rules import TransactionStatus as TransactionStatus
     from workbench.interface.transactions import Dispute as Dispute
+    from workbench.interface.transactions import ListRewardsActivity as ListRewardsActivity
+    from workbench.interface.transactions import RewardsActivity as RewardsActivity
+    from workbench.interface.transactions import RewardsItem as RewardsItem
     from workbench.interface.transactions import SimulateAuthorization as SimulateAuthorization
     from workbench.interface.transactions import SimulatedTransaction as SimulatedTransaction
     from workbench.interface.transactions import SimulateRefund as SimulateRefund

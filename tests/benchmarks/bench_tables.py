@@ -197,7 +197,7 @@ def flight(size: int) -> Figures:
     import httpx
 
     from workbench.client.client import Bodies
-    from workbench.interface.rewards import ListRewardsActivity
+    from workbench.interface.transactions import ListRewardsActivity
     from workbench.interface.walk import build
     from workbench.tables.reading import Gate
 
@@ -247,7 +247,7 @@ def flight(size: int) -> Figures:
 def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
     from workbench.client.client import Bodies
-    from workbench.interface.rewards import ListRewardsActivity
+    from workbench.interface.transactions import ListRewardsActivity
     from workbench.interface.walk import build
     from workbench.tables.rewards import read
 

@@ -20,7 +20,7 @@ import workbench as wb
 from tests.charts import samples
 from workbench import charts, rendering
 from workbench.rendering import design, markup
-from workbench.rendering.palette import LOOKS, word
+from workbench.rendering.design import LOOKS, word
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 TOLERANCE = 0.02

@@ -18,8 +18,7 @@ import workbench as wb
 from tests.charts import samples
 from tests.forms.test_looks import contrast
 from workbench import charts, tables
-from workbench.rendering.design import DARK, LIGHT
-from workbench.rendering.palette import LOOKS
+from workbench.rendering.design import DARK, LIGHT, LOOKS
 from workbench.tables.read_job import HIDDEN
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.strategies import Break, breaks, broken, requests
 from workbench.errors import Problem
-from workbench.interface import payment_accounts, people, table, transactions
+from workbench.interface import people, table, transactions
 from workbench.interface.checks import cautions, flags, problems
 from workbench.interface.convert import converter
-from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
+from workbench.interface.table import Operation
 from workbench.interface.walk import UnknownMember, build, described, member
 from workbench.interface.walk import given as given_members
 
@@ -502,8 +502,6 @@ def test_what_cannot_be_sent_is_not_offered(text: str) -> None:
 
 def test_one_of_two_says_that_none_is_given() -> None:
     """The rule is not said twice."""
-    messages = [
-        one.message for one in problems(build(payment_accounts.CreatePaymentAccount, {})) if one.rule == "one_of"
-    ]
+    messages = [one.message for one in problems(build(people.CreatePaymentAccount, {})) if one.rule == "one_of"]
 
     assert messages == ["Provide either userId or companyId; neither is given"]

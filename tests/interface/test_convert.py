@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
-from workbench.interface import contracts, events, people, rewards, strict_json, table, transactions
+from workbench.interface import contracts, events, people, strict_json, table, transactions
 from workbench.interface.checks import flags, problems
 from workbench.interface.convert import Unreadable, converter, placeholders, read_time
 from workbench.interface.events import Event
 from workbench.interface.fields import Answer
-from workbench.interface.operation import Operation
 from workbench.interface.readers import write_time
 from workbench.interface.rules import FULL, CompletionReason
+from workbench.interface.table import Operation
 from workbench.interface.walk import build, members, records
 
 ROWS = list(table.OPERATIONS.values())
@@ -277,7 +277,7 @@ def test_rates_are_exact() -> None:
         (contracts.IssuingContract, {"tokens": {}, "adminAddresses": [1]}, ["tokens", "adminAddresses[0]"]),
         (contracts.IssuingContract, {"chainId": True, "contractVersion": "2"}, ["chainId", "contractVersion"]),
         (contracts.IssuingContract, {"chainId": Decimal("1.5")}, ["chainId"]),
-        (rewards.RewardsItem, {"points": True, "transactionAmountCents": Decimal("1.5")}, ["points", "transactionAmountCents"]),
+        (transactions.RewardsItem, {"points": True, "transactionAmountCents": Decimal("1.5")}, ["points", "transactionAmountCents"]),
     ],
 )  # fmt: skip
 def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) -> None:
@@ -291,7 +291,7 @@ def test_another_type_is_unreadable(cls: type[Any], raw: Any, paths: list[str]) 
 
 def test_whole_numbers_may_be_written_with_a_point() -> None:
     """1250.0 and 1.25e3 are whole numbers of JSON."""
-    read = CONVERTER.structure(strict_json.loads(b'{"transactionAmountCents": 1.25e3}'), rewards.RewardsItem)
+    read = CONVERTER.structure(strict_json.loads(b'{"transactionAmountCents": 1.25e3}'), transactions.RewardsItem)
 
     assert read.transaction_amount_cents == 1250
     assert int is type(read.transaction_amount_cents)

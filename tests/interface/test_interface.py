@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from workbench.interface import contracts, events, payment_accounts, people, rewards, rules, table, transactions
+from workbench.interface import contracts, events, people, rules, table, transactions
 from workbench.interface.rules import FULL, OneOf, Role
 from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
@@ -17,8 +17,8 @@ DIGITS = r"^[0-9]+$"
 
 # record, member: shortest, longest. Source: Limits.
 LENGTHS = [
-    (payment_accounts.CreatePaymentAccount, "nickname", None, 64),
-    (payment_accounts.PaymentAccount, "nickname", None, 64),
+    (people.CreatePaymentAccount, "nickname", None, 64),
+    (people.PaymentAccount, "nickname", None, 64),
     (people.User, "first_name", None, 50),
     (people.User, "last_name", None, 50),
     (people.UpdateUser, "first_name", None, 50),
@@ -61,8 +61,8 @@ RANGES = [
     (transactions.SimulateAuthorization, "amount", 1, None),
     (transactions.SimulateReversal, "new_amount", 0, None),
     (transactions.SimulateRefund, "amount", 0, None),
-    (rewards.ListRewardsActivity, "limit", 1, 100),
-    (rewards.ListRewardsActivity, "offset", 0, 10000),
+    (transactions.ListRewardsActivity, "limit", 1, 100),
+    (transactions.ListRewardsActivity, "offset", 0, 10000),
 ]
 
 
@@ -283,7 +283,7 @@ def test_simulations_are_404_in_production(name: str) -> None:
 
 def test_defaults() -> None:
     """What the document says the service takes where a member is left out."""
-    limit, offset = (member(rewards.ListRewardsActivity, name).about for name in ("limit", "offset"))
+    limit, offset = (member(transactions.ListRewardsActivity, name).about for name in ("limit", "offset"))
     terms = member(people.CreateUserApplication, "is_terms_of_service_accepted").about
 
     assert (limit.otherwise, offset.otherwise, terms.otherwise) == (20, 0, True)
@@ -301,7 +301,7 @@ def test_omission_means_all() -> None:
 
 def test_one_owner_of_a_payment_account() -> None:
     """Either userId or companyId is provided; this rule is the document's own."""
-    (rule,) = payment_accounts.CreatePaymentAccount.rules
+    (rule,) = people.CreatePaymentAccount.rules
 
     assert OneOf((("user_id",), ("company_id",)), "Provide either userId or companyId") == rule
 
@@ -323,7 +323,7 @@ FIELDS: dict[type[Any], str] = {
     "beneficiaryBankAddress",
     contracts.Onramp: "ach{} rtp{} wire{}",
     contracts.Signature: "data salt",
-    payment_accounts.PaymentAccount: "id! type nickname externalFiatAccount{} createdAt@ userId companyId",
+    people.PaymentAccount: "id! type nickname externalFiatAccount{} createdAt@ userId companyId",
     people.User: "id! firstName lastName email isActive applicationStatus companyId externalId sourceKey address{} "
     "phoneCountryCode phoneNumber walletAddress solanaAddress createdAt@ updatedAt@ "
     "applicationExternalVerificationLink{} applicationCompletionLink{} applicationReason",
@@ -333,8 +333,8 @@ FIELDS: dict[type[Any], str] = {
     "applicationCompletionLink{} applicationReason",
     people.Link: "url params{}",
     people.LinkParams: "userId signature",
-    rewards.RewardsActivity: "items![]{}",
-    rewards.RewardsItem: "type id points reason status merchantName transactionAmountCents spendCategory postedAt@ "
+    transactions.RewardsActivity: "items![]{}",
+    transactions.RewardsItem: "type id points reason status merchantName transactionAmountCents spendCategory postedAt@ "
     "mintedAt@ createdAt@",
     events.Event: "id! resource! action! version! eventReceivedAt@ body!",
     events.UserUpdated: "id! firstName! lastName email! isActive! isTermsOfServiceAccepted! companyId "
@@ -367,8 +367,8 @@ SIMULATED = ["transactionId", "status", "declinedReason", "completionReason"]
 SENT: dict[type[Any], str] = {
     transactions.SimulateReversal: "transactionId newAmount",
     transactions.SimulateRefund: "transactionId amount",
-    payment_accounts.CreatePaymentAccount: "type nickname externalFiatAccount userId companyId",
-    payment_accounts.DeletePaymentAccount: "paymentAccountId",
+    people.CreatePaymentAccount: "type nickname externalFiatAccount userId companyId",
+    people.DeletePaymentAccount: "paymentAccountId",
     people.UpdateUser: "userId firstName lastName email isActive address phoneCountryCode phoneNumber walletAddress "
     "solanaAddress stellarAddress externalId",
     people.UpdateUbo: "companyId uboId firstName lastName birthDate nationalId countryOfIssue email address",
@@ -417,9 +417,9 @@ def test_members_of_nested_objects() -> None:
     user = "line1 city region postalCode countryCode line2 country"
     bank = "addressLine1 city region postalCode countryCode addressLine2"
 
-    assert set(FIAT.split()) == {one.wire for one in members(payment_accounts.ExternalFiatAccount)}
+    assert set(FIAT.split()) == {one.wire for one in members(people.ExternalFiatAccount)}
     assert set(user.split()) == {one.wire for one in members(people.Address)}
-    assert set(bank.split()) == {one.wire for one in members(payment_accounts.BankingAddress)}
+    assert set(bank.split()) == {one.wire for one in members(people.BankingAddress)}
 
 
 def test_withdrawal_parameters_by_meaning() -> None:
@@ -441,9 +441,9 @@ def test_withdrawal_parameters_by_meaning() -> None:
 UUIDS = [
     (contracts.IssuingContract, "id"),
     (transactions.SimulatedTransaction, "transaction_id"),
-    (payment_accounts.PaymentAccount, "id"),
-    (payment_accounts.CreatePaymentAccount, "user_id"),
-    (payment_accounts.CreatePaymentAccount, "company_id"),
+    (people.PaymentAccount, "id"),
+    (people.CreatePaymentAccount, "user_id"),
+    (people.CreatePaymentAccount, "company_id"),
     (people.User, "id"),
     (people.User, "company_id"),
     (people.CompanyApplication, "id"),

@@ -17,7 +17,7 @@ from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.examples import example, example_of
 from workbench.interface.openapi import document
-from workbench.interface.operation import Operation
+from workbench.interface.table import Operation
 from workbench.interface.walk import Text, build, members
 from workbench.sandbox.extensions import ROWS as ROWS_BEYOND
 

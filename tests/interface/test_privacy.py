@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interface.test_table import RECORDS
-from workbench.interface import contracts, events, payment_accounts, people, rewards, strict_json, table, transactions
+from workbench.interface import contracts, events, people, strict_json, table, transactions
 from workbench.interface.convert import converter
 from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
 from workbench.interface.masks import MaskedDict, masked
@@ -23,7 +23,7 @@ SECRETS = {
     people.UpdateUbo: "birth_date national_id",
     people.Link: "url",
     people.LinkParams: "signature",
-    payment_accounts.ExternalFiatAccount: "account_number",
+    people.ExternalFiatAccount: "account_number",
     contracts.AccountDetails: "account_number",
     events.MicroDepositReceived: "amount description",
 }
@@ -33,8 +33,8 @@ PERSONALS = {
     people.UpdateUbo: "first_name last_name email",
     people.CreateUserApplication: "first_name last_name email phone_number ip_address occupation annual_salary",
     people.Address: "line1 line2 postal_code",
-    payment_accounts.BankingAddress: "address_line1 address_line2 postal_code",
-    payment_accounts.ExternalFiatAccount: "beneficiary_first_name beneficiary_last_name beneficiary_business_name",
+    people.BankingAddress: "address_line1 address_line2 postal_code",
+    people.ExternalFiatAccount: "beneficiary_first_name beneficiary_last_name beneficiary_business_name",
     contracts.AccountDetails: "beneficiary_name beneficiary_address",
     transactions.UpdateDispute: "text_evidence",
     transactions.Dispute: "text_evidence",
@@ -70,16 +70,16 @@ def test_tiers(record: type[Any]) -> None:
         (people.CreateUserApplication, "national_id", "900000001", "•••"),
         (people.CreateUserApplication, "birth_date", "1990-02-01", "•••"),
         (people.CreateUserApplication, "annual_salary", "50000", "•••"),
-        (payment_accounts.ExternalFiatAccount, "account_number", "000123456789", "•••89"),
-        (payment_accounts.ExternalFiatAccount, "account_number", "1234", "•••"),
-        (payment_accounts.ExternalFiatAccount, "routing_number", "011000015", "011000015"),
+        (people.ExternalFiatAccount, "account_number", "000123456789", "•••89"),
+        (people.ExternalFiatAccount, "account_number", "1234", "•••"),
+        (people.ExternalFiatAccount, "routing_number", "011000015", "011000015"),
         (transactions.UpdateDispute, "text_evidence", "x" * 1234, "••• (1,234 characters)"),
         (people.Address, "line1", "12 Example Street", "•••"),
         (people.Address, "city", "Springfield", "Springfield"),
         (people.Address, "region", "IL", "IL"),
         (transactions.SimulateAuthorization, "merchant_category_code", "0742", "0742"),
         (people.User, "wallet_address", "0x" + "1a" * 20, "0x" + "1a" * 20),
-        (rewards.RewardsItem, "merchant_name", "Example Books", "Example Books"),
+        (transactions.RewardsItem, "merchant_name", "Example Books", "Example Books"),
     ],
 )
 def test_looks(record: type[Any], name: str, value: str, expected: str) -> None:
@@ -142,7 +142,7 @@ def test_nothing_private_is_printed(record: type[Any]) -> None:
 def test_a_mapping_in_place_of_a_record_is_not_printed() -> None:
     """An address given as a mapping shows how many members it has, since it is not a record yet."""
     asked = people.UpdateUser(user_id="u", address={"line1": CANARY})
-    sent = payment_accounts.CreatePaymentAccount(
+    sent = people.CreatePaymentAccount(
         type="externalFiatAccount", external_fiat_account={"account_number": CANARY}, user_id="u"
     )
 

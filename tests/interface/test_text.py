@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import requests
-from workbench.interface import contracts, payment_accounts, people, rewards, transactions
+from workbench.interface import contracts, people, transactions
 from workbench.interface.readers import is_empty, text_of, value_of
 from workbench.interface.rules import FULL, DeclineReason
 from workbench.interface.table import OPERATIONS
@@ -42,12 +42,12 @@ def test_empty_cells(value: Any, empty: bool) -> None:
 
 AMOUNT = (transactions.SimulateAuthorization, "amount")
 REFUND = (transactions.SimulateRefund, "amount")
-LIMIT = (rewards.ListRewardsActivity, "limit")
+LIMIT = (transactions.ListRewardsActivity, "limit")
 NATIVE = (contracts.SignWithdrawal, "is_amount_native")
 REASON = (transactions.SimulateAuthorization, "decline_reason")
 NAME = (transactions.SimulateAuthorization, "merchant_name")
 BORN = (people.UpdateUbo, "birth_date")
-CREATED = (payment_accounts.PaymentAccount, "created_at")
+CREATED = (people.PaymentAccount, "created_at")
 RATE = (contracts.Token, "exchange_rate")
 VERSION = (contracts.IssuingContract, "contract_version")
 ADMINS = (contracts.IssuingContract, "admin_addresses")

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from workbench.rendering.palette import LOOKS, OTHER
+from workbench.rendering.design import LOOKS, OTHER
 from workbench.rendering.text import _IN_ASCII, screen_of
 
 

@@ -6,14 +6,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from workbench import rendering
-from workbench.interface import lifecycle, table
+from workbench.interface import rules, table
 from workbench.interface.walk import build
-from workbench.rendering.palette import word
-from workbench.rendering.states import state_diagram
+from workbench.rendering.design import word
+from workbench.rendering.markup import state_diagram
 
 TABLES = {
-    "transaction": lifecycle.TRANSACTION, "application": lifecycle.APPLICATION, "card": lifecycle.CARD,
-    "dispute": lifecycle.DISPUTE,
+    "transaction": rules.TRANSACTION, "application": rules.APPLICATION, "card": rules.CARD,
+    "dispute": rules.DISPUTE,
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 kinds = pytest.mark.parametrize("kind", TABLES)

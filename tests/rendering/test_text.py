@@ -21,11 +21,9 @@ from workbench.errors import (
 from workbench.interface import convert, strict_json, table
 from workbench.interface.assumptions import assumptions
 from workbench.interface.contracts import IssuingContract, SignWithdrawal
-from workbench.interface.payment_accounts import CreatePaymentAccount
-from workbench.interface.people import User
-from workbench.interface.rewards import RewardsItem
+from workbench.interface.people import CreatePaymentAccount, User
 from workbench.interface.rules import FULL
-from workbench.interface.transactions import SimulatedTransaction, SimulateRefund
+from workbench.interface.transactions import RewardsItem, SimulatedTransaction, SimulateRefund
 from workbench.interface.walk import build
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"

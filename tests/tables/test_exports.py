@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.tables import samples
 from workbench import bulk, tables
-from workbench.interface.rewards import RewardsItem
+from workbench.interface.transactions import RewardsItem
 from workbench.interface.walk import build
 
 HOSTILE = [

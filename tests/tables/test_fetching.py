@@ -10,8 +10,7 @@ from workbench import tables
 from workbench.client.client import Bodies, Client
 from workbench.errors import InvalidRequest, NotSent, Unauthorized
 from workbench.interface.contracts import SignWithdrawal
-from workbench.interface.rewards import ListRewardsActivity
-from workbench.interface.transactions import SimulateRefund
+from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
 from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
 from workbench.session import connect

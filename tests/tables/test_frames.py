@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import tables
-from workbench.interface import contracts, events, payment_accounts, people, rewards, transactions
+from workbench.interface import contracts, events, people, transactions
 from workbench.interface.convert import converter
 from workbench.interface.fields import Answer
 from workbench.interface.masks import MASK
@@ -25,7 +25,7 @@ from workbench.session import connect
 from workbench.tables import reports
 from workbench.tables.columns import EXTRA, plan
 
-MODULES = (contracts, events, payment_accounts, people, rewards, transactions)
+MODULES = (contracts, events, people, transactions)
 
 
 def records() -> Iterator[type[Any]]:
@@ -42,7 +42,7 @@ def held(frame: pd.DataFrame) -> str:
 
 @pytest.mark.parametrize(
     "cls",
-    [cls for cls in records() if cls is not rewards.RewardsActivity],  # a page is a list of items
+    [cls for cls in records() if cls is not transactions.RewardsActivity],  # a page is a list of items
     ids=lambda cls: cls.__name__,
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:
@@ -86,7 +86,7 @@ def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
     """An operation's answer with nothing in it makes the same columns and dtypes as no answers at all."""
     row = OPERATIONS[operation]
     raw: dict[str, Any] = {"items": [{}]}
-    if row.answer is not rewards.RewardsActivity:
+    if row.answer is not transactions.RewardsActivity:
         raw = {one.wire: "x" for one in members(row.answer)[:1]}
     one = converter().read_answer(row, [raw] if row.many else raw)
 

@@ -11,8 +11,8 @@ import attrs
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import masks, walk
 from workbench.interface.fields import Privacy
-from workbench.interface.operation import Operation
 from workbench.interface.readers import is_empty
+from workbench.interface.table import Operation
 from workbench.tables.bodies import Body, nested, raw_bodies
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ from workbench.client.guards import cap_problems
 from workbench.client.requests import address_problems, pasted_keys
 from workbench.interface import checks
 from workbench.interface.convert import converter
-from workbench.interface.operation import Call, Sync
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
-from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.interface.table import SIGN_WITHDRAWAL, Call, Sync
 from workbench.tables.bodies import read_cells
 
 MAX_PROBLEMS_SHOWN = 50

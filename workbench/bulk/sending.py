@@ -30,8 +30,7 @@ from workbench.errors import (
     WrongEnvironment,
     hide_arguments,
 )
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.storage import FileLock
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.charts.rewards import points_chart as points_chart
     from workbench.charts.rewards import points_per_dollar_chart as points_per_dollar_chart
     from workbench.charts.rewards import posting_chart as posting_chart
-    from workbench.rendering.states import state_diagram as state_diagram
+    from workbench.rendering.markup import state_diagram as state_diagram
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -22,8 +22,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.charts.data import Number, Scale, Steps, is_general, number, plain, scale_of, wrapped
-from workbench.rendering.design import Drawing
-from workbench.rendering.palette import Look
+from workbench.rendering.design import Drawing, Look
 
 INK = "#6f7681"
 """Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from workbench.charts.canvas import Canvas, LineSpec, Size, canvas, filled, legend_key, outlined
 from workbench.charts.data import Steps, counted, dollars, label, running, scale_of, signed, steps_of, sums, table, usd
-from workbench.rendering.palette import Look, look
+from workbench.rendering.design import Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import to_frame
 

@@ -43,7 +43,7 @@ from workbench.charts.data import (
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.walk import get_path
-from workbench.rendering.palette import BLUE, Look, look, word
+from workbench.rendering.design import BLUE, Look, look, word
 from workbench.tables.reports import contract_values, status_history, time_in_status
 from workbench.tables.rows import decimals
 

@@ -35,7 +35,7 @@ from workbench.charts.data import (
     top_of,
     usd,
 )
-from workbench.rendering.palette import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
+from workbench.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
 from workbench.tables import analysis, reports
 from workbench.tables.rows import decimals
 

@@ -32,7 +32,7 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.interface.rules import RewardType
-from workbench.rendering.palette import GRAY, GREEN, TEAL, look
+from workbench.rendering.design import GRAY, GREEN, TEAL, look
 from workbench.tables.rows import decimals
 
 Value = Literal["points", "spend"]

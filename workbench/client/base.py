@@ -20,8 +20,7 @@ from workbench.client.pace import Clock, Pace
 from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
 from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
 from workbench.interface.convert import Converter, converter
-from workbench.interface.operation import Call, Operation
-from workbench.interface.table import OPERATIONS, Operations
+from workbench.interface.table import OPERATIONS, Call, Operation, Operations
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.walk import given
 

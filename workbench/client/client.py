@@ -13,8 +13,7 @@ from workbench.client.exchange import Exchange
 from workbench.client.messages import Pause, Request, Response
 from workbench.client.probe import Findings, Probe
 from workbench.errors import InvalidRequest, NotSent, advise, hide_arguments
-from workbench.interface.operation import Async, Sync
-from workbench.interface.table import KEY_HEADER, OPERATIONS
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Sync
 
 _KEY_HEADER = KEY_HEADER.encode()
 

@@ -9,8 +9,8 @@ import attrs
 
 from workbench.errors import Attempt, visible
 from workbench.interface.masks import masked
-from workbench.interface.operation import Operation
 from workbench.interface.rules import FULL
+from workbench.interface.table import Operation
 from workbench.interface.walk import given, is_record, members
 
 

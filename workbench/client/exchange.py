@@ -52,8 +52,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.convert import Converter
-from workbench.interface.operation import Operation
-from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT
+from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT, Operation
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",

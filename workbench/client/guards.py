@@ -20,8 +20,7 @@ from workbench.errors import (
     advise,
     visible,
 )
-from workbench.interface.operation import Call, Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Call, Operation
 
 ENVIRONMENTS = ("sandbox", "production")
 LONGEST = 120  # minutes that an arming may last

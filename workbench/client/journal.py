@@ -27,8 +27,7 @@ from workbench.client.keys import installation_secret
 from workbench.client.pace import Clock
 from workbench.errors import CannotRecord, InvalidRequest, UnusableFile, visible
 from workbench.interface.masks import masked
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.walk import is_record
 from workbench.storage import Database, check_place
 

@@ -13,8 +13,8 @@ from workbench.errors import Problem, visible
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
-from workbench.interface.operation import Operation
 from workbench.interface.rules import Role
+from workbench.interface.table import Operation
 
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted

@@ -13,9 +13,8 @@ from workbench.interface import checks, strict_json
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import SECRET
-from workbench.interface.operation import Operation
 from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
-from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL
+from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL, Operation
 from workbench.interface.walk import Member, UnknownMember, build, members, records, snake, values
 
 # arguments

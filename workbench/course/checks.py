@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.course.exercise import SandboxEvidence, fits, same
 from workbench.interface import walk
-from workbench.interface.rewards import ListRewardsActivity
+from workbench.interface.transactions import ListRewardsActivity
 from workbench.rendering import money
 
 _REFUSES_SIGNATURE = (401, 403)

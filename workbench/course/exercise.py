@@ -13,7 +13,7 @@ import attrs
 
 from workbench.client.client import Client
 from workbench.errors import ApiError, InvalidRequest, visible
-from workbench.interface.rewards import MAX_OFFSET
+from workbench.interface.transactions import MAX_OFFSET
 from workbench.sandbox import Sandbox
 from workbench.sandbox.results import RequestEntry
 

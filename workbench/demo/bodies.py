@@ -18,8 +18,7 @@ from workbench.client.pace import Clock
 from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import converter
-from workbench.interface.operation import Operation
-from workbench.interface.table import LIST_CONTRACTS, OPERATIONS, UPDATE_DISPUTE
+from workbench.interface.table import LIST_CONTRACTS, OPERATIONS, UPDATE_DISPUTE, Operation
 from workbench.interface.walk import build, member, members
 from workbench.sandbox import Response
 from workbench.sandbox.transport import SandboxTransport

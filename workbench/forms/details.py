@@ -14,10 +14,10 @@ from workbench.forms import things
 from workbench.forms.answers import private_names
 from workbench.forms.widgets import sentence
 from workbench.interface import masks, walk
+from workbench.rendering.design import word
 from workbench.rendering.layout import Block, Cell, Grid, Sheet, Stack
-from workbench.rendering.palette import word
+from workbench.rendering.markup import Kind, state_diagram
 from workbench.rendering.show import describe
-from workbench.rendering.states import Kind, state_diagram
 from workbench.sandbox.results import StoredRecord
 from workbench.sequences import Sequence
 from workbench.session import sandbox_of

@@ -12,9 +12,9 @@ from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arg
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
 from workbench.interface.fields import OPEN, SECRET
-from workbench.interface.operation import Operation
 from workbench.interface.readers import MAX_DIGITS
 from workbench.interface.rules import OneOf, When
+from workbench.interface.table import Operation
 from workbench.interface.walk import Boolean, Integer, Member, Nested
 
 TICKS = {

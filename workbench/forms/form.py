@@ -27,7 +27,7 @@ from workbench.forms.snippets import SNIPPETS, Script
 from workbench.forms.view import FormView, State, asked_confirmation, form_head
 from workbench.forms.widgets import Displayed
 from workbench.interface import walk
-from workbench.interface.operation import Call
+from workbench.interface.table import Call
 
 _CLOSED = {
     "sending": "a request of this form is in flight",

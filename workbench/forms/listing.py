@@ -17,7 +17,7 @@ from workbench.errors import InvalidArguments, WorkbenchError, visible
 from workbench.forms import things
 from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import sentence
-from workbench.rendering.palette import look, word
+from workbench.rendering.design import look, word
 
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time

@@ -12,8 +12,8 @@ import attrs
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
-from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import When
+from workbench.interface.table import Failure, Operation
 from workbench.interface.walk import cross_rules, members, records, snake
 
 

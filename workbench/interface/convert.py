@@ -19,11 +19,11 @@ import cattrs
 from workbench.errors import MAX_PROBLEMS, Problem, first_problems
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer
-from workbench.interface.operation import Operation
 from workbench.interface.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
 from workbench.interface.readers import Unreadable as Unreadable
 from workbench.interface.readers import read_time as read_time
 from workbench.interface.rules import FULL
+from workbench.interface.table import Operation
 from workbench.interface.walk import (
     Array,
     Boolean,

@@ -16,9 +16,8 @@ from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.examples import example, example_of
 from workbench.interface.fields import Privacy, Reason
-from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
-from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION
+from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION, Failure, Operation
 from workbench.interface.walk import (
     Array,
     Boolean,

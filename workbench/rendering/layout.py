@@ -17,7 +17,7 @@ from workbench.interface import masks
 from workbench.interface.fields import OPEN
 from workbench.interface.rules import Full
 from workbench.interface.walk import Member
-from workbench.rendering import palette
+from workbench.rendering import design
 
 MAX_ROWS = 200
 """Rows of a table that are shown unless more are requested; the rest is counted."""
@@ -181,7 +181,7 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
 
 def status_cell(status: str) -> Cell:
     """Return a status with its mark and word."""
-    return Cell((f"{palette.look(status).mark} {visible(palette.word(status), 80)}",), f"status:{status}")
+    return Cell((f"{design.look(status).mark} {visible(design.word(status), 80)}",), f"status:{status}")
 
 
 def _currency(one: Member, record: Any) -> str | None:

@@ -5,12 +5,14 @@ notebook viewer drops the styles, mark and word remain.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
-from workbench.rendering import palette, text
+from workbench.interface import rules
+from workbench.rendering import text
+from workbench.rendering.design import Drawing, look, word
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
-from workbench.rendering.states import state_diagram
 from workbench.rendering.text import ASSUMED, LEGEND
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
@@ -34,7 +36,7 @@ def isolated(text: str) -> str:
 
 def chip(text: str, status: str) -> str:
     """Return a status as a chip in its color; `text` has its mark and word."""
-    color = palette.look(status).color
+    color = look(status).color
     return (
         f'<span class="wb-status" style="border:1px solid {color};border-radius:9px;padding:0 8px;white-space:nowrap;'
         f'background:color-mix(in srgb, {color} 18%, transparent)">{isolated(text)}</span>'
@@ -137,3 +139,166 @@ class Shown(ABC):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text("…" if cycle else text.write(self.sheet(), printer.max_width))
+
+
+Kind = Literal["transaction", "application", "card", "dispute"]
+Place = tuple[float, float]
+
+_TABLES: Mapping[Kind, rules.Table] = {
+    "transaction": rules.TRANSACTION, "application": rules.APPLICATION, "card": rules.CARD,
+    "dispute": rules.DISPUTE,
+}  # fmt: skip
+_PLACES: Mapping[Kind, Mapping[str, Place]] = {
+    "transaction": {"": (0, 0), "authorized": (1, 0), "settled": (2, 0), "reversed": (2, 1), "declined": (1, 2)},
+    "application": {
+        "notStarted": (0, 0), "pending": (1, 0), "needsInformation": (2, 0),
+        "needsVerification": (0, 0.75), "manualReview": (1, 0.75), "denied": (2, 0.75),
+        "tosNotAccepted": (0, 1.5), "approved": (1, 1.5), "exempt": (2, 1.5), "locked": (0, 2.25), "canceled": (1, 2.25),
+    },
+    "card": {"notActivated": (0, 0), "active": (1, 0), "locked": (2, 0), "canceled": (2, 1)},
+    "dispute": {
+        "": (0, 0), "pending": (1, 0), "inReview": (2, 0), "accepted": (3, 1), "rejected": (3, 2), "canceled": (3, 3),
+    },
+}  # fmt: skip
+"""Column and row of each state; one that is not listed gets a row of its own."""
+_SAME: Mapping[tuple[Kind, str], str] = {
+    ("transaction", "pending"): "authorized", ("transaction", "completed"): "settled", ("transaction", "refunded"): "settled",
+}  # fmt: skip
+"""What events and lists call a state differently."""
+
+_FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP = 13.5, 7.4, 30, 24, 62, 12, 32  # pixels
+
+
+def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
+    """Return the diagram of the states of a kind of thing as SVG, with its present state marked.
+
+    Most transitions are assumed; the interface page says which are documented.
+
+    Args:
+        kind: "transaction", "application", "card" or "dispute".
+        state: The present state, as a record, an event or a list calls it; an unknown one marks nothing.
+    """
+    return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
+
+
+class _Diagram:
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.places = places = dict(_PLACES[kind])
+        self.edges: dict[tuple[str, str], list[str]] = {}  # the actions from a state to another
+        self.loops: dict[str, list[str]] = {}  # the actions that keep a state
+        self.free: dict[str, list[str]] = {}  # the actions to a state of their choice, and where they start
+        self.lefts: list[float] = []  # of the columns
+        self.widths: list[float] = []
+        for (start, action), transition in _TABLES[kind].items():
+            name, to = word(action), transition.to
+            for one in (start, to):
+                if one:
+                    places.setdefault(str(one), (1, 1 + max(row for _, row in places.values())))
+            if to is None:
+                self.free.setdefault(name, []).append(start)
+            elif to == start:
+                self.loops.setdefault(start, []).append(name)
+            else:
+                self.edges.setdefault((str(start), str(to)), []).append(name)
+        x = 4.0
+        for column in range(1 + int(max(column for column, _ in places.values()))):
+            held = [state for state, place in places.items() if place[0] == column]
+            incoming = [", ".join(names) for (_, to), names in self.edges.items() if to in held]
+            x += (max(map(len, incoming), default=0) * _LETTER + _GAP) if column else 2
+            self.lefts.append(x)
+            self.widths.append(max(_width(state) for state in held))
+            x += self.widths[-1]
+
+    def box(self, state: str) -> tuple[float, float, float]:
+        """Return left, middle and width of a state, in pixels."""
+        column, row = self.places[state]
+        width = _width(state)
+        return self.lefts[int(column)], _TOP + row * _ROW + _HIGH / 2, width if not state else self.widths[int(column)]
+
+    def svg(self, present: str) -> Iterator[str]:
+        notes = list(self._notes())
+        rows = 1 + max(row for _, row in self.places.values())
+        width = max([self.lefts[-1] + self.widths[-1] + 6, *(len(one) * _LETTER * 0.9 for one in notes)])
+        height = _TOP + rows * _ROW - (_ROW - _HIGH) + 24 + 20 * len(notes)
+        known = present in self.places and present != ""
+        words = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
+        words += f" Present state: {word(present)}." if known else ""
+        yield (
+            f'<svg class="wb-states" role="img" aria-label="{escape(words)}" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="system-ui, sans-serif" '
+            f'font-size="{_FONT}" fill="currentColor">'
+        )
+        for start, to in self.edges:
+            yield from self._edge(start, to)
+        for state in self.places:
+            yield from self._node(state, known and state == present)
+        for line, words in enumerate(notes):
+            yield f'<text x="4" y="{height - 20 * (len(notes) - line) + 8:.0f}">{escape(words)}</text>'
+        yield "</svg>"
+
+    def _node(self, state: str, present: bool) -> Iterator[str]:
+        x, y, width = self.box(state)
+        if not state:
+            yield f'<circle cx="{x + 7:.0f}" cy="{y:.0f}" r="7"/>'
+            return
+        seen = look(state)
+        if present:
+            yield (
+                f'<rect class="wb-present" x="{x - 4:.0f}" y="{y - _HIGH / 2 - 4:.0f}" width="{width + 8:.0f}" height="{_HIGH + 8}" '
+                'rx="10" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+            )  # fmt: skip
+        yield (
+            f'<rect x="{x:.0f}" y="{y - _HIGH / 2:.0f}" width="{width:.0f}" height="{_HIGH}" rx="7" fill="{seen.color}" '
+            f'fill-opacity="{0.28 if present else 0}" stroke="currentColor" stroke-opacity="{1 if present else 0.62}" '
+            f'stroke-width="{2.5 if present else 1}"/>'
+        )
+        bold = ' font-weight="bold"' if present else ""
+        yield f'<text x="{x + width / 2:.0f}" y="{y + 5:.0f}" text-anchor="middle"{bold}>{seen.mark} {escape(word(state))}</text>'
+        if kept := self.loops.get(state):
+            yield f'<text x="{x + width / 2:.0f}" y="{y - _HIGH / 2 - 8:.0f}" text-anchor="middle">↻ {escape(", ".join(kept))}</text>'
+
+    def _edge(self, start: str, to: str) -> Iterator[str]:
+        (x, y, wide), (left, middle, width) = self.box(start), self.box(to)
+        (column, row), (last, below) = self.places[start], self.places[to]
+        label: tuple[float, float, str] = (left - _EDGE, middle - 6, "end")
+        if row == below and column < last:
+            path, tip = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}", (left, middle, 0)
+        elif row == below:  # back: over both
+            a, b, high = x + wide / 2, left + width / 2, y - _HIGH / 2
+            path, tip = f"M{a:.0f} {high:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, high, 90)
+            label = (b + 14, high - 16, "start")
+        elif column == last:
+            a, low = x + wide / 2, middle - _HIGH / 2
+            path, tip = f"M{a:.0f} {y + _HIGH / 2:.0f}V{low - 4:.0f}", (a, low, 90)
+            label = (a + 7, low - 9, "start")
+        else:
+            a = x + wide / 2
+            path, tip = (
+                f"M{a:.0f} {y + _HIGH / 2 if start else y + 7:.0f}V{middle - 8:.0f}q0 8 8 8H{left - 4:.0f}",
+                (left, middle, 0),
+            )
+        yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".62"/>'
+        yield f'<path d="M 0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
+        names = self.edges[start, to]
+        if (start, to) == next(one for one, others in self.edges.items() if one[1] == to and others == names):  # once
+            yield f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
+
+    def _notes(self) -> Iterator[str]:
+        """Yield the actions that may lead to any state, by where they start."""
+        starts: dict[str, list[str]] = {}
+        for name, held in self.free.items():
+            every = set(held) >= set(self.places)
+            where = "any state" if every else " or ".join(word(one) or "the start" for one in held)
+            starts.setdefault(where, []).append(name)
+        for where, names in starts.items():
+            yield f"{', '.join(names)}: from {where} to any other"
+
+    def _sentences(self) -> Iterator[str]:
+        for (start, to), names in self.edges.items():
+            yield f"{word(start) or 'start'} to {word(to)} ({', '.join(names)})"
+        yield from self._notes()
+
+
+def _width(state: str) -> float:
+    return 14 if not state else len(word(state)) * _LETTER + 40

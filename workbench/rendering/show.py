@@ -26,9 +26,8 @@ from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import OPEN, Answer
-from workbench.interface.operation import Operation
 from workbench.interface.people import CompanyApplication, User
-from workbench.interface.table import KEY_HEADER, OPERATIONS
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
 from workbench.rendering import text
@@ -68,7 +67,7 @@ def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Pain
     Args:
         width: Columns of the terminal; prose wraps, ids and addresses never do.
         reveal: Attribute names, or dotted paths, of private members that are shown as they are.
-        paint: Colors, `palette.paint` for a terminal.
+        paint: Colors, `design.paint` for a terminal.
     """
     return text.write(describe(x, reveal=reveal), width, paint)
 

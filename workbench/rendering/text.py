@@ -12,11 +12,11 @@ from typing import TextIO
 
 import attrs
 
+from workbench.rendering.design import LOOKS, OTHER, paint
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
-from workbench.rendering.palette import LOOKS, OTHER, paint
 
 Paint = Callable[[str, str], str]
-"""Returns text in the colors of its role; see `palette.paint`."""
+"""Returns text in the colors of its role; see `design.paint`."""
 
 ASSUMED = "~"
 LEGEND = f"{ASSUMED} assumed: not shown in the interface document; see assumptions()"

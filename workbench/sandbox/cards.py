@@ -7,8 +7,17 @@ and refunds never exceed what settled.
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.lifecycle import CARD, DISPUTE, TRANSACTION, Table, Transition
-from workbench.interface.rules import FULL, TEXT_EVIDENCE, DeclineReason, Full
+from workbench.interface.rules import (
+    CARD,
+    DISPUTE,
+    FULL,
+    TEXT_EVIDENCE,
+    TRANSACTION,
+    DeclineReason,
+    Full,
+    Table,
+    Transition,
+)
 from workbench.interface.transactions import (
     Dispute,
     SimulateAuthorization,

@@ -18,8 +18,8 @@ from workbench.errors import ApiError
 from workbench.interface import table
 from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
-from workbench.interface.operation import Failure, Operation
 from workbench.interface.readers import write_time
+from workbench.interface.table import Failure, Operation
 from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
 

@@ -16,7 +16,7 @@ from workbench.chains.values import base58_encode, ed25519_public_key, strkey_en
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT
-from workbench.interface.payment_accounts import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
+from workbench.interface.people import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.interface.walk import build
 from workbench.sandbox.context import RequestContext, Seeds, moment_of, plain
 from workbench.sandbox.results import DepositReceived

@@ -8,8 +8,8 @@ from typing import Any
 
 from workbench.interface import table
 from workbench.interface.fields import LIVE, Answer, Reason, about, record
-from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import CENTS, ID, Full
+from workbench.interface.table import Failure, Operation
 from workbench.interface.transactions import SimulatedTransaction
 from workbench.sandbox.context import RequestContext
 

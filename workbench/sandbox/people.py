@@ -7,9 +7,8 @@ word in the last name decides it immediately. Terms that are not accepted make `
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.lifecycle import APPLICATION
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
-from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
+from workbench.interface.rules import APPLICATION, ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import build, with_extra
 from workbench.sandbox import contracts
 from workbench.sandbox.context import RequestContext, moment_of, plain
@@ -141,7 +140,7 @@ def decide(
         key: Its id.
         reason: Rejection labels; None for those usual with the status.
         cause: The event's statusChangeReason.
-        action: What moves it, as in `lifecycle.APPLICATION`.
+        action: What moves it, as in `rules.APPLICATION`.
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:

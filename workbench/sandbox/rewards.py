@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from workbench.interface import strict_json
-from workbench.interface.rewards import ListRewardsActivity, RewardsActivity, RewardsItem
+from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of
 from workbench.sandbox.extensions import rehearse

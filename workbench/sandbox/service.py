@@ -16,8 +16,8 @@ from workbench.errors import ApiError
 from workbench.interface import strict_json, table
 from workbench.interface.checks import problems
 from workbench.interface.convert import placeholders
-from workbench.interface.operation import Failure, Operation
 from workbench.interface.rules import UUID
+from workbench.interface.table import Failure, Operation
 from workbench.interface.walk import members
 from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of

@@ -7,8 +7,7 @@ from typing import Any
 from workbench.errors import Problem, visible
 from workbench.interface import checks, walk
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL
+from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL, Operation
 from workbench.sandbox.controls import CONTROLS
 from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (

@@ -24,9 +24,8 @@ from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
 from workbench.interface.openapi import document
-from workbench.interface.operation import Operation
 from workbench.interface.rules import Full
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX
+from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
 from workbench.sandbox.service import Request, Response

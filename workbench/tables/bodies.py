@@ -10,9 +10,8 @@ from typing import Any
 
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import strict_json
-from workbench.interface.operation import Operation
 from workbench.interface.readers import value_of
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
 from workbench.tables import sheets
 

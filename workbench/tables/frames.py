@@ -8,9 +8,8 @@ import pandas as pd
 
 from workbench.client.journal import Entry, Journal
 from workbench.interface.events import Event
-from workbench.interface.operation import Operation
-from workbench.interface.rewards import RewardsActivity, RewardsItem
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
+from workbench.interface.transactions import RewardsActivity, RewardsItem
 from workbench.interface.walk import is_record
 from workbench.tables.columns import json_text, plan
 from workbench.tables.events import events_frame, has_events

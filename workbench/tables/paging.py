@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import attrs
 
-from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET
+from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET
 
 DEFAULT_LIMIT = 20  # "default 20"
 OVERLAP = 1

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.errors import Forbidden, Unauthorized, visible
-from workbench.interface.rewards import MAX_LIMIT, MAX_OFFSET, ListRewardsActivity
+from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET, ListRewardsActivity
 from workbench.interface.walk import member
 from workbench.storage import uninterrupted
 from workbench.tables.columns import EXTRA

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from workbench.client.base import context_of
 from workbench.client.client import Bodies
 from workbench.errors import Forbidden, RateLimited, Unauthorized, WorkbenchError
-from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
+from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
 from workbench.tables.folder import Folder, StoredRows

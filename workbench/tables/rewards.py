@@ -20,9 +20,9 @@ from workbench.client.client import Client
 from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest, Problem, WorkbenchError, visible
 from workbench.interface import checks
-from workbench.interface.operation import Async
-from workbench.interface.rewards import ListRewardsActivity
 from workbench.interface.rules import RewardType
+from workbench.interface.table import Async
+from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect

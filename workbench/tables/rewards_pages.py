@@ -22,7 +22,7 @@ import pyarrow.json as pj
 from workbench.errors import Problem, UnexpectedAnswer
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import Names, Unreadable, converter
-from workbench.interface.rewards import RewardsActivity, RewardsItem
+from workbench.interface.transactions import RewardsActivity, RewardsItem
 from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.paging import Key

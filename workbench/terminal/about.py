@@ -16,8 +16,7 @@ from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.interface.fields import OPEN, Confidence
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS, VERSION
+from workbench.interface.table import OPERATIONS, VERSION, Operation
 from workbench.interface.walk import described, leaves
 from workbench.rendering.text import screen_of
 from workbench.terminal import completion

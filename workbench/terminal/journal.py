@@ -14,8 +14,7 @@ import attrs
 from workbench.client.guards import confirmation
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
-from workbench.interface.operation import Operation
-from workbench.interface.table import OPERATIONS
+from workbench.interface.table import OPERATIONS, Operation
 from workbench.storage import write_file
 from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error

@@ -14,9 +14,8 @@ from workbench.client.requests import address_problems
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
-from workbench.interface.operation import Operation
 from workbench.interface.readers import value_of
-from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS
+from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS, Operation
 from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
