@@ -4,6 +4,7 @@ Of each card, at any time: available + held + posted - refunded = limit (assumed
 and refunds never exceed what settled.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface import table
@@ -27,8 +28,9 @@ from workbench.interface.transactions import (
     UpdateDispute,
 )
 from workbench.sandbox import rewards
-from workbench.sandbox.context import RequestContext, moment_of
+from workbench.sandbox.context import RequestContext
 from workbench.sandbox.extensions import SettleTransaction
+from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
@@ -63,9 +65,9 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
         merchant_category_code=request.merchant_category_code,
         declined_reason=None if reason is None else str(reason),
     )
-    context.store.put("transaction", transaction["id"], transaction)
+    context.store.save("transaction", transaction)
     if reason is None:
-        _move(context, card, available=-request.amount, held=request.amount)
+        _move(context, transaction, available=-request.amount, held=request.amount)
         by_clock = context.store.get("meta", "settle_by_clock") or context.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
             context.schedule(by_clock, "settle", transaction["id"])
@@ -91,17 +93,15 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
     """Release a hold, or a part of it."""
     transaction = _transaction(context, request.transaction_id)
     remains = 0 if request.new_amount is FULL else int(request.new_amount)
-    step = _step(context, TRANSACTION, transaction["status"], "reduce" if remains else "reverse", "transaction")
+    step = _step(context, "transaction", transaction, "reduce" if remains else "reverse")
     freed = transaction["held"] - remains
     if freed < 0:
         reason = f"newAmount is above the {transaction['held']} cents that are held"
         raise context.error(table.WRONG_STATE, "reversal_bounds", reason=reason)
-    if remains and not freed:
-        context.assumed.append("partial_reversal")
-        return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
-    _move(context, context.store.get("card", transaction["card"]), available=freed, held=-freed)
-    transaction = _change(context, transaction, status=step.to, held=remains)
-    _emit(context, transaction, step.emits, change=-freed)  # assumed: reversal_events
+    if freed or not remains:
+        _move(context, transaction, available=freed, held=-freed)
+        transaction = context.store.save("transaction", transaction, status=step.to, held=remains)
+        _emit(context, transaction, step.emits, change=-freed)  # assumed: reversal_events
     if remains:
         context.assumed.append("partial_reversal")
         return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
@@ -120,23 +120,16 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     """Post an authorization, wholly or in part; what is not posted is released."""
     transaction = _transaction(context, request.transaction_id)
     _require_amount(context, request.amount)
-    step = _step(context, TRANSACTION, transaction["status"], "settle", "transaction")
+    step = _step(context, "transaction", transaction, "settle")
     amount = transaction["held"] if request.amount is FULL else int(request.amount)
     if amount > transaction["held"] and context.settings["settle_bounds"] == "400":
         reason = f"amount is above the {transaction['held']} cents that are held"
         raise context.error(table.WRONG_STATE, "settle_bounds", reason=reason)
     context.cancel(f"settle:{transaction['id']}")
-    card = context.store.get("card", transaction["card"])
-    _move(context, card, available=transaction["held"] - amount, held=-transaction["held"], posted=amount)
-    transaction = _change(
-        context,
-        transaction,
-        status=step.to,
-        held=0,
-        cleared=transaction["held"],
-        settled=amount,
-        posted_at=context.clock.at,
-    )
+    held = transaction["held"]
+    _move(context, transaction, available=held - amount, held=-held, posted=amount)
+    settled = {"held": 0, "cleared": held, "settled": amount, "posted_at": context.clock.at}
+    transaction = context.store.save("transaction", transaction, status=step.to, **settled)
     rewards.earn(context, transaction, 0, amount)
     _emit(context, transaction, step.emits)
     return _completed(context, transaction, "SETTLEMENT")
@@ -146,7 +139,7 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
     """Credit a settled transaction back, wholly or in part."""
     transaction = _transaction(context, request.transaction_id)
     _require_amount(context, request.amount)
-    step = _step(context, TRANSACTION, transaction["status"], "refund", "transaction")
+    step = _step(context, "transaction", transaction, "refund")
     left = transaction["settled"] - transaction["refunded"]
     # "the full settlement amount is refunded"
     amount = transaction["settled"] if request.amount is FULL else int(request.amount)
@@ -154,27 +147,26 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         reason = f"amount is above the {left} cents left to refund"
         raise context.error(table.WRONG_STATE, "refund_bounds", reason=reason)
     if amount:
-        _move(context, context.store.get("card", transaction["card"]), available=amount, refunded=amount)
+        _move(context, transaction, available=amount, refunded=amount)
         rewards.earn(context, transaction, left, left - amount)
-        transaction = _change(context, transaction, status=step.to, refunded=transaction["refunded"] + amount)
+        refunded = transaction["refunded"] + amount
+        transaction = context.store.save("transaction", transaction, status=step.to, refunded=refunded)
         _emit(context, transaction, step.emits, refund=amount)
     return _completed(context, transaction, "REFUND")
 
 
 def set_card(context: RequestContext, card: Record, action: str) -> Record:
     """Activate, lock, unlock or cancel a card."""
-    step = _step(context, CARD, card["status"], action, "card")
-    card = {**card, "status": step.to}
-    context.store.put("card", card["id"], card)
+    step = _step(context, "card", card, action)
     assert step.emits is not None
+    card = context.store.save("card", card, status=step.to)
     context.emit(step.emits, card["tenant"], card=card)
     return card
 
 
 def issue(context: RequestContext, user: Record, limit: int) -> Record:
     """Return a user a new, active card."""
-    card = new_card(context.new_id("card"), user, context.store.count("card"), limit)
-    context.store.put("card", card["id"], card)
+    card = context.store.save("card", new_card(context.new_id("card"), user, context.store.count("card"), limit))
     context.emit("card.updated", card["tenant"], card=card)
     return card
 
@@ -183,7 +175,7 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
     dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")  # assumed: dispute_ids
     if request.text_evidence is not None:
-        step = _step(context, DISPUTE, dispute["status"], "add_evidence", "dispute")
+        step = _step(context, "dispute", dispute, "add_evidence")
         # that it is appended is assumed: evidence_appended
         text = "\n".join(filter(None, (dispute["text_evidence"], request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
@@ -192,13 +184,12 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
             )
         dispute = {**dispute, "status": step.to, "text_evidence": text}
     if request.status is not None:
-        step = _step(context, DISPUTE, dispute["status"], "cancel", "dispute")
+        step = _step(context, "dispute", dispute, "cancel")
         dispute = {**dispute, "status": step.to, "resolved_at": context.clock.at}
-    context.store.put("dispute", dispute["id"], dispute)
-    return shown_dispute(dispute)
+    return shown_dispute(context.store.save("dispute", dispute))
 
 
-def open_dispute(context: RequestContext, transaction: Record, text: str | None) -> Record:
+def open_dispute(context: RequestContext, transaction: Record, text: str | None) -> Dispute:
     """Dispute a settled transaction; it moves no money. assumed: dispute_money"""
     if transaction["status"] != "settled":
         raise context.error(
@@ -207,44 +198,36 @@ def open_dispute(context: RequestContext, transaction: Record, text: str | None)
     if context.store.get("disputed", transaction["id"]) is not None:
         raise context.error(table.WRONG_STATE, reason="the transaction is already disputed")
     status = DISPUTE["", "open"].to or ""
-    dispute = new_dispute(context.new_id("dispute"), transaction, context.clock.at, status, None, text)
-    put_dispute(context.store, dispute)
-    return dispute
+    key, at = context.new_id("dispute"), context.clock.at
+    return shown_dispute(add_dispute(context.store, key, transaction, at, status, text=text))
 
 
-def put_dispute(store: Store, dispute: Record) -> None:
-    """Store a new dispute, so that it is found by its transaction, too."""
-    store.put("dispute", dispute["id"], dispute)
-    store.put("disputed", dispute["transaction"], dispute["id"])
-
-
-def move_dispute(context: RequestContext, dispute: Record, action: str) -> Record:
+def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispute:
     """Review, accept or reject a dispute."""
-    status = _step(context, DISPUTE, dispute["status"], action, "dispute").to
+    status = _step(context, "dispute", dispute, action).to
     resolved = None if status == "inReview" else context.clock.at
-    dispute = {**dispute, "status": status, "resolved_at": resolved}
-    context.store.put("dispute", dispute["id"], dispute)
-    return dispute
+    return shown_dispute(context.store.save("dispute", dispute, status=status, resolved_at=resolved))
 
 
 def shown_dispute(dispute: Record) -> Dispute:
     """Return a dispute as it is answered."""
-    return Dispute(
-        id=dispute["id"],
-        transaction_id=dispute["transaction"],
-        status=dispute["status"],
-        text_evidence=dispute["text_evidence"],
-        created_at=moment_of(dispute["created_at"]),
-        resolved_at=None if dispute["resolved_at"] is None else moment_of(dispute["resolved_at"]),
-    )
+    made: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
+    return made
 
 
-def new_dispute(
-    key: str, transaction: Record, at: int, status: str, resolved_at: int | None, text: str | None = None
+def add_dispute(
+    store: Store,
+    key: str,
+    transaction: Record,
+    at: int,
+    status: str,
+    resolved_at: int | None = None,
+    text: str | None = None,
 ) -> Record:
-    """Make a dispute of a transaction as the store keeps it."""
+    """Store a new dispute of a transaction, so that it is found by this, too."""
     of = {"id": key, "tenant": transaction["tenant"], "transaction": transaction["id"], "created_at": at}
-    return {**of, "status": status, "text_evidence": text, "resolved_at": resolved_at}
+    store.put("disputed", transaction["id"], key)
+    return store.save("dispute", of, status=status, text_evidence=text, resolved_at=resolved_at)
 
 
 def _transaction(context: RequestContext, key: str) -> Record:
@@ -252,8 +235,9 @@ def _transaction(context: RequestContext, key: str) -> Record:
     return found
 
 
-def _step(context: RequestContext, of: Table, status: str, action: str, what: str) -> Transition:
-    found = of.get((status, action))
+def _step(context: RequestContext, what: str, record: Record, action: str) -> Transition:
+    status = record["status"]
+    found = _TABLES[what].get((status, action))
     if found is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
         done = _DONE[action]
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
@@ -261,6 +245,7 @@ def _step(context: RequestContext, of: Table, status: str, action: str, what: st
     return found
 
 
+_TABLES: Mapping[str, Table] = {"transaction": TRANSACTION, "card": CARD, "dispute": DISPUTE}
 _DONE = {
     "reduce": "reversed",
     "reverse": "reversed",
@@ -282,17 +267,10 @@ def _require_amount(context: RequestContext, amount: int | Full) -> None:
         raise context.bad_request("body must have required property 'amount'", "refund_amount_omitted")
 
 
-def _move(context: RequestContext, card: Record, **by: int) -> None:
-    changed = dict(card)
-    for name, amount in by.items():
-        changed[name] += amount
-    context.store.put("card", changed["id"], changed)
-
-
-def _change(context: RequestContext, transaction: Record, **to: Any) -> Record:
-    changed = {**transaction, **to}
-    context.store.put("transaction", changed["id"], changed)
-    return changed
+def _move(context: RequestContext, transaction: Record, **by: int) -> None:
+    """Change the money of a transaction's card."""
+    card = context.store.get("card", transaction["card"])
+    context.store.save("card", card, **{name: card[name] + cents for name, cents in by.items()})
 
 
 def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: int) -> None:

@@ -17,9 +17,9 @@ from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.people import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
-from workbench.interface.walk import build
-from workbench.sandbox.context import RequestContext, Seeds, moment_of, plain
-from workbench.sandbox.results import DepositReceived
+from workbench.sandbox.context import RequestContext, Seeds, plain
+from workbench.sandbox.results import DepositReceived, from_json
+from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
 WARNING = "SANDBOX, do not send funds"
@@ -37,7 +37,6 @@ WALLETS = {
 }
 NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
 """Chains on which the provider makes the contract of a new user."""
-_OWN = frozenset({"tenant", "nonce"})
 
 
 def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingContract]:
@@ -46,20 +45,10 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
         raise context.error(table.NO_CORPORATE_CARDS)
     shows_stellar = context.settings["stellar_contracts"]
     return [
-        shown(one) for one in of_tenant(context) if shows_stellar or family_of(one["chain_id"]) is not Family.STELLAR
+        from_json(IssuingContract, one)
+        for one in of_tenant(context)
+        if shows_stellar or family_of(one["chain_id"]) is not Family.STELLAR
     ]
-
-
-def shown(contract: Record) -> IssuingContract:
-    """Return a contract as it is answered."""
-    tokens = [
-        {name: token[name] for name in ("address", "balance")}
-        | {name: Decimal(token[name]) for name in ("exchange_rate", "advance_rate")}
-        for token in contract["tokens"]
-    ]
-    kept = {name: value for name, value in contract.items() if name not in _OWN and value is not None}
-    made: IssuingContract = build(IssuingContract, {**kept, "tokens": tokens})
-    return made
 
 
 def check_changes(context: RequestContext, user: Record, changes: Record) -> None:
@@ -104,41 +93,14 @@ def become_owner(context: RequestContext, user: Record, request: Any) -> None:
     """
     if context.tenant["management"] != "provider":
         return
-    tenant = context.tenant["id"]
-    made = []
     for name, family in WALLETS.items():
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
                 wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count
             key = context.new_id("contract")
-            chain = NEW_CONTRACTS[family]
-            # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
-            admins = (wallet, wallet_address(context.seeds, chain, f"{key}:1")) if family is Family.EVM else (wallet,)
-            contract = contract_on(context.seeds, tenant, key, chain, 2, admins, balances=("0", "0"))
-            context.store.put("contract", key, contract)
-            made.append(key)
-    if made:
-        _add(context, made, user)
-
-
-def create(context: RequestContext, chain_id: int, version: int, balance: str, user: Record | None) -> Record:
-    """Make a contract of the tenant with teaching wallets as admins; of a user, it is the user's collateral."""
-    tenant, key = context.tenant["id"], context.new_id("contract")
-    admins = tuple(wallet_address(context.seeds, chain_id, f"{key}:{one}") for one in range(version))
-    contract = contract_on(context.seeds, tenant, key, chain_id, version, admins, balances=(balance, "0"))
-    context.store.put("contract", key, contract)
-    field = next(name for name, family in WALLETS.items() if family is family_of(chain_id))
-    _add(context, [key], None if user is None else {**user, field: admins[0]})
-    return contract
-
-
-def _add(context: RequestContext, made: list[str], user: Record | None) -> None:
-    """Add contracts to those of the tenant, and to the collateral of a user."""
-    tenant = context.tenant["id"]
-    context.store.put("contracts_of", tenant, [*(context.store.get("contracts_of", tenant) or []), *made])
-    if user is not None:
-        context.store.put("user", user["id"], {**user, "contracts": [*user.get("contracts", ()), *made]})
+            of = {"user": user["id"], "admin": wallet}
+            add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)
 
 
 def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
@@ -150,22 +112,39 @@ def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
     return base58_encode(raw) if family is Family.SOLANA else strkey_encode("C", raw)
 
 
-def contract_on(
+def add_contract(
+    store: Store,
     seeds: Seeds,
     tenant: str,
     key: str,
     chain_id: int,
     version: int,
-    admins: tuple[str, ...],
+    balances: tuple[str, str],
     *,
-    balances: tuple[str, ...],
+    user: str | None = None,
+    admin: str | None = None,
     onramp: bool = False,
-) -> dict[str, Any]:
-    """Make a contract as the store keeps it."""
+) -> Record:
+    """Add a contract to those of a tenant, and to the collateral of a user.
+
+    Its admins are teaching wallets, the first of which becomes the user's; or a wallet the user has and, where there can be several, one
+    of the provider's.
+    """
     family = family_of(chain_id)
+    admins = [] if admin is None else [admin]
+    # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
+    many = version if admin is None or family is Family.EVM else 1
+    admins += [wallet_address(seeds, chain_id, f"{key}:{one}") for one in range(len(admins), many)]
+    theirs = store.get("contracts_of", tenant) or []
+    store.put("contracts_of", tenant, [*theirs, key])
+    if user is not None:
+        holder = store.get("user", user)
+        field = next(name for name, one in WALLETS.items() if one is family)
+        wallet = {field: admins[0]} if admin is None else {}
+        store.save("user", holder, **wallet, contracts=[*holder.get("contracts", ()), key])
     proxy = address_on(seeds, chain_id, f"{key}:proxy")
     tokens = (("USDC", "1", "100"), _SECOND_TOKEN.get(chain_id, ("XAUT", "2650.5", "50")))
-    return {
+    contract = {
         "id": key,
         "tenant": tenant,
         "chain_id": chain_id,
@@ -173,7 +152,7 @@ def contract_on(
         "controller_address": address_on(seeds, chain_id, f"controller {version}"),
         "proxy_address": proxy,
         "deposit_address": proxy,
-        "admin_addresses": list(admins),
+        "admin_addresses": admins,
         "tokens": [
             {
                 "address": address_on(seeds, chain_id, symbol),
@@ -189,6 +168,7 @@ def contract_on(
         "nonce": 0,
         "onramp": _onramp(seeds, key) if onramp else None,
     }
+    return store.save("contract", contract)
 
 
 def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
@@ -238,10 +218,8 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     of = {("company_id" if company else "user_id"): owner.lower()}
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
     account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
-    context.store.put("payment_account", key, account)
-    made: PaymentAccount = build(
-        PaymentAccount, {"id": key, "created_at": moment_of(context.clock.at), **account["members"]}
-    )
+    context.store.save("payment_account", account)
+    made: PaymentAccount = from_json(PaymentAccount, account | account["members"])
     return made
 
 
@@ -288,18 +266,10 @@ def receive_deposit(
     small = amount < MINIMUM_DEPOSIT
     # "Only routes with a fiat deposit address receive these events"
     sends = small and route["fiat_deposit"] is not None
-    deposit = {
-        "id": context.new_id("deposit"),
-        "tenant": route["tenant"],
-        "payment_route_id": route["id"],
-        "amount": f"{amount:.2f}",
-        "currency": "usd",
-        "rail": rail,
-        "received_at": context.clock.at,
-        **{name: route[name] for name in ("user_id", "company_id") if route.get(name)},
-        **memo,
-    }
-    context.store.put("deposit", deposit["id"], deposit)
+    owner = {name: route[name] for name in ("user_id", "company_id") if route.get(name)}
+    of = {"id": context.new_id("deposit"), "tenant": route["tenant"], "payment_route_id": route["id"]}
+    paid = {"amount": f"{amount:.2f}", "currency": "usd", "rail": rail, "received_at": context.clock.at}
+    deposit = context.store.save("deposit", {**of, **paid, **owner, **memo})
     if sends:
         context.emit("microDeposit.received", route["tenant"], deposit=deposit)
     return DepositReceived(id=deposit["id"], processed=not small, event="microDeposit.received" if sends else None)

@@ -289,7 +289,7 @@ class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
         """
         transaction = self._record("transaction", transaction_id)
         context = self._engine.context("open_dispute", transaction)
-        return cards.shown_dispute(cards.open_dispute(context, transaction, text_evidence))
+        return cards.open_dispute(context, transaction, text_evidence)
 
     @control(changes=True)
     def resolve_dispute(self, dispute_id: str, status: Annotated[str, tuple(_RESOLVE)] = "accepted") -> Dispute:
@@ -301,7 +301,7 @@ class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
         """
         dispute = self._record("dispute", dispute_id)
         context = self._engine.context("resolve_dispute", dispute)
-        return cards.shown_dispute(cards.move_dispute(context, dispute, _RESOLVE[status]))
+        return cards.move_dispute(context, dispute, _RESOLVE[status])
 
     @control(changes=True)
     def redeem(

@@ -8,7 +8,7 @@ from workbench.interface.rules import EventApplicationStatus, Role
 from workbench.sandbox import contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error
 from workbench.sandbox.control import Between, ControlGroup, Record, control
-from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey
+from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 
@@ -90,7 +90,7 @@ class CreationControls(ControlGroup):
         key, name = context.new_id("user"), {"first_name": first_name, "last_name": last_name}
         email = f"user.{context.store.next('created user')}@example.com"
         user = people.new_user(key, context.tenant["id"], context.clock.at, email=email, **name, **of)
-        context.store.put("user", key, user)
+        context.store.save("user", user)
         return application_state(people.decide(context, "user", key, status))
 
     @control(changes=True)
@@ -112,10 +112,9 @@ class CreationControls(ControlGroup):
         made = []
         for number in range(1, owners + 1):
             person = {"first_name": f"Owner {number}", "last_name": name, "email": f"owner.{number}@example.com"}
-            made.append(people.new_owner(context.new_id("owner"), tenant, key, status, **person))
-            context.store.put("owner", made[-1]["id"], made[-1])
-        company = people.new_company(key, tenant, name, made)
-        context.store.put("company", key, company)
+            owner = people.new_owner(context.new_id("owner"), tenant, key, status, **person)
+            made.append(context.store.save("owner", owner))
+        company = context.store.save("company", people.new_company(key, tenant, name, made))
         return CompanyState(id=key, status=company["status"], owners=tuple(company["owners"]))
 
     @control(changes=True)
@@ -136,7 +135,7 @@ class CreationControls(ControlGroup):
         context = self._engine.context("create_payment_route", owner)
         of = {f"{kind}_id": owner["id"]}
         route = contracts.new_route(context.seeds, context.new_id("payment_route"), owner["tenant"], of, fiat_deposit)
-        context.store.put("payment_route", route["id"], route)
+        context.store.save("payment_route", route)
         return RouteState(id=route["id"], fiat_deposit=fiat_deposit)
 
     @control(changes=True)
@@ -160,8 +159,13 @@ class CreationControls(ControlGroup):
         if not 1 <= chain_id <= 10**12:
             raise usage_error("chain_id must be the number of a chain")
         user = None if user_id is None else self._record("user", user_id)
-        context = self._engine.context("create_contract", user) if user else self._context("create_contract")
-        return contracts.shown(contracts.create(context, chain_id, version, balance, user))
+        context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
+        contract = contracts.add_contract(
+            context.store, context.seeds, tenant, context.new_id("contract"), chain_id, version, (balance, "0"),
+            user=user and user["id"],
+        )  # fmt: skip
+        made: IssuingContract = from_json(IssuingContract, contract)
+        return made
 
     def _context(self, name: str) -> RequestContext:
         """Return the context of a control that makes something for the tenant."""

@@ -9,9 +9,10 @@ from typing import Any
 from workbench.interface import table
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rules import APPLICATION, ApplicationStatus, EventApplicationStatus
-from workbench.interface.walk import build, with_extra
+from workbench.interface.walk import with_extra
 from workbench.sandbox import contracts
-from workbench.sandbox.context import RequestContext, moment_of, plain
+from workbench.sandbox.context import RequestContext, plain
+from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
 
 Record = dict[str, Any]
@@ -47,18 +48,13 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
             raise context.bad_request("id is of an application that was filed already", "initiated_application")
     _claim(context, user, request.external_id)
     filed = plain(request)
-    before = user
-    accepted = request.is_terms_of_service_accepted is not False  # "when omitted it defaults to true on the server"
-    user = {
-        **user,
-        **_from_provider(context, request),
-        **{name: filed[name] for name in _KEPT if name in filed},
-        "terms": accepted,
-        "updated_at": context.clock.at,
-    }
+    changes = _from_provider(context, request) | {name: filed[name] for name in _KEPT if name in filed}
+    changes["terms"] = (
+        request.is_terms_of_service_accepted is not False
+    )  # "when omitted it defaults to true on the server"
     if request.chain_id is not None and request.contract_address is not None:
-        user["external_contract"] = {"chain_id": request.chain_id, "address": request.contract_address}
-    _put_user(context, before, user)
+        changes["external_contract"] = {"chain_id": request.chain_id, "address": request.contract_address}
+    user = _change_user(context, user, changes)
     contracts.become_owner(context, user, request)
     return shown(context, submit(context, "user", user["id"], "file", user.get("last_name", "")))
 
@@ -74,18 +70,18 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
         if "address" in changes:  # assumed: partial_address
             context.assumed.append("partial_address")
             changes["address"] = {**(user.get("address") or {}), **changes["address"]}
-        user = _put_user(context, user, {**user, **changes, "updated_at": context.clock.at})
+        user = _change_user(context, user, changes)
     return shown(context, user)
 
 
-def _put_user(context: RequestContext, before: Record, user: Record) -> Record:
+def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
     """Store a user; names that events have shown are kept for these."""
-    names = {name: before.get(name) for name in HOLDER}
-    if names != {name: user.get(name) for name in HOLDER} and before["status"]:
-        context.store.put("former", f"{user['id']}:{before.get('names', 0)}", names)
-        user = {**user, "names": before.get("names", 0) + 1}
-    context.store.put("user", user["id"], user)
-    return user
+    names = {name: user.get(name) for name in HOLDER}
+    if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
+        number = user.get("names", 0)
+        context.store.put("former", f"{user['id']}:{number}", names)
+        changes = {**changes, "names": number + 1}
+    return context.store.save("user", user, **changes, updated_at=context.clock.at)
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
@@ -105,8 +101,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if "address" in changes:
         kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
     if len(changes) > 2:  # more than the two ids
-        owner = {**owner, **kept}
-        context.store.put("owner", owner["id"], owner)
+        owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
     return shown_company(context, context.store.get("company", company["id"]))
 
@@ -160,14 +155,9 @@ def decide(
             applicant = {**applicant, "terms": True}
         else:
             status = "tosNotAccepted"
-    applicant = {
-        **applicant,
-        "status": status,
-        "reason": REASONS.get(status, "") if reason is None else reason,
-        "updated_at": context.clock.at,
-    }
+    reason = REASONS.get(status, "") if reason is None else reason
     context.cancel(f"review:{key}")
-    context.store.put(kind, key, applicant)
+    applicant = context.store.save(kind, applicant, status=status, reason=reason, updated_at=context.clock.at)
     if kind == "owner":
         _company_follows(context, applicant["company_id"])
     if kind != "company":  # assumed: owner_events
@@ -202,9 +192,7 @@ def links(applicant: Record, sign: Any = None) -> Record:
 
 def shown(context: RequestContext, user: Record) -> User:
     """Return a user as it is answered."""
-    kept = {name: user.get(name) for name in (*_KEPT, "company_id") if name != "stellar_address"}
-    times = {"created_at": moment_of(user["created_at"]), "updated_at": moment_of(user["updated_at"])}
-    made: User = build(User, {**kept, **_application(context, user), **times})
+    made: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
         made = with_extra(made, {"isTermsOfServiceAccepted": user.get("terms", True)})
@@ -213,21 +201,16 @@ def shown(context: RequestContext, user: Record) -> User:
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as it is answered."""
-    kept = {name: company.get(name) for name in ("name", "address", "external_id", "source_key")}
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
-    members = {**kept, **_application(context, company), "ultimate_beneficial_owners": owners}
-    made: CompanyApplication = build(CompanyApplication, members)
+    members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
+    made: CompanyApplication = from_json(CompanyApplication, members)
     return made
 
 
 def _application(context: RequestContext, applicant: Record) -> Record:
     status = shown_status(context, applicant["status"])
-    return {
-        "id": applicant["id"],
-        "application_status": status,
-        "application_reason": applicant["reason"],
-        **links(applicant),
-    }
+    shown = {"id": applicant["id"], "application_status": status, "application_reason": applicant["reason"]}
+    return shown | links(applicant)
 
 
 def new_user(key: str, tenant: str, at: int, **members: Any) -> Record:
@@ -282,4 +265,4 @@ def _company_follows(context: RequestContext, key: str) -> None:
     company = context.store.get("company", key)
     common = _common([context.store.get("owner", one) for one in company["owners"]])
     if common["status"] != company["status"]:
-        context.store.put("company", key, {**company, **common, "updated_at": context.clock.at})
+        context.store.save("company", company, **common, updated_at=context.clock.at)

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.interface.rules import DeclineReason, DisputeStatus
 from workbench.sandbox import rewards
-from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
+from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.people import new_user
 from workbench.sandbox.rewards import CATEGORIES, DAY
@@ -81,8 +81,8 @@ class _Person:
         spent = self.card["posted"] - self.card["refunded"] + self.card["held"]
         self.card["limit"] = limit = (spent // 50_000 + 10) * 50_000
         self.card["available"] = limit - spent
-        for kind, record in (("user", self.user), ("card", self.card)):
-            self.store.put(kind, record["id"], record)
+        self.store.save("user", self.user)
+        self.store.save("card", self.card)
         self.store.put("external_id", f"{self.user['tenant']}:{self.user['external_id']}", self.user["id"])
         for row in sorted(rows, key=lambda row: row["at"]):
             rewards.put(self.store, self.user["id"], row)
@@ -107,7 +107,7 @@ class _Person:
         if state["status"] == "settled":
             self.card["posted"] += cents
             transaction = self._afterwards(transaction, rows)
-        self.store.put("transaction", transaction["id"], transaction)
+        self.store.save("transaction", transaction)
 
     def _afterwards(self, transaction: Record, rows: list[Record]) -> Record:
         """Earn points, and sometimes refund or dispute a settled purchase."""
@@ -122,10 +122,8 @@ class _Person:
         elif later < self.start and luck < 0.036:
             status = str(dice.choice(tuple(DisputeStatus)))
             resolved = None if status in {"pending", "inReview"} else min(self.start, later + 30 * DAY)
-            dispute = new_dispute(
-                self.seeds.uuid(f"dispute:{self.label}:{self.made}"), transaction, later, status, resolved
-            )
-            put_dispute(self.store, dispute)
+            key = self.seeds.uuid(f"dispute:{self.label}:{self.made}")
+            add_dispute(self.store, key, transaction, later, status, resolved)
         return transaction
 
     def _row(self, transaction: Record, at: int, cents: int) -> Record:

@@ -13,6 +13,7 @@ from workbench.interface.readers import write_time
 from workbench.interface.rules import CENTS, ID, MOMENT
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Array, DateTime, DecimalNumber, Kind, build, is_record, leaves, members, record_of
+from workbench.sandbox.context import moment_of
 
 
 @record
@@ -311,7 +312,7 @@ def to_json(result: Any) -> Any:
 
 
 def from_json(annotation: Any, raw: Any) -> Any:
-    """Return JSON values as what a control is annotated to return."""
+    """Return JSON values as what a control is annotated to return; times are text, or milliseconds as the store keeps them."""
     if get_origin(annotation) is list:
         return [from_json(get_args(annotation)[0], value) for value in raw]
     if isinstance(annotation, type) and is_record(annotation):
@@ -321,7 +322,7 @@ def from_json(annotation: Any, raw: Any) -> Any:
 
 def _value(kind: Kind, raw: Any) -> Any:
     if isinstance(kind, DateTime) and raw is not None:
-        return datetime.fromisoformat(raw)
+        return moment_of(raw) if isinstance(raw, int) else datetime.fromisoformat(raw)
     if isinstance(kind, DecimalNumber) and raw is not None:
         return Decimal(raw)
     of = record_of(kind)

@@ -209,6 +209,12 @@ class Store:
         self._undo.append((kind, key, values.get(key)))
         values[key] = value
 
+    def save(self, kind: str, record: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+        """Store a record under its id with some members changed, and return it."""
+        changed = {**record, **changes}
+        self.put(kind, changed["id"], changed)
+        return changed
+
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
         self._undo.append((kind, key, self._kinds[kind].pop(key)))

@@ -11,9 +11,9 @@ from typing import Any
 
 from workbench.chains.addresses import Family, chain_of, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
-from workbench.sandbox.cards import new_card, new_dispute, new_transaction, put_dispute
+from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import NEVER, Environment, Seeds
-from workbench.sandbox.contracts import WALLETS, WARNING, contract_on, new_account, new_route, signer_of, wallet_address
+from workbench.sandbox.contracts import WARNING, add_contract, new_account, new_route, signer_of
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.population import populate
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY, counts
@@ -124,9 +124,9 @@ class _Tenant:
         ]
         if not small:
             for i, user in enumerate(approved[12:-1]):  # each of these joined later than the one before
-                approved[12 + i] = self.kept("user", user, rewards_months=11 - i)
-            approved[-1] = self.kept("user", approved[-1], rewards=BEYOND_PAGING)
-            approved[1] = self.kept("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")
+                approved[12 + i] = self.store.save("user", user, rewards_months=11 - i)
+            approved[-1] = self.store.save("user", approved[-1], rewards=BEYOND_PAGING)
+            approved[1] = self.store.save("user", approved[1], reason="WRONG_USER_REGION, REGULATIONS_VIOLATIONS")
             for status in EventApplicationStatus:
                 if status != "approved":
                     self.user(status)
@@ -139,11 +139,6 @@ class _Tenant:
 
     def new(self, kind: str, number: int | str) -> str:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")
-
-    def kept(self, kind: str, record: Record, **changes: Any) -> Record:
-        record = {**record, **changes}
-        self.store.put(kind, record["id"], record)
-        return record
 
     def person(self) -> Record:
         """Return the names of the next person; all addresses and numbers are reserved for examples."""
@@ -177,38 +172,30 @@ class _Tenant:
             source_key="workbench", terms=status not in {"tosNotAccepted", "notStarted"},
             is_active=status not in {"locked", "canceled", "denied"}, **person,
         )  # fmt: skip
-        return self.kept("user", user, **({"company_id": company_id} if company_id else {}))
+        return self.store.save("user", user, **({"company_id": company_id} if company_id else {}))
 
     def company(self) -> Record:
         key = self.new("company", 1)
         owners = [
-            self.kept("owner", new_owner(self.new("owner", i), self.id, key, status, **self.person()))
+            self.store.save("owner", new_owner(self.new("owner", i), self.id, key, status, **self.person()))
             for i, status in enumerate(("approved", "needsInformation", "denied"))
         ]
         company = new_company(
             key, self.id, "Example Trading Company", owners, external_id="company-0001", source_key="workbench"
         )
         self.store.put("external_id", f"{self.id}:{company['external_id']}", key)
-        return self.kept("company", company)
+        return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
         """Make a contract on each kind of chain; those of the first people are their own collateral."""
-        made = []
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
-            if self.name != PRIMARY:
-                balances = ("1250.50", "0.5")
-            key = self.new("contract", i)
-            evm = family_of(chain) is Family.EVM
-            admins = tuple(wallet_address(self.seeds, chain, f"{key}:{one}") for one in range(version))
-            self.kept(
-                "contract",
-                contract_on(self.seeds, self.id, key, chain, version, admins, balances=balances, onramp=evm),
-            )
-            made.append(key)
-            if i < len(people) - 1:  # the second person on has collateral, so that the first may change any wallet
-                field = next(name for name, family in WALLETS.items() if family is family_of(chain))
-                self.kept("user", self.store.get("user", people[i + 1]["id"]), **{field: admins[0], "contracts": [key]})
-        self.store.put("contracts_of", self.id, made)
+            # the second person on has collateral, so that the first may change any wallet
+            holder = people[i + 1]["id"] if i < len(people) - 1 else None
+            add_contract(
+                self.store, self.seeds, self.id, self.new("contract", i), chain, version,
+                balances if self.name == PRIMARY else ("1250.50", "0.5"),
+                user=holder, onramp=family_of(chain) is Family.EVM,
+            )  # fmt: skip
 
     def cards(self, people: list[Record], states: tuple[str, ...]) -> None:
         """Make an active card for each person, and cards in every other state for some."""
@@ -216,7 +203,7 @@ class _Tenant:
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
         wanted.append((people[-1], "active", 5_000))  # one whose credit is soon used up
         for number, (person, state, limit) in enumerate(wanted):
-            self.kept("card", new_card(self.new("card", number), person, number, limit, state))
+            self.store.save("card", new_card(self.new("card", number), person, number, limit, state))
 
     def accounts(self, people: list[Record], company_id: str | None) -> None:
         """Make payment accounts, and payment routes with and without a fiat deposit address."""
@@ -244,8 +231,8 @@ class _Tenant:
                 self.new("payment_account", number), self.id, self.start - 30 * DAY, owner, bank,
                 nickname=f"Example account {number + 1}",
             )  # fmt: skip
-            self.kept("payment_account", account)
-            self.kept(
+            self.store.save("payment_account", account)
+            self.store.save(
                 "payment_route", new_route(self.seeds, self.new("payment_route", number), self.id, owner, not number)
             )
 
@@ -259,10 +246,10 @@ class _Tenant:
                 self.new("transaction", i), card, at, status="settled", authorized=cents, settled=cents,
                 merchant_name="Corner Grocery", merchant_category_code="5411", posted_at=at + DAY,
             )  # fmt: skip
-            self.kept("transaction", spend)
-            card = self.kept("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
+            self.store.save("transaction", spend)
+            card = self.store.save("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
             resolved = None if status in {"pending", "inReview"} else at + 9 * DAY
-            put_dispute(self.store, new_dispute(self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved))
+            add_dispute(self.store, self.new("dispute", i), spend, at + 2 * DAY, status.value, resolved)
 
 
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
