@@ -13,6 +13,7 @@ from typing import Any
 from workbench.errors import OutcomeUnknown
 from workbench.http_post import check_url, post
 from workbench.interface import strict_json
+from workbench.sandbox.contracts import example_bank
 
 Facts = dict[str, Any]
 _FRAUD = "Quick Gift Cards"
@@ -271,14 +272,8 @@ def lost_endpoint(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def _account(user: str, bank: str) -> Facts:
-    return {
-        "type": "externalFiatAccount", "user_id": user,
-        "external_fiat_account": {
-            "beneficiary_type": "individual", "beneficiary_first_name": "Ada", "beneficiary_last_name": "Example", "currency": "usd", "third_party": False,
-            "beneficiary_address": {"address_line1": "1 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62701", "country_code": "US"},
-            "bank_name": bank, "account_number": "000123456789", "routing_number": "000000000", "rail": "ach", "bank_account_type": "checking",
-        },
-    }  # fmt: skip
+    account = example_bank("Ada", "Example", "000123456789", bank)
+    return {"type": "externalFiatAccount", "user_id": user, "external_fiat_account": account}
 
 
 def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:

@@ -14,10 +14,9 @@ from workbench.chains.values import ed25519_public_key, refuse_private_key
 from workbench.errors import InvalidRequest
 from workbench.interface import table
 from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
-from workbench.interface.walk import build
-from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of, usage_error
+from workbench.sandbox.context import Environment, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
-from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature
+from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature, from_json
 
 Record = dict[str, Any]
 
@@ -97,15 +96,8 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     if left < 0:
         raise usage_error("the contract holds less than asked")
     changed = {**token, "balance": _whole_tokens(left)}
-    environment.store.put(
-        "contract",
-        contract["id"],
-        {
-            **contract,
-            "tokens": [changed if one is token else one for one in contract["tokens"]],
-            "nonce": contract["nonce"] + 1,
-        },
-    )
+    tokens = [changed if one is token else one for one in contract["tokens"]]
+    contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
     environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has moved, so they are all used up
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
@@ -116,7 +108,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
         amount=str(call.amount),
         recipient=call.recipient,
         balance=changed["balance"],
-        nonce=contract["nonce"] + 1,
+        nonce=contract["nonce"],
     )
 
 
@@ -306,9 +298,7 @@ def _signed(
 
 
 def _ready(kept: Record) -> WithdrawalSignature:
-    made: WithdrawalSignature = build(
-        WithdrawalSignature, {"status": "ready", "expires_at": moment_of(kept["expires_at"]), **kept["answer"]}
-    )
+    made: WithdrawalSignature = from_json(WithdrawalSignature, {"status": "ready", **kept, **kept["answer"]})
     return made
 
 

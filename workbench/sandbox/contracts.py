@@ -223,6 +223,29 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     return made
 
 
+def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
+    """Return an account of a person at a bank that does not exist, by attribute names."""
+    return {
+        "beneficiary_type": "individual",
+        "beneficiary_first_name": first_name,
+        "beneficiary_last_name": last_name,
+        "currency": "usd",
+        "third_party": False,
+        "beneficiary_address": {
+            "address_line1": "1 Example Street",
+            "city": "Springfield",
+            "region": "IL",
+            "postal_code": "62701",
+            "country_code": "US",
+        },
+        "bank_name": bank_name,
+        "account_number": number,
+        "routing_number": "000000000",
+        "rail": "ach",
+        "bank_account_type": "checking",
+    }
+
+
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
     """Make a payment account as the store keeps it.
 

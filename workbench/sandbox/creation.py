@@ -162,7 +162,7 @@ class CreationControls(ControlGroup):
         context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
         contract = contracts.add_contract(
             context.store, context.seeds, tenant, context.new_id("contract"), chain_id, version, (balance, "0"),
-            user=user and user["id"],
+            user=user["id"] if user else None,
         )  # fmt: skip
         made: IssuingContract = from_json(IssuingContract, contract)
         return made

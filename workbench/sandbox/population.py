@@ -112,13 +112,13 @@ class _Person:
     def _afterwards(self, transaction: Record, rows: list[Record]) -> Record:
         """Earn points, and sometimes refund or dispute a settled purchase."""
         cents, at, dice = transaction["settled"], transaction["posted_at"], self.dice
-        rows.append(self._row(transaction, at, cents))
+        rows.append(self._row(transaction, at, 0, cents))
         later, luck = at + int(20 * DAY * dice.random()), dice.random()
         if later < self.start and luck < 0.03:
             back = cents if luck < 0.02 else cents // 2
             transaction = {**transaction, "refunded": back}
             self.card["refunded"] += back
-            rows.append(self._row(transaction, later, -back))
+            rows.append(self._row(transaction, later, cents, cents - back))
         elif later < self.start and luck < 0.036:
             status = str(dice.choice(tuple(DisputeStatus)))
             resolved = None if status in {"pending", "inReview"} else min(self.start, later + 30 * DAY)
@@ -126,13 +126,9 @@ class _Person:
             add_dispute(self.store, key, transaction, later, status, resolved)
         return transaction
 
-    def _row(self, transaction: Record, at: int, cents: int) -> Record:
-        whole, code = transaction["settled"], transaction["merchant_category_code"]
-        points = rewards.points_for(whole, code)
-        if cents < 0:
-            points = rewards.points_for(whole + cents, code) - points
-        key = self.seeds.octets(f"member reward:{self.label}:{self.made}:{cents}", 16).hex()
-        return rewards.earned(self.seeds, key, transaction, at, cents, points)
+    def _row(self, transaction: Record, at: int, before: int, after: int) -> Record:
+        key = self.seeds.octets(f"member reward:{self.label}:{self.made}:{after - before}", 16).hex()
+        return rewards.earned(self.seeds, key, transaction, at, before, after)
 
     def _redemptions(self, rows: list[Record]) -> list[Record]:
         """Spend half of the minted points now and then."""
@@ -144,7 +140,7 @@ class _Person:
             if steady and left > 1_500 and at < self.end:
                 key = self.seeds.octets(f"member redemption:{self.label}:{number}", 16).hex()
                 points, status = left // 50 * 25, self.dice.choice(("COMPLETED",) * 8 + ("PENDING", "FAILED"))
-                found.append({"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status})
+                found.append(rewards.redeemed(key, at, points, status))
                 left -= points if status != "FAILED" else 0
         return found
 

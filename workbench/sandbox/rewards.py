@@ -67,42 +67,45 @@ def points_for(cents: int, code: str) -> int:
     return cents * CATEGORIES.get(code, OTHER).rate // 100
 
 
-def earned(seeds: Seeds, key: str, transaction: Record, at: int, cents: int, points: int) -> Record:
-    """Make a row for a purchase, or for a refund where cents and points are negative; it is posted and minted later."""
-    posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
-    code = transaction["merchant_category_code"]
-    return {
-        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points, "posted": posted,
-        "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY), "merchant_name": transaction["merchant_name"],
-        "transaction_amount_cents": cents, "spend_category": CATEGORIES.get(code, OTHER).spending,
-    }  # fmt: skip
-
-
-def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
-    """Record points for a purchase that settled, or take them back for a refund.
+def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, after: int) -> Record:
+    """Make a row for a purchase, or for a refund that takes points back; it is posted and minted later.
 
     Args:
         before: Cents of the transaction that count so far.
         after: Cents that count then.
     """
+    posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
     code = transaction["merchant_category_code"]
-    points = points_for(after, code) - points_for(before, code)
+    return {
+        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points_for(after, code) - points_for(before, code),
+        "posted": posted, "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY),
+        "merchant_name": transaction["merchant_name"], "transaction_amount_cents": after - before,
+        "spend_category": CATEGORIES.get(code, OTHER).spending,
+    }  # fmt: skip
+
+
+def redeemed(key: str, at: int, points: int, status: str) -> Record:
+    """Make a row for points that were spent."""
+    return {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
+
+
+def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
+    """Record points for a purchase that settled, or take them back for a refund, as `earned` makes the row."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
-    row = earned(context.seeds, key, transaction, context.clock.at, after - before, points)
-    put(context.store, transaction["user"], row)
+    put(context.store, transaction["user"], earned(context.seeds, key, transaction, context.clock.at, before, after))
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
     """Spend points of a user."""
     key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
-    row: Record = {"id": f"rwd_{key}", "type": "redeemed", "at": context.clock.at, "points": points, "status": status}
+    row = redeemed(key, context.clock.at, points, status)
     put(context.store, user["id"], row)
     return row
 
 
 def put(store: Store, user: str, row: Record) -> None:
     """Store a row of a user, and count those that are hidden."""
-    store.put(kept_in(user), row["id"], row)
+    store.save(kept_in(user), row)
     if row.get("status") in _HIDDEN:
         store.put("hidden", user, (store.get("hidden", user) or 0) + 1)
 
@@ -182,7 +185,7 @@ def _dice(seeds: Seeds, user: str, number: int) -> bytes:
     return seeds.octets(f"reward:{user}:{number}", 24)
 
 
-def _redeemed(dice: bytes) -> str | None:
+def _redemption(dice: bytes) -> str | None:
     """Return the status of a row of the history that is a redemption."""
     if dice[1] >= 20:
         return None
@@ -191,7 +194,7 @@ def _redeemed(dice: bytes) -> str | None:
 
 @lru_cache(maxsize=1_024)
 def _hidden_in_history(seeds: Seeds, user: str, count: int) -> int:
-    return sum(_redeemed(_dice(seeds, user, i)) in _HIDDEN for i in range(count))
+    return sum(_redemption(_dice(seeds, user, i)) in _HIDDEN for i in range(count))
 
 
 def _history(environment: Environment, user: Record) -> Iterator[Record]:
@@ -202,15 +205,13 @@ def _history(environment: Environment, user: Record) -> Iterator[Record]:
         dice = _dice(environment.seeds, user["id"], i)
         at = start - (span * (2 * i + 1) // (2 * count) + dice[0] * 1000)
         key = dice[8:24].hex()
-        status = _redeemed(dice)
+        status = _redemption(dice)
         if status is not None:
-            points = 25 * (1 + dice[3] % 40)
-            yield {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
+            yield redeemed(key, at, 25 * (1 + dice[3] % 40), status)
             continue
         name, code = _MERCHANTS[dice[2] % len(_MERCHANTS)]
-        cents = 150 + int.from_bytes(dice[3:5]) % 20_000
         purchase = {"merchant_name": name, "merchant_category_code": code}
-        row = earned(environment.seeds, key, purchase, at, cents, points_for(cents, code))
+        row = earned(environment.seeds, key, purchase, at, 0, 150 + int.from_bytes(dice[3:5]) % 20_000)
         if dice[1] < 26:  # an adjustment has no merchant
             row = {name: row[name] for name in ("id", "type", "at", "posted", "minted")} | {
                 "points": -(1 + dice[5] % 50)

@@ -13,8 +13,9 @@ import attrs
 
 from workbench.errors import InvalidRequest, visible
 from workbench.interface.walk import get_path
-from workbench.rendering import markup, money, text
+from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid
+from workbench.rendering.markup import Shown
 from workbench.sandbox.results import to_json
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
@@ -61,7 +62,7 @@ class Happening:
         } | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
 
 
-class Timeline:
+class Timeline(Shown):
     """Happenings in order; it shows as a table."""
 
     def __init__(self, happenings: Iterable[Happening], title: str = "Timeline") -> None:
@@ -74,7 +75,7 @@ class Timeline:
     def __iter__(self) -> Iterator[Happening]:
         return iter(self.happenings)
 
-    def grid(self) -> Grid:
+    def sheet(self) -> Grid:
         """Return the table."""
         rows = tuple(
             (
@@ -86,14 +87,11 @@ class Timeline:
         columns = ("at", "", "what", "status", "id", "request")
         return Grid(title=self.title, columns=columns, rows=rows, total=len(rows))
 
-    def __str__(self) -> str:
-        return text.write(self.grid())
-
-    __repr__ = __str__
+    __repr__ = Shown.__str__
 
     def _repr_html_(self) -> str:
         drawn = self.swimlanes() if 0 < len(self) <= _MOST_DRAWN else ""
-        return drawn + markup.write(self.grid())
+        return drawn + super()._repr_html_()
 
     def swimlanes(self) -> str:
         """Return an SVG picture: a lane for each kind of happening, from left to right, causes joined to what they caused."""
@@ -131,19 +129,18 @@ def _caused(cause: Happening, one: Happening) -> bool:
 
 def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happening]:
     """Yield requests, each followed by its events, and the events of controls where they happened."""
-    of_request: dict[str | None, list[Happening]] = {}
-    for one in events:
-        of_request.setdefault(one.request_id, []).append(one)
-    asked = {one.request_id for one in requests}
-    others = [one for one in events if one.request_id not in asked]  # of controls, of the clock, of requests long ago
-    place = {one.key: number for number, one in enumerate(events)}
+    place: dict[str | None, list[int]] = {}
+    for number, one in enumerate(events):
+        place.setdefault(one.request_id, []).append(number)
+    done = 0
     for request in requests:
-        caused = of_request.get(request.request_id, []) if request.request_id else []
-        while others and caused and place[others[0].key] < place[caused[0].key]:
-            yield others.pop(0)
+        caused = place.get(request.request_id) if request.request_id else None
+        if caused:  # before them lie those of controls, of the clock, of requests long ago
+            yield from events[done : caused[0]]
+            done = caused[-1] + 1
         yield request
-        yield from caused
-    yield from others
+        yield from events[done - len(caused or ()) : done]
+    yield from events[done:]
 
 
 def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, list[Happening]]:
@@ -151,19 +148,14 @@ def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, lis
     waiting = list(journal)
     found: dict[str, list[Happening]] = {}
     for request in requests:
-        for entry in waiting:
-            subject = _subject(entry.answer)
-            if (entry.operation, entry.status, subject) == (
-                request.record.operation,
-                request.record.status,
-                request.subject,
-            ):
-                waiting.remove(entry)
-                found[request.key] = [attrs.evolve(
-                    request, key=f"journal:{entry.id}", lane="journal", title=entry.operation, status=str(entry.outcome),
-                    failed=str(entry.outcome) != "done", details={"id": entry.id, "what": entry.what, "request": dict(entry.request)}, record=entry,
-                )]  # fmt: skip
-                break
+        what = (request.record.operation, request.record.status, request.subject)
+        entry = next((one for one in waiting if (one.operation, one.status, _subject(one.answer)) == what), None)
+        if entry is not None:
+            waiting.remove(entry)
+            found[request.key] = [attrs.evolve(
+                request, key=f"journal:{entry.id}", lane="journal", title=entry.operation, status=str(entry.outcome),
+                failed=str(entry.outcome) != "done", details={"id": entry.id, "what": entry.what, "request": dict(entry.request)}, record=entry,
+            )]  # fmt: skip
     return found
 
 
@@ -192,7 +184,7 @@ def _event(one: Any) -> Happening:
     at = datetime.fromisoformat(one["at"])
     return Happening(
         key=f"event:{one['sequence']}", at=at, lane="event", title=f"{event['resource']}.{event['action']}", status=shown.strip(),
-        request_id=one.get("request_id"), event_id=event["id"], subject=str(body.get("id", "")), details=_shown(one),
+        request_id=one.get("request_id"), event_id=event["id"], subject=str(body.get("id", "")), details=one.shown(),
     )  # fmt: skip
 
 
@@ -203,14 +195,6 @@ def _delivery(one: Any, number: int, attempt: Any, known: dict[str | None, str |
         status=str(attempt.status or attempt.error) + ("" if accepted else f", attempt {number + 1}"), request_id=known.get(one.event_id),
         event_id=one.event_id, failed=not accepted, details=to_json(one),
     )  # fmt: skip
-
-
-def _shown(value: Any) -> Any:
-    """Return a record of the sandbox as it prints: masked."""
-    if isinstance(value, dict):
-        shown = value.shown() if hasattr(value, "shown") else value
-        return {name: _shown(inner) for name, inner in shown.items()}
-    return [_shown(one) for one in value] if isinstance(value, list) else value
 
 
 class WithTimeline:

@@ -13,7 +13,7 @@ from workbench.chains.addresses import Family, chain_of, family_of
 from workbench.interface.rules import DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import NEVER, Environment, Seeds
-from workbench.sandbox.contracts import WARNING, add_contract, new_account, new_route, signer_of
+from workbench.sandbox.contracts import WARNING, add_contract, example_bank, new_account, new_route, signer_of
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.population import populate
 from workbench.sandbox.rewards import BEYOND_PAGING, DAY, counts
@@ -210,23 +210,7 @@ class _Tenant:
         for number in range(2):
             person = people[number]
             owner = {"company_id": company_id} if company_id else {"user_id": person["id"]}
-            bank = {
-                "beneficiary_type": "individual",
-                "beneficiary_first_name": person["first_name"],
-                "beneficiary_last_name": person["last_name"],
-                "currency": "usd",
-                "third_party": False,
-                "beneficiary_address": {
-                    "address_line1": "1 Example Street",
-                    "city": "Springfield",
-                    "region": "IL",
-                    "postal_code": "62701",
-                    "country_code": "US",
-                },
-                "bank_name": "Example Bank",
-                "account_number": f"00012345{number:04d}",
-                "routing_number": "000000000",
-            }
+            bank = example_bank(person["first_name"], person["last_name"], f"00012345{number:04d}")
             account = new_account(
                 self.new("payment_account", number), self.id, self.start - 30 * DAY, owner, bank,
                 nickname=f"Example account {number + 1}",
