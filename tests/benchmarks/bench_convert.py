@@ -139,8 +139,8 @@ def answers() -> dict[str, list[float]]:
     options = FinalRequestOptions(method="get", url="/")
     read = convert.converter().read_answer
     rows: dict[str, tuple[Any, Any]] = {
-        "contract": (table.LIST_CONTRACTS, list[_Contract]),
-        "user": (table.CREATE_USER_APPLICATION, _User),
+        "contract": (table.Operations.list_contracts, list[_Contract]),
+        "user": (table.Operations.create_user_application, _User),
     }
     found = {}
     for name, body in bodies().items():
@@ -167,7 +167,7 @@ def answers() -> dict[str, list[float]]:
 
 def request() -> dict[str, float]:
     """Return the microseconds of each step an authorization takes before it is sent."""
-    operation = table.SIMULATE_AUTHORIZATION
+    operation = table.Operations.simulate_authorization
     arguments = {
         "card_id": "3f2a0b1c-1111-4222-8333-444455556666",
         "amount": 1250,

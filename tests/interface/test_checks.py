@@ -150,7 +150,7 @@ def test_zero_and_full_are_amounts(value: Any) -> None:
 
 def test_the_unit_flag_has_to_be_said() -> None:
     """Whether an amount is in native units or cents has no default."""
-    request = build(table.SIGN_WITHDRAWAL.request, {"token": "0x" + "1" * 40, "amount": "1"})
+    request = build(table.Operations.sign_withdrawal.request, {"token": "0x" + "1" * 40, "amount": "1"})
     said = {problem.path: problem.message for problem in problems(request)}
 
     assert said["isAmountNative"] == "is not given; it is True or False"
@@ -170,7 +170,9 @@ def test_booleans_of_numpy_are_booleans() -> None:
 @pytest.mark.parametrize("value", [True, "0x1", 0, -1, 1.0, "1"], ids=repr)
 def test_chain_ids_are_whole_numbers(value: Any) -> None:
     """True is not chain 1, and neither is text."""
-    request = build(table.SIGN_WITHDRAWAL.request, {"chain_id": value, "token": "0x" + "1" * 40, "amount": "1"})
+    request = build(
+        table.Operations.sign_withdrawal.request, {"chain_id": value, "token": "0x" + "1" * 40, "amount": "1"}
+    )
 
     assert "chainId" in [problem.path for problem in problems(request)]
 
@@ -282,7 +284,7 @@ def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
                                 "postal_code": "62701", "country_code": "US"},
     }  # fmt: skip
     request = build(
-        table.CREATE_PAYMENT_ACCOUNT.request,
+        table.Operations.create_payment_account.request,
         {"type": "externalFiatAccount", "external_fiat_account": account, **owners},
     )
     said = problems(request)
@@ -293,7 +295,7 @@ def test_one_owner(owners: dict[str, str], expected: list[str]) -> None:
 
 def test_a_business_has_a_business_name() -> None:
     """The variant of a beneficiary says which names are needed."""
-    cls = table.CREATE_PAYMENT_ACCOUNT.request
+    cls = table.Operations.create_payment_account.request
     request = build(cls, {"external_fiat_account": {"beneficiary_type": "business"}})
     paths = {problem.path for problem in problems(request)}
 
@@ -368,7 +370,10 @@ BAD_IDS = [
 @pytest.mark.parametrize("text", BAD_IDS, ids=range(len(BAD_IDS)))
 @pytest.mark.parametrize(
     "cls,name",
-    [(transactions.SimulateRefund, "transaction_id"), (table.DELETE_PAYMENT_ACCOUNT.request, "payment_account_id")],
+    [
+        (transactions.SimulateRefund, "transaction_id"),
+        (table.Operations.delete_payment_account.request, "payment_account_id"),
+    ],
 )
 def test_ids_of_paths_are_uuids(cls: type[Any], name: str, text: str) -> None:
     """Nothing but a UUID ever meets a path."""
@@ -465,7 +470,7 @@ def test_flags_say_what_is_unusual_about_an_answer() -> None:
 def test_flags_reach_into_lists() -> None:
     """What is unusual inside a list is named with its index."""
     contract = converter().structure(
-        {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}, table.LIST_CONTRACTS.answer
+        {"tokens": [{}, {"address": "x"}], "adminAddresses": ["x"]}, table.Operations.list_contracts.answer
     )
 
     assert {("tokens[0].address", "required"), ("tokens[1].address", "pattern"), ("adminAddresses[0]", "pattern")} <= {

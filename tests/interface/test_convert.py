@@ -318,16 +318,16 @@ def test_an_answer_without_documented_members_is_unreadable(operation: Operation
 
 def test_an_answer_of_assumed_members_may_have_none() -> None:
     """The document shows no body for an updated dispute, so any object is one."""
-    assert CONVERTER.read_answer(table.UPDATE_DISPUTE, {"brandNew": 1}).extra == {"brandNew": 1}
-    assert CONVERTER.read_answer(table.DELETE_PAYMENT_ACCOUNT, {"deleted": True}).extra == {"deleted": True}
+    assert CONVERTER.read_answer(table.Operations.update_dispute, {"brandNew": 1}).extra == {"brandNew": 1}
+    assert CONVERTER.read_answer(table.Operations.delete_payment_account, {"deleted": True}).extra == {"deleted": True}
 
 
 def test_a_list_is_a_list() -> None:
     """An object where a list belongs, and an item of another type, are named."""
     with pytest.raises(Unreadable, match="must be a list"):
-        CONVERTER.read_answer(table.LIST_CONTRACTS, {})
+        CONVERTER.read_answer(table.Operations.list_contracts, {})
     with pytest.raises(Unreadable, match=r"\[1\]\.id must be text"):
-        CONVERTER.read_answer(table.LIST_CONTRACTS, [{}, {"id": 5}])
+        CONVERTER.read_answer(table.Operations.list_contracts, [{}, {"id": 5}])
 
 
 def test_full_is_left_out_and_zero_is_sent() -> None:
@@ -336,8 +336,8 @@ def test_full_is_left_out_and_zero_is_sent() -> None:
         build(transactions.SimulateRefund, {"transaction_id": CARD, "amount": amount}) for amount in (FULL, 0)
     )
 
-    assert CONVERTER.write_request(table.SIMULATE_REFUND, full) == ({"transactionId": CARD}, {})
-    assert CONVERTER.write_request(table.SIMULATE_REFUND, zero) == ({"transactionId": CARD}, {"amount": 0})
+    assert CONVERTER.write_request(table.Operations.simulate_refund, full) == ({"transactionId": CARD}, {})
+    assert CONVERTER.write_request(table.Operations.simulate_refund, zero) == ({"transactionId": CARD}, {"amount": 0})
 
 
 def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
@@ -345,7 +345,9 @@ def test_an_address_of_an_answer_is_sent_without_its_extra() -> None:
     user = CONVERTER.structure({"address": {"line1": "12 Example Street", "brandNew": 1}}, people.User)
     request = people.UpdateUser(user_id=CARD, address=user.address)
 
-    assert CONVERTER.write_request(table.UPDATE_USER, request)[1] == {"address": {"line1": "12 Example Street"}}
+    assert CONVERTER.write_request(table.Operations.update_user, request)[1] == {
+        "address": {"line1": "12 Example Street"}
+    }
     assert CONVERTER.unstructure(user.address) == {"brandNew": 1, "line1": "12 Example Street"}
 
 
@@ -355,11 +357,11 @@ def test_a_chain_travels_as_text() -> None:
         ip_address="", occupation="", annual_salary="", account_purpose="", expected_monthly_volume="", chain_id=84532
     )
     read = [
-        CONVERTER.read_request(table.CREATE_USER_APPLICATION, {"chainId": raw})[0].chain_id
+        CONVERTER.read_request(table.Operations.create_user_application, {"chainId": raw})[0].chain_id
         for raw in ("84532", 84532, "x")
     ]
 
-    assert CONVERTER.write_request(table.CREATE_USER_APPLICATION, request)[1]["chainId"] == "84532"
+    assert CONVERTER.write_request(table.Operations.create_user_application, request)[1]["chainId"] == "84532"
     assert read == [84532, 84532, "x"]
 
 
@@ -367,7 +369,7 @@ def test_dates_are_written_as_text() -> None:
     """A date goes out as ISO text."""
     request = build(people.UpdateUbo, {"company_id": CARD, "ubo_id": CARD, "birth_date": date(1990, 2, 1)})
 
-    assert CONVERTER.write_request(table.UPDATE_UBO, request)[1] == {"birthDate": "1990-02-01"}
+    assert CONVERTER.write_request(table.Operations.update_ubo, request)[1] == {"birthDate": "1990-02-01"}
 
 
 def test_requests_are_read_strictly() -> None:
@@ -379,7 +381,9 @@ def test_requests_are_read_strictly() -> None:
         "brandNew": 1,
         "companyId": "x",
     }
-    request, mistyped, unknown = CONVERTER.read_request(table.UPDATE_UBO, body, {"companyId": CARD, "uboId": CARD})
+    request, mistyped, unknown = CONVERTER.read_request(
+        table.Operations.update_ubo, body, {"companyId": CARD, "uboId": CARD}
+    )
 
     assert [(problem.path, problem.rule) for problem in mistyped] == [("firstName", "type")]
     assert {"address.brandNew", "brandNew"} == set(unknown)
@@ -391,7 +395,7 @@ def test_requests_are_read_strictly() -> None:
 def test_a_body_is_an_object(body: Any) -> None:
     """Only an object is a request."""
     assert (
-        (read := CONVERTER.read_request(table.SIMULATE_REFUND, body))[0],
+        (read := CONVERTER.read_request(table.Operations.simulate_refund, body))[0],
         [problem.message for problem in read[1]],
     ) == (None, ["must be an object"])
 
@@ -403,7 +407,7 @@ def test_a_body_is_an_object(body: Any) -> None:
 def test_flags_of_a_query(text: str | None, expected: Any) -> None:
     """A flag of a query is `true` or `false`; the unit flag left out means cents."""
     query = {} if text is None else {"isAmountNative": text}
-    request, _, _ = CONVERTER.read_request(table.SIGN_WITHDRAWAL, query, from_query=True)
+    request, _, _ = CONVERTER.read_request(table.Operations.sign_withdrawal, query, from_query=True)
 
     assert expected == request.is_amount_native
 
@@ -411,7 +415,7 @@ def test_flags_of_a_query(text: str | None, expected: Any) -> None:
 @pytest.mark.parametrize("text,expected", [("5", 5), ("-5", -5), ("5.0", "5.0"), ("٥", "٥"), ("", ""), ("1_0", "1_0")])
 def test_numbers_of_a_query(text: str, expected: Any) -> None:
     """A whole number of a query is ASCII digits; anything else stays text, and is refused as such."""
-    request, _, _ = CONVERTER.read_request(table.LIST_REWARDS_ACTIVITY, {"limit": text}, from_query=True)
+    request, _, _ = CONVERTER.read_request(table.Operations.list_rewards_activity, {"limit": text}, from_query=True)
 
     assert expected == request.limit
 
@@ -428,7 +432,7 @@ def test_wire_names_can_be_changed() -> None:
         "merchantCategoryCode": "0742",
         "declinedBecause": "card_locked",
     }
-    request, mistyped, unknown = renamed.read_request(table.SIMULATE_AUTHORIZATION, body)
+    request, mistyped, unknown = renamed.read_request(table.Operations.simulate_authorization, body)
 
     assert (mistyped, unknown) == ((), ())
     assert body == renamed.unstructure(request)
@@ -546,7 +550,7 @@ def test_a_fraction_is_exact() -> None:
     for digits in ("0.157285", "1.10", "0.30000000000000004", "123456789.123456789123456789"):
         token = b'{"address":"0x00000000000000000000000000000000000070c3","exchangeRate":%b}' % digits.encode()
         contract = b'[{"id":"%b","tokens":[%b]}]' % (CARD.encode(), token)
-        answer = CONVERTER.read_answer(table.LIST_CONTRACTS, strict_json.loads(contract))
+        answer = CONVERTER.read_answer(table.Operations.list_contracts, strict_json.loads(contract))
 
         assert answer[0].tokens[0].exchange_rate == Decimal(digits)
 
@@ -556,7 +560,7 @@ def test_lists_of_problems_end(item: Any) -> None:
     """Of an answer that is wrong throughout, a hundred problems and the number of the others are kept."""
     started = time.thread_time()
     with pytest.raises(Unreadable) as error:
-        CONVERTER.read_answer(table.LIST_CONTRACTS, [item] * 300_000)
+        CONVERTER.read_answer(table.Operations.list_contracts, [item] * 300_000)
 
     assert time.thread_time() - started < 2
     found = error.value.problems
@@ -567,7 +571,7 @@ def test_lists_of_problems_end(item: Any) -> None:
 def test_a_request_of_unknown_members_is_read_in_linear_time() -> None:
     """Members without end are left out in one pass; the first hundred are named."""
     started = time.thread_time()
-    _, _, unknown = CONVERTER.read_request(table.UPDATE_USER, {f"m{i}": i for i in range(30_000)})
+    _, _, unknown = CONVERTER.read_request(table.Operations.update_user, {f"m{i}": i for i in range(30_000)})
 
     assert time.thread_time() - started < 5
     assert len(unknown) == 100

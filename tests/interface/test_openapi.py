@@ -170,8 +170,8 @@ def test_assumptions_are_marked() -> None:
 
 def test_defaults_and_optional_members() -> None:
     """What the service takes where a member is left out is said; only what it needs is required."""
-    rewards = {p["name"]: p for p in of(table.LIST_REWARDS_ACTIVITY)["parameters"]}
-    withdrawal = {p["name"]: p["required"] for p in of(table.SIGN_WITHDRAWAL)["parameters"]}
+    rewards = {p["name"]: p for p in of(table.Operations.list_rewards_activity)["parameters"]}
+    withdrawal = {p["name"]: p["required"] for p in of(table.Operations.sign_withdrawal)["parameters"]}
 
     assert (rewards["limit"]["schema"]["default"], rewards["offset"]["schema"]["default"]) == (20, 0)
     assert [n for n, needed in withdrawal.items() if needed] == ["token", "amount", "adminAddress", "recipientAddress"]
@@ -263,7 +263,7 @@ def test_ip_addresses_by_their_format(text: str) -> None:
             "ipAddress": DOCUMENT["components"]["schemas"]["CreateUserApplication"]["properties"]["ipAddress"]
         }
     }
-    request = build(table.CREATE_USER_APPLICATION.request, {"ip_address": text})
+    request = build(table.Operations.create_user_application.request, {"ip_address": text})
     wrong = any(problem.path == "ipAddress" for problem in problems(request))
 
     assert wrong is not validator(schema).is_valid({"ipAddress": text})
@@ -274,7 +274,8 @@ def test_dates_by_their_format(text: str) -> None:
     """What the checks take for a day, the schema takes."""
     schema = {"properties": {"birthDate": DOCUMENT["components"]["schemas"]["UpdateUbo"]["properties"]["birthDate"]}}
     wrong = any(
-        problem.path == "birthDate" for problem in problems(build(table.UPDATE_UBO.request, {"birth_date": text}))
+        problem.path == "birthDate"
+        for problem in problems(build(table.Operations.update_ubo.request, {"birth_date": text}))
     )
 
     assert wrong is not validator(schema).is_valid({"birthDate": text})

@@ -160,7 +160,7 @@ def test_a_wire_body_of_another_shape_is_masked() -> None:
 def test_a_request_of_an_operation_is_masked() -> None:
     """A body on its way out is masked by the declarations of its record."""
     body = {"nationalId": CANARY, "address": {"line1": CANARY, "city": "Springfield"}, "chainId": 1}
-    cls = table.CREATE_USER_APPLICATION.request
+    cls = table.Operations.create_user_application.request
 
     assert masked(body, of=cls) == {
         "nationalId": "•••",

@@ -110,8 +110,8 @@ def test_wire_names_are_unique(record: type[Any]) -> None:
 
 def test_leaves_reach_nested_members() -> None:
     """Nested members are reached by dotted paths."""
-    assert "tokens.exchange_rate" in dict(leaves(table.LIST_CONTRACTS.answer))
-    assert "onramp.ach.account_number" in dict(leaves(table.LIST_CONTRACTS.answer))
+    assert "tokens.exchange_rate" in dict(leaves(table.Operations.list_contracts.answer))
+    assert "onramp.ach.account_number" in dict(leaves(table.Operations.list_contracts.answer))
 
 
 def test_assumptions_are_unique_and_complete() -> None:

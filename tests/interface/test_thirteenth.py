@@ -18,20 +18,18 @@ class ReadDispute:
 
     dispute_id: str = about("Dispute to read", ID)
 '''
-ROW = """READ_DISPUTE = Operation(
-    name="read_dispute",
-    doc="Read a dispute.",
-    method="GET",
-    path="/issuing/disputes/{disputeId}",
-    takes=ReadDispute,
-    returns=Dispute,
-    effect=False,
-    failures=(_bad(), UNAUTHORIZED, _unknown("Dispute")),
-    source="Endpoints 13",
-)
-
-
-class Operations:"""
+ROW = """
+    read_dispute = Operation(
+        doc="Read a dispute.",
+        method="GET",
+        path="/issuing/disputes/{disputeId}",
+        takes=ReadDispute,
+        returns=Dispute,
+        effect=False,
+        failures=(_bad(), UNAUTHORIZED, _unknown("Dispute")),
+        source="Endpoints 13",
+    )
+    list_contracts = Operation("""
 HANDLER = """    "read_dispute": lambda context, asked: cards.Dispute(
         id=context.get_for_tenant("dispute", asked.dispute_id, "Dispute")["id"], status="pending"
     ),
@@ -88,10 +86,7 @@ def test_a_thirteenth_operation(tmp_path: Path) -> None:
     )
     transactions.write_text(transactions.read_text() + RECORD)
     text = table.read_text().replace("    Dispute,\n", "    Dispute,\n    ReadDispute,\n")
-    text = text.replace("class Operations:", ROW)
-    table.write_text(
-        text.replace("    list_contracts = LIST", "    read_dispute = READ_DISPUTE\n    list_contracts = LIST")
-    )
+    table.write_text(text.replace("\n    list_contracts = Operation(", ROW))
     handlers.write_text(handlers.read_text().replace('    "settle":', HANDLER))
 
     done = subprocess.run(

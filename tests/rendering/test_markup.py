@@ -82,7 +82,7 @@ def test_no_tag_or_attribute_from_data(cls, text):
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_a_payload_is_read_as_it_was_written(payload):
     """Escaping loses nothing: the text of the page holds the payload, its invisible characters as escapes."""
-    record = build(table.UPDATE_USER.answer, {"id": "x", "external_id": payload})
+    record = build(table.Operations.update_user.answer, {"id": "x", "external_id": payload})
 
     text = "".join("".join(element.itertext()) for element in inspected(rendering.html(record))[:1])
     assert visible(payload) in text
@@ -96,14 +96,14 @@ def test_errors_and_mappings_are_escaped(text):
         InvalidRequest([Problem(text, text, text)]),
         {text: text, "status": text, "nested": {text: [text]}},
         [{text: text}],
-        convert.converter().structure({"id": "x", text: text}, table.UPDATE_USER.answer),
+        convert.converter().structure({"id": "x", text: text}, table.Operations.update_user.answer),
     ):
         inspected(rendering.html(thing))
 
 
 def test_texts_are_isolated_and_marks_are_visible():
     """A right-to-left override can neither turn what stands beside it nor hide."""
-    html = rendering.html(build(table.UPDATE_USER.answer, {"id": "a\u202eb"}))
+    html = rendering.html(build(table.Operations.update_user.answer, {"id": "a\u202eb"}))
 
     assert "\u202e" not in html
     assert r"<bdi>a\u202eb</bdi>" in html
@@ -111,7 +111,7 @@ def test_texts_are_isolated_and_marks_are_visible():
 
 def test_nothing_is_fetched_and_no_script_runs():
     """The HTML names no resource and no script, and fixes no color for text or ground."""
-    html = rendering.html([build(table.UPDATE_USER.answer, {"id": "x", "application_status": "approved"})])
+    html = rendering.html([build(table.Operations.update_user.answer, {"id": "x", "application_status": "approved"})])
 
     assert not re.search(r"https?:|url\(|<script|<style|<link|on\w+=", html)
     assert not re.search(r"(?<![-\w])(?:color|background):\s*(?:#|white|black|rgb)", html)
@@ -119,7 +119,9 @@ def test_nothing_is_fetched_and_no_script_runs():
 
 def test_status_is_readable_without_its_color():
     """A viewer that drops styles still shows mark and word."""
-    html = rendering.html(build(table.UPDATE_USER.answer, {"id": "x", "application_status": "needsInformation"}))
+    html = rendering.html(
+        build(table.Operations.update_user.answer, {"id": "x", "application_status": "needsInformation"})
+    )
 
     assert "<bdi>? needs information</bdi>" in re.sub(r' style="[^"]*"', "", html)
 
@@ -134,7 +136,9 @@ def test_a_long_list_is_capped_and_counted():
 
 def test_an_assumption_shows_its_reason_on_hover():
     """The reason of an assumption is the title of its mark."""
-    html = rendering.html(build(table.CREATE_PAYMENT_ACCOUNT.request, {"type": "externalFiatAccount", "nickname": "x"}))
+    html = rendering.html(
+        build(table.Operations.create_payment_account.request, {"type": "externalFiatAccount", "nickname": "x"})
+    )
 
     (mark,) = [element for element in inspected(html) if element.get("title")]
     assert mark.text == "~"

@@ -76,7 +76,7 @@ def test_an_unknown_state_marks_nothing_and_is_not_shown(state):
 
 
 def test_the_card_of_a_record_shows_its_states_and_a_list_does_not():
-    record = build(table.SIMULATE_REFUND.answer, {"transaction_id": "x", "status": "settled"})
+    record = build(table.Operations.simulate_refund.answer, {"transaction_id": "x", "status": "settled"})
 
     assert state_diagram("transaction", "settled") in rendering.html(record)
     assert "<svg" not in rendering.html([record, record])

@@ -10,7 +10,7 @@ from tests.sandbox.driver import Api
 from tests.strategies import Break, breaks, broken, requests
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.rules import FULL
-from workbench.interface.table import CREATE_PAYMENT_ACCOUNT, OPERATIONS
+from workbench.interface.table import OPERATIONS, Operations
 from workbench.interface.walk import Integer, build, member
 from workbench.interface.walk import given as given_members
 from workbench.sandbox import Sandbox
@@ -109,7 +109,7 @@ def test_one_broken_rule_is_refused_by_name(operation, how, data):
     answer = send(api, operation, path, wired(operation.request, request))
 
     assert answer.status == 400
-    assert operation is CREATE_PAYMENT_ACCOUNT or how.wire in answer.body["message"]
+    assert operation is Operations.create_payment_account or how.wire in answer.body["message"]
 
 
 def wire(operation: Any, name: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import workbench as wb
 from workbench.client.guards import Limits
 from workbench.interface.convert import converter
-from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.interface.table import Operations
 from workbench.withdrawals import Plan, Withdrawal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -97,7 +97,7 @@ class Service:
     def send(self, request: Any) -> Any:
         self.asked.append(self.again)
         raw = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return converter({}).read_answer(SIGN_WITHDRAWAL, raw)
+        return converter({}).read_answer(Operations.sign_withdrawal, raw)
 
     def plan(self, number: int = 0, **changes: Any) -> Plan:
         return planned(self, number, clock=self.clock, **changes)

@@ -28,7 +28,7 @@ from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
-from workbench.interface.table import SIGN_WITHDRAWAL, Call, Sync
+from workbench.interface.table import Call, Operations, Sync
 from workbench.tables.bodies import read_cells
 
 MAX_PROBLEMS_SHOWN = 50
@@ -277,7 +277,7 @@ def operation_of(call: Any) -> Operation[..., Any]:
         raise InvalidRequest(message, of="bulk.run")
     check_is_sync(call.client)
     operation: Operation[..., Any] = call.operation
-    if operation.name == SIGN_WITHDRAWAL.name:
+    if operation.name == Operations.sign_withdrawal.name:
         message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
         raise InvalidRequest(message, of="bulk.run")
     if not operation.effect:

@@ -52,7 +52,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.convert import Converter
-from workbench.interface.table import ACCOUNT_NOT_FOUND, DELETE_PAYMENT_ACCOUNT, Operation
+from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
@@ -375,7 +375,11 @@ class Exchange:
         if 300 <= status < 400:
             self.redirected(response)
         if 400 <= status < 500 and status != 408:
-            if self.resend_of is not None and self.operation is DELETE_PAYMENT_ACCOUNT and self._is_gone(response):
+            if (
+                self.resend_of is not None
+                and self.operation is Operations.delete_payment_account
+                and self._is_gone(response)
+            ):
                 self.answer = self.context.converter.read_answer(self.operation, None)
                 self.end(Outcome.DONE, status=status)  # by the first deletion, or by this one
                 return None

@@ -14,7 +14,7 @@ from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import SECRET
 from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
-from workbench.interface.table import KEY_HEADER, OPERATIONS, SIGN_WITHDRAWAL, Operation
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
 from workbench.interface.walk import Member, UnknownMember, build, members, records, snake, values
 
 # arguments
@@ -262,6 +262,6 @@ def encode(
         raise InvalidRequest((problem,), of=operation.name) from None
     if content is not None:
         headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
-    if operation.name == SIGN_WITHDRAWAL.name:
+    if operation.name == Operations.sign_withdrawal.name:
         headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
     return Request(operation.method, operation.path, target, headers, content)

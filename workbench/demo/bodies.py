@@ -18,7 +18,7 @@ from workbench.client.pace import Clock
 from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import converter
-from workbench.interface.table import LIST_CONTRACTS, OPERATIONS, UPDATE_DISPUTE, Operation
+from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.interface.walk import build, member, members
 from workbench.sandbox import Response
 from workbench.sandbox.transport import SandboxTransport
@@ -148,7 +148,7 @@ def _answer(body: Body, raw: Any) -> tuple[str, list[str]]:
 
 def _refusal(body: Body, raw: Any) -> tuple[str, list[str]]:
     try:  # a 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own
-        _received(LIST_CONTRACTS if body.status >= 500 else UPDATE_DISPUTE, body)
+        _received(Operations.list_contracts if body.status >= 500 else Operations.update_dispute, body)
     except ApiError as error:
         if error.body != raw or error.status != body.status:
             raise ValueError("differs when written again") from None

@@ -45,10 +45,24 @@ class Failure:
     """A way an operation can be refused, with the service's message."""
 
     status: int
-    error: str
     message: str  # may hold {names} that the sandbox fills
     when: str
     assumed: Reason | None = None
+
+    @property
+    def error(self) -> str:
+        """The word of the error body for the status."""
+        return ERRORS[self.status]
+
+
+ERRORS: Mapping[int, str] = {
+    400: "BadRequestError", 401: "Unauthorized", 403: "ForbiddenError", 404: "NotFoundError",
+    405: "MethodNotAllowedError", 408: "RequestTimeoutError", 409: "ConflictError", 413: "PayloadTooLargeError",
+    415: "UnsupportedMediaTypeError", 421: "MisdirectedRequestError", 422: "UnprocessableEntityError",
+    429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
+    503: "ServiceUnavailableError",
+}  # fmt: skip
+"""The word of the error body by status; those that the document does not have are the sandbox's. Source: Errors."""
 
 
 class Sync:
@@ -88,11 +102,11 @@ class Call(Generic[P, R]):
 class Operation(Generic[P, R]):
     """One operation of the interface."""
 
-    name: str  # client method, command, operationId
     doc: str
     method: str
     path: str  # template; its {wireNames} are fields of `takes`
     takes: Callable[P, Any]
+    name: str = attrs.field()  # client method, command, operationId
     returns: type[R]
     source: str
     effect: bool = True  # whether calling it may change something, or authorize it
@@ -101,6 +115,10 @@ class Operation(Generic[P, R]):
     failures: tuple[Failure, ...] = ()
     success: int = 200
     assumed: Reason | None = None
+
+    @name.default
+    def _name(self) -> str:
+        return walk.snake(self.request.__name__)
 
     def __attrs_post_init__(self) -> None:
         self.__dict__.update(__name__=self.name, __qualname__=self.name)
@@ -124,7 +142,8 @@ class Operation(Generic[P, R]):
         for name, value in path.items():
             made = made.replace("{" + name + "}", quote(str(value), safe=""))
         if self.in_query and query:
-            made += "?" + urlencode({name: _query(value) for name, value in query.items()}, quote_via=quote)
+            words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+            made += "?" + urlencode(words, quote_via=quote)
         return made
 
     def in_path(self, path: str) -> dict[str, str] | None:
@@ -162,7 +181,24 @@ class Operation(Generic[P, R]):
     @cached_property
     def help(self) -> str:
         """The docstring of the method: what it does, its arguments with units and rules, what it raises, its source."""
-        return _help(self)
+        lines = [self.doc, ""]
+        fields = walk.members(self.request)
+        if fields:
+            lines += ["Args:", *(f"    {field.name}: {walk.described(field)}" for field in fields), ""]
+        lines += ["Returns:", f"    {'A list of ' if self.many else ''}{self.answer.__name__}.", "", "Raises:"]
+        lines.append("    InvalidRequest: An argument breaks a rule; nothing was sent.")
+        for failure in self.failures:
+            raised = STATUSES.get(failure.status, ApiError).__name__
+            lines.append(f"    {raised}: {failure.status} {failure.error}, {failure.when}.")
+        if self.effect:
+            lines.append("    OutcomeUnknown: The request was sent, and no answer shows whether it was carried out.")
+        lines.append("")
+        if self.roles:
+            lines += [f"The key needs the role {', '.join(sorted(self.roles))}.", ""]
+        if self.sandbox_only:
+            lines += ["In the sandbox only.", ""]
+        lines.append(f"Source: {self.source}.")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}: {self.method} {self.path}>"
@@ -186,31 +222,6 @@ Operation.__signature__ = _OfRow(  # type: ignore[attr-defined]
 )
 
 
-def _help(operation: Operation[..., Any]) -> str:
-    lines = [operation.doc, ""]
-    fields = walk.members(operation.request)
-    if fields:
-        lines += ["Args:", *(f"    {field.name}: {walk.described(field)}" for field in fields), ""]
-    lines += ["Returns:", f"    {'A list of ' if operation.many else ''}{operation.answer.__name__}.", "", "Raises:"]
-    lines.append("    InvalidRequest: An argument breaks a rule; nothing was sent.")
-    for failure in operation.failures:
-        raised = STATUSES.get(failure.status, ApiError).__name__
-        lines.append(f"    {raised}: {failure.status} {failure.error}, {failure.when}.")
-    if operation.effect:
-        lines.append("    OutcomeUnknown: The request was sent, and no answer shows whether it was carried out.")
-    lines.append("")
-    if operation.roles:
-        lines += [f"The key needs the role {', '.join(sorted(operation.roles))}.", ""]
-    if operation.sandbox_only:
-        lines += ["In the sandbox only.", ""]
-    lines.append(f"Source: {operation.source}.")
-    return "\n".join(lines)
-
-
-def _query(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
-
-
 PREFIX = "/v1"
 KEY_HEADER = "Api-Key"
 VERSION = "1.3.0"
@@ -218,229 +229,185 @@ VERSION = "1.3.0"
 
 VALIDATION = Reason("error codes and messages for validation failures and conflicts are not shown")
 UNKNOWN = Reason("what the endpoint answers for a record that is not there is not shown")
+PRODUCTION = Reason("the error and the message of a simulation in production are not specified")
 SIMULATION = Reason("error responses of the simulation endpoints in the sandbox are not shown")
 WITHDRAWAL = Reason("status codes and conditions of the withdrawal's error bodies are not shown")
 
-UNAUTHORIZED = Failure(401, "Unauthorized", "Invalid or missing API key", "the key is missing or invalid")
-FORBIDDEN = Failure(403, "ForbiddenError", "Forbidden", "the caller is not allowed")
-NO_CORPORATE_CARDS = Failure(403, "ForbiddenError", "Forbidden", "the tenant does not issue corporate cards")
-MISSING_ROLE = Failure(403, "ForbiddenError", "Forbidden", "the key lacks the role the operation requires")
-TEAM_NOT_FOUND = Failure(404, "NotFoundError", "Team not found", "the team is not found")
-INVALID_ACCOUNT = Failure(400, "BadRequestError", "Invalid request", "the payment account is not valid")
-ACCOUNT_NOT_FOUND = Failure(404, "NotFoundError", "Payment account not found", "no payment account has this id")
-SERVER_FAILURE = Failure(500, "InternalServerError", "Internal server error", "the server failed")
-NOT_IN_PRODUCTION = Failure(
-    404, "NotFoundError", "Not Found", "a simulation is called in production",
-    Reason("the error and the message of a simulation in production are not specified"),
-)  # fmt: skip
+UNAUTHORIZED = Failure(401, "Invalid or missing API key", "the key is missing or invalid")
+FORBIDDEN = Failure(403, "Forbidden", "the caller is not allowed")
+NO_CORPORATE_CARDS = Failure(403, "Forbidden", "the tenant does not issue corporate cards")
+MISSING_ROLE = Failure(403, "Forbidden", "the key lacks the role the operation requires")
+TEAM_NOT_FOUND = Failure(404, "Team not found", "the team is not found")
+INVALID_ACCOUNT = Failure(400, "Invalid request", "the payment account is not valid")
+ACCOUNT_NOT_FOUND = Failure(404, "Payment account not found", "no payment account has this id")
+SERVER_FAILURE = Failure(500, "Internal server error", "the server failed")
+NOT_IN_PRODUCTION = Failure(404, "Not Found", "a simulation is called in production", PRODUCTION)
 
 
 def _bad(why: Reason = VALIDATION) -> Failure:
-    return Failure(400, "BadRequestError", "{problems}", "the request breaks a rule", why)
+    return Failure(400, "{problems}", "the request breaks a rule", why)
 
 
 def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
-    return Failure(404, "NotFoundError", f"{what} not found", f"no {what.lower()} has this id", why)
+    return Failure(404, f"{what} not found", f"no {what.lower()} has this id", why)
 
 
 DUPLICATE_EXTERNAL_ID = Failure(
-    409, "ConflictError", "External id already in use", "another user of the tenant has this external id", VALIDATION
+    409, "External id already in use", "another user of the tenant has this external id", VALIDATION
 )
-WALLET_FIXED = Failure(
-    400, "BadRequestError", "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION
-)
-CARD_NOT_ACTIVE = Failure(
-    400, "BadRequestError", "Card {card} is not active", "the card is not active", Reason(SIMULATION, WIDELY)
-)
-WRONG_STATE = Failure(400, "BadRequestError", "{reason}", "the record's state does not allow it", SIMULATION)
+WALLET_FIXED = Failure(400, "{family} wallet cannot be changed: {reason}", "the wallet cannot be changed", VALIDATION)
+CARD_NOT_ACTIVE = Failure(400, "Card {card} is not active", "the card is not active", Reason(SIMULATION, WIDELY))
+WRONG_STATE = Failure(400, "{reason}", "the record's state does not allow it", SIMULATION)
+CHANGED = (_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION)
 DISPUTE_STATE = attrs.evolve(WRONG_STATE, assumed=Reason("transitions of disputes are not shown"))
-ASSET_NOT_FOUND = Failure(
-    404, "NotFoundError", "Asset not found: {token}", "no contract accepts the token", Reason(WITHDRAWAL, WIDELY)
-)
+ASSET_NOT_FOUND = Failure(404, "Asset not found: {token}", "no contract accepts the token", Reason(WITHDRAWAL, WIDELY))
 NOT_AN_ADMIN = Failure(
-    403, "ForbiddenError", "{address} is not an admin of the contract",
-    "the address making the withdrawal is not an admin", WITHDRAWAL,
-)  # fmt: skip
+    403, "{address} is not an admin of the contract", "the address making the withdrawal is not an admin", WITHDRAWAL
+)
 SIGNATURE_ACTIVE = Failure(
-    409, "ConflictError", "Another withdrawal signature is still active", "another signature is still active",
-    Reason(WITHDRAWAL, WIDELY),
-)  # fmt: skip
+    409, "Another withdrawal signature is still active", "another signature is still active", Reason(WITHDRAWAL, WIDELY)
+)
 NOT_ENOUGH = Failure(
-    422, "UnprocessableEntityError",
+    422,
     "Collateral balance of {token} in contract {contract} is lower than requested amount. "
     "Balance: {balance} Requested: {requested}",
-    "the contract holds less than requested", Reason(WITHDRAWAL, ONCE),
-)  # fmt: skip
-
-LIST_CONTRACTS = Operation(
-    name="list_contracts",
-    doc="List the smart contracts of the tenant that owns the key.",
-    method="GET",
-    path="/issuing/tenants/contracts",
-    takes=ListContracts,
-    returns=list[IssuingContract],
-    effect=False,
-    failures=(UNAUTHORIZED, NO_CORPORATE_CARDS, TEAM_NOT_FOUND, SERVER_FAILURE),
-    source="Endpoints 1",
-)
-
-SIGN_WITHDRAWAL = Operation(
-    name="sign_withdrawal",
-    doc="Get a signature that authorizes a withdrawal: it authorizes a movement of funds.",
-    method="GET",
-    path="/issuing/tenants/signatures/withdrawals",
-    takes=SignWithdrawal,
-    returns=WithdrawalSignature,
-    roles=frozenset({Role.CONTRACTS_AND_SIGNATURES_WRITE}),
-    failures=(
-        _bad(WITHDRAWAL),
-        UNAUTHORIZED,
-        MISSING_ROLE,
-        NOT_AN_ADMIN,
-        ASSET_NOT_FOUND,
-        attrs.evolve(TEAM_NOT_FOUND, assumed=Reason(WITHDRAWAL, WIDELY)),
-        SIGNATURE_ACTIVE,
-        NOT_ENOUGH,
-        SERVER_FAILURE,
-    ),
-    source="Endpoints 2",
-)
-
-SIMULATE_AUTHORIZATION = Operation(
-    name="simulate_authorization",
-    doc="Trigger a card authorization exactly as if a merchant had initiated it.",
-    method="POST",
-    path="/simulate/transactions/authorize",
-    takes=SimulateAuthorization,
-    returns=SimulatedTransaction,
-    sandbox_only=True,
-    failures=(_bad(SIMULATION), CARD_NOT_ACTIVE, UNAUTHORIZED, _unknown("Card", SIMULATION), NOT_IN_PRODUCTION),
-    source="Endpoints 3",
-)
-
-SIMULATE_REVERSAL = Operation(
-    name="simulate_reversal",
-    doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
-    method="POST",
-    path="/simulate/transactions/{transactionId}/reverse",
-    takes=SimulateReversal,
-    returns=SimulatedTransaction,
-    sandbox_only=True,
-    failures=(_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION),
-    source="Endpoints 4",
-)
-
-SIMULATE_REFUND = Operation(
-    name="simulate_refund",
-    doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
-    method="POST",
-    path="/simulate/transactions/{transactionId}/refund",
-    takes=SimulateRefund,
-    returns=SimulatedTransaction,
-    sandbox_only=True,
-    failures=(_bad(SIMULATION), WRONG_STATE, UNAUTHORIZED, _unknown("Transaction", SIMULATION), NOT_IN_PRODUCTION),
-    source="Endpoints 5",
-)
-
-CREATE_PAYMENT_ACCOUNT = Operation(
-    name="create_payment_account",
-    doc="Create a payment account usable as a destination for payment routes and transfers.",
-    method="POST",
-    path="/payment-accounts",
-    takes=CreatePaymentAccount,
-    returns=PaymentAccount,
-    failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
-    source="Endpoints 6",
-    assumed=Reason("the success status code is not shown; 200 is taken, any 2xx is read"),
-)
-
-DELETE_PAYMENT_ACCOUNT = Operation(
-    name="delete_payment_account",
-    doc="Delete a payment account.",
-    method="DELETE",
-    path="/payment-accounts/{paymentAccountId}",
-    takes=DeletePaymentAccount,
-    returns=Deletion,
-    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
-    success=204,
-    source="Endpoints 7",
-    assumed=Reason("the success status code and body are not shown; 204 without a body is taken, any 2xx is read"),
-)
-
-UPDATE_USER = Operation(
-    name="update_user",
-    doc="Update a user; what is left out stays as it is.",
-    method="PATCH",
-    path="/issuing/users/{userId}",
-    takes=UpdateUser,
-    returns=User,
-    failures=(_bad(), WALLET_FIXED, UNAUTHORIZED, _unknown("User"), DUPLICATE_EXTERNAL_ID),
-    source="Endpoints 8",
-)
-
-UPDATE_UBO = Operation(
-    name="update_ubo",
-    doc="Update the application of a company's owner (UBO), to reapply.",
-    method="PATCH",
-    path="/issuing/applications/company/{companyId}/ubo/{uboId}",
-    takes=UpdateUbo,
-    returns=CompanyApplication,
-    failures=(_bad(), UNAUTHORIZED, _unknown("Company"), _unknown("Owner")),
-    source="Endpoints 9",
-)
-
-UPDATE_DISPUTE = Operation(
-    name="update_dispute",
-    doc="Cancel a dispute, or add text evidence to it.",
-    method="PATCH",
-    path="/issuing/disputes/{disputeId}",
-    takes=UpdateDispute,
-    returns=Dispute,
-    failures=(_bad(), DISPUTE_STATE, UNAUTHORIZED, _unknown("Dispute")),
-    source="Endpoints 10",
-    assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
-)
-
-CREATE_USER_APPLICATION = Operation(
-    name="create_user_application",
-    doc="File a consumer application for a user; it goes through KYC review once created.",
-    method="POST",
-    path="/issuing/applications/user",
-    takes=CreateUserApplication,
-    returns=User,
-    failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), DUPLICATE_EXTERNAL_ID),
-    source="Endpoints 11",
-)
-
-LIST_REWARDS_ACTIVITY = Operation(
-    name="list_rewards_activity",
-    doc="List one page of a user's rewards activity, earned and redeemed items.",
-    method="GET",
-    path="/issuing/rewards/activity",
-    takes=ListRewardsActivity,
-    returns=RewardsActivity,
-    effect=False,
-    roles=frozenset({Role.REWARDS_READ}),
-    failures=(_bad(), UNAUTHORIZED, MISSING_ROLE, _unknown("User")),
-    source="Endpoints 12",
+    "the contract holds less than requested",
+    Reason(WITHDRAWAL, ONCE),
 )
 
 
 class Operations:
     """The operations as methods; a client that is Sync gives answers, one that is Async awaitables."""
 
-    list_contracts = LIST_CONTRACTS
-    sign_withdrawal = SIGN_WITHDRAWAL
-    simulate_authorization = SIMULATE_AUTHORIZATION
-    simulate_reversal = SIMULATE_REVERSAL
-    simulate_refund = SIMULATE_REFUND
-    create_payment_account = CREATE_PAYMENT_ACCOUNT
-    delete_payment_account = DELETE_PAYMENT_ACCOUNT
-    update_user = UPDATE_USER
-    update_ubo = UPDATE_UBO
-    update_dispute = UPDATE_DISPUTE
-    create_user_application = CREATE_USER_APPLICATION
-    list_rewards_activity = LIST_REWARDS_ACTIVITY
+    list_contracts = Operation(
+        doc="List the smart contracts of the tenant that owns the key.",
+        method="GET",
+        path="/issuing/tenants/contracts",
+        takes=ListContracts,
+        returns=list[IssuingContract],
+        effect=False,
+        failures=(UNAUTHORIZED, NO_CORPORATE_CARDS, TEAM_NOT_FOUND, SERVER_FAILURE),
+        source="Endpoints 1",
+    )
+    sign_withdrawal = Operation(
+        doc="Get a signature that authorizes a withdrawal: it authorizes a movement of funds.",
+        method="GET",
+        path="/issuing/tenants/signatures/withdrawals",
+        takes=SignWithdrawal,
+        returns=WithdrawalSignature,
+        roles=frozenset({Role.CONTRACTS_AND_SIGNATURES_WRITE}),
+        failures=(
+            _bad(WITHDRAWAL),
+            UNAUTHORIZED,
+            MISSING_ROLE,
+            NOT_AN_ADMIN,
+            ASSET_NOT_FOUND,
+            attrs.evolve(TEAM_NOT_FOUND, assumed=Reason(WITHDRAWAL, WIDELY)),
+            SIGNATURE_ACTIVE,
+            NOT_ENOUGH,
+            SERVER_FAILURE,
+        ),
+        source="Endpoints 2",
+    )
+    simulate_authorization = Operation(
+        doc="Trigger a card authorization exactly as if a merchant had initiated it.",
+        method="POST",
+        path="/simulate/transactions/authorize",
+        takes=SimulateAuthorization,
+        returns=SimulatedTransaction,
+        sandbox_only=True,
+        failures=(_bad(SIMULATION), CARD_NOT_ACTIVE, UNAUTHORIZED, _unknown("Card", SIMULATION), NOT_IN_PRODUCTION),
+        source="Endpoints 3",
+    )
+    simulate_reversal = Operation(
+        doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
+        method="POST",
+        path="/simulate/transactions/{transactionId}/reverse",
+        takes=SimulateReversal,
+        returns=SimulatedTransaction,
+        sandbox_only=True,
+        failures=CHANGED,
+        source="Endpoints 4",
+    )
+    simulate_refund = Operation(
+        doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
+        method="POST",
+        path="/simulate/transactions/{transactionId}/refund",
+        takes=SimulateRefund,
+        returns=SimulatedTransaction,
+        sandbox_only=True,
+        failures=CHANGED,
+        source="Endpoints 5",
+    )
+    create_payment_account = Operation(
+        doc="Create a payment account usable as a destination for payment routes and transfers.",
+        method="POST",
+        path="/payment-accounts",
+        takes=CreatePaymentAccount,
+        returns=PaymentAccount,
+        failures=(INVALID_ACCOUNT, UNAUTHORIZED, FORBIDDEN, TEAM_NOT_FOUND, SERVER_FAILURE),
+        source="Endpoints 6",
+        assumed=Reason("the success status code is not shown; 200 is taken, any 2xx is read"),
+    )
+    delete_payment_account = Operation(
+        doc="Delete a payment account.",
+        method="DELETE",
+        path="/payment-accounts/{paymentAccountId}",
+        takes=DeletePaymentAccount,
+        returns=Deletion,
+        failures=(_bad(), UNAUTHORIZED, FORBIDDEN, ACCOUNT_NOT_FOUND, SERVER_FAILURE),
+        success=204,
+        source="Endpoints 7",
+        assumed=Reason("the success status code and body are not shown; 204 without a body is taken, any 2xx is read"),
+    )
+    update_user = Operation(
+        doc="Update a user; what is left out stays as it is.",
+        method="PATCH",
+        path="/issuing/users/{userId}",
+        takes=UpdateUser,
+        returns=User,
+        failures=(_bad(), WALLET_FIXED, UNAUTHORIZED, _unknown("User"), DUPLICATE_EXTERNAL_ID),
+        source="Endpoints 8",
+    )
+    update_ubo = Operation(
+        doc="Update the application of a company's owner (UBO), to reapply.",
+        method="PATCH",
+        path="/issuing/applications/company/{companyId}/ubo/{uboId}",
+        takes=UpdateUbo,
+        returns=CompanyApplication,
+        failures=(_bad(), UNAUTHORIZED, _unknown("Company"), _unknown("Owner")),
+        source="Endpoints 9",
+    )
+    update_dispute = Operation(
+        doc="Cancel a dispute, or add text evidence to it.",
+        method="PATCH",
+        path="/issuing/disputes/{disputeId}",
+        takes=UpdateDispute,
+        returns=Dispute,
+        failures=(_bad(), DISPUTE_STATE, UNAUTHORIZED, _unknown("Dispute")),
+        source="Endpoints 10",
+        assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
+    )
+    create_user_application = Operation(
+        doc="File a consumer application for a user; it goes through KYC review once created.",
+        method="POST",
+        path="/issuing/applications/user",
+        takes=CreateUserApplication,
+        returns=User,
+        failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), DUPLICATE_EXTERNAL_ID),
+        source="Endpoints 11",
+    )
+    list_rewards_activity = Operation(
+        doc="List one page of a user's rewards activity, earned and redeemed items.",
+        method="GET",
+        path="/issuing/rewards/activity",
+        takes=ListRewardsActivity,
+        returns=RewardsActivity,
+        effect=False,
+        roles=frozenset({Role.REWARDS_READ}),
+        failures=(_bad(), UNAUTHORIZED, MISSING_ROLE, _unknown("User")),
+        source="Endpoints 12",
+    )
 
 
 OPERATIONS: Mapping[str, Operation[..., Any]] = {

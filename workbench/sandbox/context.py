@@ -272,7 +272,7 @@ class RequestContext:
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
         """Return the 400 for a request that breaks a rule, and the assumption that it does."""
-        if self.operation is table.CREATE_PAYMENT_ACCOUNT:
+        if self.operation is table.Operations.create_payment_account:
             return self.error(table.INVALID_ACCOUNT, assumed)
         return self.error("{problems}", assumed, problems=problems)
 

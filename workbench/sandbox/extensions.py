@@ -18,10 +18,9 @@ _MINUTE = 60 * 1000
 LATER = "addedLater"
 """Name and value of what a later release may add."""
 _MAX_KEY = 255  # characters of an idempotency key
-LIMITED = Failure(status=429, error="TooManyRequestsError", message="Rate limit exceeded", when="see rate_limit")
+LIMITED = Failure(status=429, message="Rate limit exceeded", when="see rate_limit")
 OTHER_BODY = Failure(
     status=409,
-    error="ConflictError",
     message="The idempotency key was used for another request",
     when="see idempotency_keys",
 )
@@ -61,7 +60,7 @@ _ALL: tuple[Operation[..., Any], ...] = (
         returns=SimulatedTransaction,
         effect=True,
         sandbox_only=True,
-        failures=table.SIMULATE_REFUND.failures,
+        failures=table.Operations.simulate_refund.failures,
         source="assumed",
         assumed=SETTLE_REASON,
     ),

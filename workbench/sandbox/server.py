@@ -47,19 +47,13 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", "": "text/html; charset=
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = ("content-type", "application/json")
-_ERRORS: Mapping[int, str] = {
-    400: "BadRequestError", 401: "Unauthorized", 403: "ForbiddenError", 404: "NotFoundError",
-    405: "MethodNotAllowedError", 408: "RequestTimeoutError", 413: "PayloadTooLargeError",
-    415: "UnsupportedMediaTypeError", 421: "MisdirectedRequestError", 431: "RequestHeaderFieldsTooLargeError",
-    500: "InternalServerError", 503: "ServiceUnavailableError",
-}  # fmt: skip
 _MANNERS = {"refused": "reset", "lost": "closed"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
 
 
 def refused(status: int, message: str) -> Response:
     """Return an error in the documented shape. Source: Errors."""
-    body = {"statusCode": status, "error": _ERRORS[status], "message": message}
+    body = {"statusCode": status, "error": table.ERRORS[status], "message": message}
     return Response(status=status, headers=(_JSON,), body=strict_json.dumps(body))
 
 

@@ -27,13 +27,10 @@ MAX_WHOLE = 2**53 - 1
 
 NO_ROUTE = Failure(
     status=404,
-    error="NotFoundError",
     message="Nothing is served at this path. Served: {served}",
     when="nothing is served there",
 )
-NO_METHOD = Failure(
-    status=405, error="MethodNotAllowedError", message="Method Not Allowed", when="the path has other methods"
-)
+NO_METHOD = Failure(status=405, message="Method Not Allowed", when="the path has other methods")
 
 _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 """Rules that the document does not give, with their ids among the assumptions."""
@@ -139,7 +136,7 @@ class Service:
         self._rate_limit = extensions.RateLimit()
         rows = (*table.OPERATIONS.values(), *extensions.ROWS.values())
         self._served = ", ".join(f"{row.method} {table.PREFIX}{row.path}" for row in rows)
-        self._unit_flag = environment.wire_name(table.SIGN_WITHDRAWAL.request, "is_amount_native")
+        self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
 
     def handle(self, request: Request) -> Response:
         """Answer one request; a refused one changes nothing."""
@@ -280,7 +277,7 @@ class Service:
         raw = dict(pairs)
         if len(raw) != len(pairs):
             raise context.bad_request("a parameter of the query stands there twice", "duplicate_members")
-        if operation is table.SIGN_WITHDRAWAL and self._unit_flag not in raw:
+        if operation is table.Operations.sign_withdrawal and self._unit_flag not in raw:
             raw[self._unit_flag] = "false"
             context.assumed.append("withdrawal_unit_default")
         return raw

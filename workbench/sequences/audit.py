@@ -7,7 +7,7 @@ from typing import Any
 from workbench.errors import Problem, visible
 from workbench.interface import checks, walk
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import OPERATIONS, SIGN_WITHDRAWAL, Operation
+from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.sandbox.controls import CONTROLS
 from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (
@@ -25,7 +25,7 @@ from workbench.sequences.sequence import (
 
 OWN_STEPS = {"advance": ("by",), "wait": ("kind", "within", "where")}
 """The steps that are neither operations nor controls, and their arguments."""
-SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not SIGN_WITHDRAWAL}
+SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not Operations.sign_withdrawal}
 """The operations a step may call: all but the one that authorizes moving funds."""
 _NOT_SCRIPTED = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
@@ -98,7 +98,7 @@ def _step_problems(step: Step, declared: Collection[str], names: list[str], earl
         yield "name", "pattern", "must begin with a letter, and contain only letters, digits, spaces, _ and -"
     if step.name in earlier:
         yield "name", "unique", "is the name of two steps"
-    if step.do == SIGN_WITHDRAWAL.name:
+    if step.do == Operations.sign_withdrawal.name:
         yield "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script"
         return
     yield from _reference_problems(step, declared, names, earlier)

@@ -15,7 +15,7 @@ from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import placeholders
 from workbench.interface.readers import value_of
-from workbench.interface.table import LIST_REWARDS_ACTIVITY, OPERATIONS, Operation
+from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
@@ -92,7 +92,7 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
         )
         for path, member in option_members(operation.request)
     ]  # fmt: skip
-    if operation is LIST_REWARDS_ACTIVITY:
+    if operation is Operations.list_rewards_activity:
         every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
         parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
     parameters.append(inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling))
@@ -150,7 +150,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             say("Deleted.")
         else:
             answer = getattr(answer, "items", answer)  # of a page of rewards
-            show(list(answer) if operation.many or operation is LIST_REWARDS_ACTIVITY else answer, how)
+            show(list(answer) if operation.many or operation is Operations.list_rewards_activity else answer, how)
     return DONE
 
 

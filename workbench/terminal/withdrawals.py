@@ -12,7 +12,7 @@ import attrs
 
 from workbench.errors import visible
 from workbench.interface import strict_json
-from workbench.interface.table import SIGN_WITHDRAWAL
+from workbench.interface.table import Operations
 from workbench.session import sandbox_of
 from workbench.terminal.completion import complete_ids
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
@@ -192,7 +192,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
     from workbench import withdrawals
     from workbench.withdrawals.amounts import Cents
 
-    request, mistyped, unknown = api.converter.read_request(SIGN_WITHDRAWAL, _read(plan), {})
+    request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
     number = int(request.amount)
@@ -202,7 +202,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
         amount=withdrawals.native_units(number) if request.is_amount_native else Cents(number),
         decimals=terms.decimals if terms.decimals is not None else published.get("decimals"), allow=terms.allow,
     )  # fmt: skip
-    yield planned.answered(api.converter.read_answer(SIGN_WITHDRAWAL, _read(signed))), published
+    yield planned.answered(api.converter.read_answer(Operations.sign_withdrawal, _read(signed))), published
 
 
 def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
