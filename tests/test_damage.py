@@ -11,6 +11,8 @@ import pytest
 import workbench as wb
 from workbench.errors import AdviceWarning, CannotRecord, UnusableFile
 
+pytestmark = pytest.mark.slow  # many files are damaged and read
+
 KEY = "a-signing-key"
 ROWS = 40
 

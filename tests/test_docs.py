@@ -74,6 +74,7 @@ def test_assumptions_are_written_from_the_declarations() -> None:
     assert make_assumptions.PAGE.read_text(encoding="utf-8") == make_assumptions.page()
 
 
+@pytest.mark.slow
 def test_every_citation_leads_to_a_section() -> None:
     """Whatever section a docstring or a declaration cites is on the page."""
     there, lost = anchors(make_interface.PAGE), []

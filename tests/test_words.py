@@ -249,6 +249,7 @@ def groups() -> dict[str, list[Path]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(groups()))
 def test_words(name: str) -> None:
     """What a person reads is standard English, in the words of the field."""

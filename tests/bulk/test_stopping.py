@@ -17,6 +17,8 @@ from workbench.progress import Progress
 from workbench.sandbox import Sandbox
 from workbench.sequences import Parameter, Sequence, Stepper, param, run_many, step
 
+pytestmark = pytest.mark.slow  # each is stopped while it waits
+
 BASE = Sandbox(seed=3)
 CARD = BASE.guide()["cards"]["active"][0]
 BEFORE = {one["id"] for one in BASE.records("transaction")}

@@ -32,6 +32,7 @@ def test_each_value_was_sent_or_received(life: Life) -> None:
     assert set(PLANTED) - NOT_SENT - KEPT_HERE == set(found(b"\n".join(life.went)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 @pytest.mark.parametrize(
     "place",

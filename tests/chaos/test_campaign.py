@@ -34,6 +34,7 @@ def test_a_right_handler_passes_thousands_of_deliveries(purchases: int) -> None:
     assert verdict.deliveries >= 3 * purchases
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invariant", WRONG)
 def test_a_planted_bug_is_found_and_reduced(invariant: str) -> None:
     verdict = chaos.run(WRONG[invariant], plan=Plan(purchases=120))

@@ -18,6 +18,8 @@ from workbench.classroom.results import Results, read_roster
 from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
 from workbench.sandbox.server import self_signed
 
+pytestmark = pytest.mark.slow  # each serves a class
+
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 
 

@@ -13,6 +13,8 @@ import workbench as wb
 from workbench.course import drills
 from workbench.course.drills import DRILLS, DrillRun, drill
 
+pytestmark = pytest.mark.slow  # each plays the traffic of an incident
+
 Answer = Callable[[Any, DrillRun], None]
 
 

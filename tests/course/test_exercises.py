@@ -14,6 +14,8 @@ from tests.course.wrong_tries import WRONG
 from workbench import course
 from workbench.course.learner import EXERCISES
 
+pytestmark = pytest.mark.slow  # each attempts an exercise in a world of its own
+
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short_pauses: None) -> Iterator[None]:

@@ -13,6 +13,8 @@ import workbench as wb
 from workbench.forms.panel import browse
 from workbench.terminal import main
 
+pytestmark = pytest.mark.slow  # ten tenants at work
+
 NAMES = [f"tenant {number}" for number in range(10)]
 KINDS = ("user", "card", "contract", "transaction")
 

@@ -32,6 +32,7 @@ def local(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1000, NEW_YORK)
 
 
+@pytest.mark.slow
 def test_approvals_by_day(world: Any) -> None:
     """Each day has its authorizations, in the time zone of the report."""
     _, frame, books = world
