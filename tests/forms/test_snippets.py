@@ -21,9 +21,8 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import member
 from workbench.sequences import loads
 from workbench.session import Session
-from workbench.terminal import operations
+from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values
-from workbench.terminal.options import call
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
 CALLS: dict[str, dict[str, Any]] = {
@@ -103,10 +102,7 @@ def test_curl_is_the_one_of_the_terminal(
 
     monkeypatch.setattr(operations, "session", lambda where: Lent())
     made = form(getattr(api, name), **CALLS[name])
-    known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
-    words = shlex.split(made.snippets["Terminal"])[2:]
-    texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
-    call(getattr(operations, name), {**texts, "calling__dry_run": True})
+    main([*shlex.split(made.snippets["Terminal"])[1:], "--dry-run"])
 
     assert made.snippets["curl"] == "".join(capsys.readouterr().out.splitlines())
 

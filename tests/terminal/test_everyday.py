@@ -17,7 +17,7 @@ from workbench.client.journal import Journal
 from workbench.interface.table import OPERATIONS
 from workbench.session import connect
 from workbench.terminal.about import ENVIRONMENT
-from workbench.terminal.examples import example_of
+from workbench.terminal.commands import example_of
 
 BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
 FORMS = ("table", "json", "ndjson", "csv", "python")

@@ -12,8 +12,7 @@ import pytest
 import workbench
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import members
-from workbench.terminal import commands
-from workbench.terminal.app import make_app
+from workbench.terminal import commands, make_app
 
 ROOT = Path(__file__).parents[2]
 ENDLESS = {

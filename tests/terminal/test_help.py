@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 
@@ -12,11 +11,8 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Choice, camel, leaves
 from workbench.sandbox.controls import CONTROLS
-from workbench.terminal import commands
-from workbench.terminal.app import command_of, make_app
-from workbench.terminal.examples import example_of
+from workbench.terminal import commands, make_app
 from workbench.terminal.operations import option_members
-from workbench.terminal.options import options_of, read_line
 
 
 def cpu_seconds(*words: str) -> float:
@@ -191,46 +187,8 @@ def test_an_operation_on_the_sandbox_loads_no_network():
     script = (
         "import sys; from workbench.terminal import main; main(['list-contracts', '--fresh', '-o', 'ndjson']);"
         "main(['events', '--fresh', '-o', 'ndjson']);"
-        "print('loaded:', *({'httpx','httpcore','ssl','asyncio','IPython','pandas','cyclopts','rich'} & set(sys.modules)), file=sys.stderr)"
+        "print('loaded:', *({'httpx','httpcore','ssl','asyncio','IPython','pandas','rich'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
 
     assert done.stderr.strip() == "loaded:"
-
-
-LINES = [
-    *(example_of(list(path)) for path in commands.PLACES),
-    *(f"workbench {words}" for words in (
-        "contracts list --json id,tokens.balance -o json", "events --last=3 --kind user.updated", "sandbox advance 2h30m",
-        "users update 3f2a --is-active true --address.city -- ", "listen --key nothing", "rewards read a b --type earned",
-        "transactions authorize --amount -5 --amount 6", "applications create --allow resend --allow masked-value --again",
-        "sandbox advance --days 1e3", "journal list --path /tmp/x.db", "docs", "sandbox settle", "withdrawals sign --live=",
-        "run demo --set a=1 --set b=2", "trigger user.updated --forward-to", "events --last 0x10",
-    )),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("line", dict.fromkeys(LINES))
-def test_a_line_means_the_same_without_cyclopts(line):
-    """What is read without cyclopts is read as cyclopts would; the rest is left to it."""
-    tokens = shlex.split(line)[1:]
-    command, rest = command_of(tokens)
-    if command is None or (values := read_line([*options_of(command)], rest)) is None:
-        return
-    _, bound, unknown, *_ = make_app(tokens).parse_known_args(tokens)
-
-    assert unknown == []
-    assert {key: list(value) if isinstance(value, tuple) else value for key, value in bound.arguments.items()} == {
-        key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
-    }
-
-
-def test_most_examples_are_read_without_cyclopts():
-    """The examples of help are read without cyclopts."""
-    left = []
-    for line in map(example_of, map(list, commands.PLACES)):
-        command, rest = command_of(shlex.split(line.partition(" >")[0])[1:])
-        if "--help" not in rest and (command is None or read_line([*options_of(command)], rest) is None):
-            left.append(line)
-
-    assert left == []

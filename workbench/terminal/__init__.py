@@ -1,7 +1,29 @@
 """The command line: every operation, every control of the sandbox, a shell, a webhook listener."""
 
+import re
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from workbench.terminal import commands
+from workbench.terminal.commands import kebab
+from workbench.terminal.exits import (
+    DONE,
+    WRONG_INPUT,
+    Exit,
+    keep_quiet,
+    prompt_words,
+    run_to_exit,
+    say,
+    usage_error,
+)
+
+_KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
+_GROUPS = frozenset(commands.OPERATIONS) | {
+    name for rows in commands.COMMANDS.values() for name, (path, _) in rows.items() if path.endswith("app")
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -11,15 +33,142 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     words = [token for token in tokens if token not in ("-q", "--quiet")]
     if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        from workbench.terminal.commands import first_page
+        print(commands.first_page())
+        return DONE
+    return run_to_exit(partial(_run, tokens))
 
-        print(first_page())
-        return 0
-    from workbench.terminal.exits import run_to_exit
 
-    def run() -> int:
-        from workbench.terminal.app import run
+def make_app(words: Sequence[str] = ()) -> Any:
+    """Return the command line. No command is imported before it is used.
 
-        return run(tokens)
+    Args:
+        words: The command that is run: where it is known the others are left out, as making them costs more than running it.
+    """
+    from cyclopts import App, Parameter
 
-    return run_to_exit(run)
+    app = App(
+        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
+        result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
+        default_parameter=Parameter(negative="", show_default=_shown_default),
+    )  # fmt: skip
+    chosen = next((path for path in ((*words[:2],), (*words[:1],)) if path in commands.PLACES), None)
+    for path, (place, line) in commands.PLACES.items():
+        if chosen is None and not line:
+            from workbench.interface.table import OPERATIONS
+
+            line = OPERATIONS[place.partition(":")[2]].doc
+        if chosen in (None, path):
+            group = app
+            if path[1:]:
+                if path[0] not in app:
+                    app.command(App(name=path[0], help=commands.OPERATIONS[path[0]][0]))
+                group = app[path[0]]
+            group.command(f"{__name__}.{place}", name=path[-1], help=None if path == chosen else line)
+    return app
+
+
+def _shown_default(value: Any) -> Any:
+    """Show the default of an option unless it is an unset flag or an empty list."""
+    return value if value not in (False, ()) or (value == 0 and not isinstance(value, bool)) else None
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("card-issuing-workbench")
+
+
+def _run(tokens: list[str]) -> int:
+    if tokens[:1] == ["__complete"]:  # the protocol of the completion scripts
+        make_app()(tokens)
+        return DONE
+    if quiet := {"-q", "--quiet"} & {*tokens}:
+        tokens = [token for token in tokens if token not in quiet]
+        keep_quiet()
+    tokens = _with_dashes(tokens)
+    if tokens[0] == "rewards" and tokens[1:] and tuple(tokens[:2]) not in commands.PLACES and tokens[1][:1] != "-":
+        tokens.insert(1, "read")
+    _refuse_keys(tokens)
+    from cyclopts import CycloptsError
+
+    from workbench.errors import AdviceWarning, visible
+
+    app = make_app(tokens)
+    bare = len(tokens) == 1 and tokens[0] in _GROUPS and app[tokens[0]].default_command is None
+    if bare or {"--help", "-h", "--version"} & {*tokens}:
+        _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", AdviceWarning)
+            warnings.showwarning = _advise
+            code: int | None = app(tokens)
+    except CycloptsError as error:
+        lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
+        name = " ".join(["workbench", *(error.command_chain or ())])
+        raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
+    return WRONG_INPUT if bare else code or DONE
+
+
+def _with_dashes(tokens: list[str]) -> list[str]:
+    """Return tokens with the underscores of Python's names replaced: `simulate_refund`, `--card_id`."""
+    made: list[str] = []
+    in_command = True
+    for token in tokens:
+        name, sign, value = token.partition("=")
+        in_command = in_command and len(made) < 2 and not token.startswith("-") and (not made or made[0] in _GROUPS)
+        made.append(kebab(name) + sign + value if token.startswith("--") or in_command else token)
+    return made
+
+
+def _refuse_keys(tokens: list[str]) -> None:
+    """Refuse a key on the command line, where other users and the shell's history would see it."""
+    for token in tokens:
+        name = token.partition("=")[0].lower()
+        if name in _KEY_OPTIONS:
+            raise usage_error(
+                f"{name} is not an option: other users of this machine and the shell history would see the key. "
+                "Set WORKBENCH_API_KEY, store the key in the keyring, or type it when asked."
+            )
+
+
+def _style(app: Any, example: str) -> None:
+    """Write help without borders, as wide as the terminal, with an example at its end."""
+    from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
+    from rich.box import Box
+    from rich.console import Console
+    from rich.text import Text
+
+    class Formatter(DefaultFormatter):
+        """Wraps each paragraph once, wherever its lines end in a docstring."""
+
+        def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
+            for entry in panel.entries:
+                unwrap(entry.description)
+            super().__call__(console, options, panel)
+
+        def render_description(self, console: Any, options: Any, description: Any) -> None:
+            unwrap(description)
+            super().render_description(console, options, description)
+
+    def unwrap(description: Any) -> None:
+        text = getattr(description, "primary_renderable", None)
+        if isinstance(text, Text):
+            text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
+
+    from workbench.rendering.text import screen_of
+
+    screen = screen_of(sys.stdout)
+    app.help_epilogue = f"Example: {example}"
+    app.help_formatter = Formatter(
+        panel_spec=PanelSpec(
+            box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
+        ),
+    )
+    app.console = Console(width=screen.width, highlight=False, no_color=not screen.color)
+
+
+def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Write the client's advice as a line, without its place in our source."""
+    from workbench.errors import visible
+
+    say(f"Advice: {prompt_words(visible(str(message), 500))}")

@@ -12,6 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cyclopts import Parameter
+
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
@@ -23,7 +25,6 @@ from workbench.terminal import completion
 from workbench.terminal.commands import kebab
 from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
-from workbench.terminal.options import Parameter
 from workbench.terminal.output import Output, page, show
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
@@ -49,7 +50,7 @@ def list_assumptions(
     word: str | None = None,
     *,
     confidence: Annotated[_Confidence | None, Parameter(name=("--confidence", "--known"))] = None,
-    how: Output,
+    how: Output = Output(),
 ) -> None:
     """List the assumptions about the service, the reason for each, and where to change it.
 
@@ -196,7 +197,7 @@ ENVIRONMENT = {
 """The environment variables, and what each is for."""
 
 
-def config(*, how: Output) -> None:
+def config(*, how: Output = Output()) -> None:
     """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
     from workbench.client.keys import state_path
     from workbench.client.settings import config_path

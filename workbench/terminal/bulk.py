@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
+from cyclopts import App, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -15,7 +16,6 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import camel
 from workbench.terminal.completion import complete_ids, operations
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -54,9 +54,9 @@ def run(
     workers: _Workers = 1,
     path: Path | None = None,
     on_unknown: _OnUnknown = None,
-    checks: Checks,
-    where: Where,
-    how: Output,
+    checks: Checks = Checks(),
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> int:
     """Send one request for each row of a file, at most once each. All rows are checked before the first call.
 
@@ -93,9 +93,9 @@ def resume(
     accept_changes: bool = False,
     workers: _Workers = 1,
     on_unknown: _OnUnknown = None,
-    checks: Checks,
-    where: Where,
-    how: Output,
+    checks: Checks = Checks(),
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> int:
     """Resume an interrupted run. Rows that are done or refused are never sent again.
 
@@ -187,8 +187,8 @@ def rewards(
     kind: Annotated[Literal["earned", "redeemed"] | None, Parameter(name="--type")] = None,
     save: Path | None = None,
     path: Path | None = None,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> int:
     """Read all rewards activity of users and sum it exactly.
 

@@ -37,7 +37,7 @@ _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
 _Kind: Any = Literal[tuple(_DATA)]
 
 
-def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where) -> None:
+def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Where()) -> None:
     """Draw a chart in the terminal, or into a file.
 
     Args:

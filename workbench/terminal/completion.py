@@ -39,7 +39,7 @@ def script(shell: Literal["bash", "fish", "zsh"], /) -> None:
 
 def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
     """Return the completion script of a shell."""
-    from workbench.terminal.app import make_app
+    from workbench.terminal import make_app
 
     script = make_app().generate_completion(shell=shell)
     # the file of a completion is its body: it has to call what it defines

@@ -10,6 +10,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from cyclopts import App, Parameter
+
 from workbench import rendering
 from workbench.errors import visible
 from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
@@ -18,7 +20,6 @@ from workbench.interface.masks import DOTS
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
@@ -34,8 +35,8 @@ def list_events(
     kind: _Kind | None = None,
     about: str | None = None,
     last: int | None = None,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> None:
     """List the events of the sandbox or, for a profile, those that `listen` received.
 
@@ -83,7 +84,7 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
     }
 
 
-def resend(event: str, /, *, forward_to: str | None = None, where: Where) -> int:
+def resend(event: str, /, *, forward_to: str | None = None, where: Where = Where()) -> int:
     """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
 
     Args:
@@ -104,7 +105,7 @@ def resend(event: str, /, *, forward_to: str | None = None, where: Where) -> int
 
 
 app = App(name="events", help="List events as webhooks deliver them, or redeliver one.")
-app.default = list_events
+app.default(list_events)
 app.command(resend)
 
 
@@ -195,8 +196,8 @@ def listen(
     earlier: bool = False,
     unsigned: bool = False,
     allow_host: list[str] | None = None,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> int:
     """Receive webhooks: verify each event, show it, and forward it byte for byte and in order.
 

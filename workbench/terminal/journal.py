@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
+from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
@@ -18,7 +19,6 @@ from workbench.interface.table import OPERATIONS, Operation
 from workbench.storage import write_file
 from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, chosen_profile, session
 
@@ -64,8 +64,8 @@ def list_calls(
     text: str | None = None,
     last: int | None = None,
     path: _File = None,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> None:
     """List the calls with an effect and their outcomes.
 
@@ -81,7 +81,7 @@ def list_calls(
     _show(found[-last:] if last else found, how)
 
 
-def list_unknown(*, path: _File = None, where: Where, how: Output) -> None:
+def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> None:
     """List calls with an unknown outcome, and what to do about each."""
     with _journal(where, path) as journal:
         found = journal.unknown()
@@ -94,7 +94,7 @@ def list_unknown(*, path: _File = None, where: Where, how: Output) -> None:
 
 
 def resolve(
-    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where
+    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where = Where()
 ) -> None:
     """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
 
@@ -111,7 +111,7 @@ def resolve(
     say(str(entry))
 
 
-def export(*, path: _File = None, where: Where) -> None:
+def export(*, path: _File = None, where: Where = Where()) -> None:
     """Write the journal as NDJSON, private values masked."""
     with _journal(where, path) as journal:
         _show(list(journal), Output(output="ndjson"))
@@ -139,7 +139,7 @@ def _row(profile: Profile) -> dict[str, Any]:
     }
 
 
-def list_profiles(*, how: Output) -> None:
+def list_profiles(*, how: Output = Output()) -> None:
     """List the profiles."""
     names = profile_names()
     if not names:
@@ -155,7 +155,7 @@ def list_profiles(*, how: Output) -> None:
         show(rows, how)
 
 
-def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output) -> None:
+def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output = Output()) -> None:
     """Show the settings of a profile, and where its key comes from. The key itself is never shown.
 
     Args:
@@ -182,7 +182,7 @@ def check(
     *,
     user_id: str | None = None,
     live: bool = False,
-    how: Output,
+    how: Output = Output(),
 ) -> int:
     """Validate profiles and, by reads only, the assumptions they rely on.
 

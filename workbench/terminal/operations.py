@@ -2,13 +2,14 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import attrs
+from cyclopts import Group, Parameter
 
 from workbench.client.requests import address_problems
 from workbench.errors import InvalidRequest, Problem, visible
@@ -20,8 +21,7 @@ from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, b
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
-from workbench.terminal.options import Group, Parameter
-from workbench.terminal.output import Output, make_command, show
+from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
 _REQUEST = Group("Request", sort_key=1)
@@ -95,8 +95,34 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
     if operation is Operations.list_rewards_activity:
         every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
         parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
-    parameters.append(inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling))
+    parameters.append(
+        inspect.Parameter("calling", inspect.Parameter.KEYWORD_ONLY, annotation=Calling, default=Calling())
+    )
     return make_command(operation.name, "\n".join(_doc(operation)), parameters, partial(_run, operation))
+
+
+def make_command(
+    name: str,
+    doc: str,
+    parameters: Sequence[inspect.Parameter],
+    run: Callable[[dict[str, Any], Where, Output], int | None],
+) -> Callable[..., int | None]:
+    """Return a function with these parameters, and the options that say where it acts and how its result is written."""
+    added: dict[str, Any] = {"where": Where(), "how": Output()}
+    options = (
+        inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=x, annotation=type(x))
+        for one, x in added.items()
+    )
+    signature = inspect.Signature([*parameters, *options])
+
+    def command(*args: Any, **kwargs: Any) -> int | None:
+        given = added | signature.bind(*args, **kwargs).arguments
+        return run(given, given.pop("where"), given.pop("how"))
+
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    command.__name__, command.__doc__ = name, doc
+    return command
 
 
 def _doc(operation: Operation[..., Any]) -> Iterator[str]:
@@ -114,7 +140,7 @@ def _help(member: Member) -> str:
 
 
 def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
-    calling: Calling = texts.pop("calling")
+    calling: Calling = texts.pop("calling", Calling())
     all_pages = texts.pop("all_", False)
     given, wrong = values(operation, texts)
     with _in_options(operation, wrong), session(where) as api:

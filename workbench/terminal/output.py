@@ -1,17 +1,17 @@
 """What a command writes: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
-import inspect
 import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal
 
 import attrs
+from cyclopts import Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -22,8 +22,6 @@ from workbench.interface.walk import Array, camel, get_path, is_record, leaves, 
 from workbench.rendering.layout import guarded
 from workbench.rendering.text import LIKENESS, screen_of
 from workbench.terminal.exits import usage_error
-from workbench.terminal.options import Group, Parameter, as_function
-from workbench.terminal.where import Where
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]
 
@@ -49,15 +47,6 @@ class Output:
         if self.json is not None:
             object.__setattr__(self, "output", "json")
             object.__setattr__(self, "fields", self.json)
-
-
-def make_command(
-    name: str, doc: str, parameters: list[inspect.Parameter], run: Callable[[dict[str, Any], Where, Output], int | None]
-) -> Callable[..., int | None]:
-    """Return a function with these parameters, and the options that say where it acts and how its result is written."""
-    options = {"where": Where, "how": Output}
-    more = (inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, annotation=kind) for one, kind in options.items())
-    return as_function(lambda given: run(given, given.pop("where"), given.pop("how")), [*parameters, *more], name, doc)
 
 
 def show(x: Any, how: Output) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import attrs
+from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
@@ -20,8 +22,8 @@ from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
-from workbench.terminal.options import App, Group, Parameter, described
-from workbench.terminal.output import Output, make_command, show
+from workbench.terminal.operations import make_command
+from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
@@ -66,7 +68,7 @@ def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> insp
     annotation: Any = Literal[choices] if choices else str
     options = Parameter(
         name=f"--{kebab(name)}",
-        help=(described(control.doc, one.name) or _HELP[one.name]) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
+        help=(_described(control.doc, one.name) or _HELP[one.name]) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
         group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
         completer=None if choices else complete_ids(one.name),
     )  # fmt: skip
@@ -76,6 +78,12 @@ def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> insp
         default=one.default if required or one.default in (None, "") or _kind(one) is str else json.dumps(one.default),
         annotation=Annotated[annotation if required else annotation | None, options],
     )
+
+
+def _described(doc: str, name: str) -> str:
+    """Return what a docstring says of an argument."""
+    found = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", doc, re.MULTILINE)
+    return " ".join(found[2].split()) if found else ""
 
 
 def _kind(one: inspect.Parameter) -> Any:
@@ -124,7 +132,7 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
     return {}
 
 
-def reset(*, where: Where) -> None:
+def reset(*, where: Where = Where()) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
     if not (chosen_profile(where) or where.url or where.fresh):
         from workbench.sandbox.embedded import renew_file
@@ -137,7 +145,7 @@ def reset(*, where: Where) -> None:
 
 def advance(
     duration: str | None = None, /, *, until: datetime | None = None, days: float = 0, hours: float = 0,
-    minutes: float = 0, seconds: float = 0, where: Where, how: Output,
+    minutes: float = 0, seconds: float = 0, where: Where = Where(), how: Output = Output(),
 ) -> None:  # fmt: skip
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
@@ -261,4 +269,4 @@ app.command(reset, group=_SERVE)
 for _name, _control in CONTROLS.items():
     if _name not in ("reset", "advance"):
         _line = _control.doc.partition("\n")[0]
-        app.command(f"sandbox.{_name}", name=kebab(_name), help=_line, group=_CONTROLS)
+        app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
+from cyclopts import App, Parameter
 
 from workbench.errors import WorkbenchError, visible
 from workbench.storage import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -61,8 +61,8 @@ def run(
     *,
     set_: Annotated[list[str] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> int:
     """Run a sequence and show the result of each step and the balances. Exit code 5 if an expectation failed.
 
@@ -101,7 +101,7 @@ def compare(
             help="Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it."
         ),
     ] = None,
-    how: Output,
+    how: Output = Output(),
 ) -> int:
     """Run sequences on two services and list what differs. Exit code 5 if anything does."""
     from workbench import compare, sequences
@@ -116,7 +116,7 @@ def compare(
     return DONE if found.same else PARTLY
 
 
-def list_sequences(*, how: Output) -> None:
+def list_sequences(*, how: Output = Output()) -> None:
     """List the sequences of the catalogue."""
     from workbench import sequences
 

@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
+from cyclopts import Parameter
+
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
@@ -22,7 +24,6 @@ from workbench.terminal.commands import read_duration
 from workbench.terminal.completion import ids_of
 from workbench.terminal.exits import DONE, Exit, exit_code, say
 from workbench.terminal.operations import option_members
-from workbench.terminal.options import Parameter
 from workbench.terminal.where import Where, arguments_of, session
 
 _BANNER = """api      {api}
@@ -49,7 +50,7 @@ class LazyModule:
         return f"<{self.__dict__['_name']}, loaded when first used>"
 
 
-def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where) -> int:
+def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = Where()) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready.
 
     Args:
@@ -249,7 +250,7 @@ def dashboard(
     port: int = 8866,
     browser: Annotated[bool, Parameter(negative="--no-browser", help="Open it in a browser.")] = True,
     out: Path | None = None,
-    where: Where,
+    where: Where = Where(),
 ) -> int:
     """Open a dashboard of approvals, declines, spend, points, reviews and deliveries, or write it into a file.
 
@@ -310,7 +311,7 @@ def lab(folder: Path | None = None, /) -> int:
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 
 
-def mcp(*, where: Where) -> None:
+def mcp(*, where: Where = Where()) -> None:
     """Serve operations, controls, sequences and rules as tools and resources, over standard input and output.
 
     Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each of them the

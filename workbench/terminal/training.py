@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cyclopts import App, Parameter
+
 from workbench.errors import visible
 from workbench.terminal.exits import (
     DONE,
@@ -20,7 +22,6 @@ from workbench.terminal.exits import (
     usage_error,
     waiting_for_signals,
 )
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -94,7 +95,7 @@ def board(
     *,
     folder: _Folder,
     open_: Annotated[bool, Parameter(name="--open", help="Open its page in the browser of this machine.")] = False,
-    how: Output,
+    how: Output = Output(),
 ) -> None:
     """Show the trainer's board of a class that is served: who did what, and who is stuck."""
     import webbrowser
@@ -201,7 +202,7 @@ _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
-def list_drills(*, how: Output) -> None:
+def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
     from workbench.course.drills import DRILLS
 
@@ -218,12 +219,12 @@ def _run(name: str, where: Where, do: Any) -> int:
     return WRONG_INPUT if shown is not None and getattr(shown, "solved", True) is False else DONE
 
 
-def start(name: _Drill, /, *, where: Where) -> int:
+def start(name: _Drill, /, *, where: Where = Where()) -> int:
     """Set a drill up in the sandbox, and show the situation. A drill that is on is shown again."""
     return _run(name, where, repr)
 
 
-def check(name: _Drill, /, *, where: Where) -> int:
+def check(name: _Drill, /, *, where: Where = Where()) -> int:
     """Show what is missing in a drill. Exit code 5 while it is not solved."""
     code = _run(name, where, lambda run: run.check())
     return PARTLY if code == WRONG_INPUT else code
@@ -234,7 +235,7 @@ def answer(
     /,
     *,
     set_: Annotated[list[str], Parameter(name="--set", help="What is reported, as earned=120.")],
-    where: Where,
+    where: Where = Where(),
 ) -> int:
     """Report what a drill asks for."""
     from workbench.terminal.sequences import read_parameters
@@ -248,13 +249,13 @@ def book(
     cents: Annotated[int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)],
     /,
     *,
-    where: Where,
+    where: Where = Where(),
 ) -> int:
     """Add a booking to the ledger of a drill."""
     return _run(name, where, lambda run: run.book(transaction, cents))
 
 
-def ledger(name: _Drill, /, *, where: Where, how: Output) -> None:
+def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -> None:
     """List the bookings of a drill."""
     from workbench.course.drills import drill
 
@@ -262,12 +263,12 @@ def ledger(name: _Drill, /, *, where: Where, how: Output) -> None:
         show(drill(name, api).ledger, how)
 
 
-def debrief(name: _Drill, /, *, where: Where) -> int:
+def debrief(name: _Drill, /, *, where: Where = Where()) -> int:
     """Show what the service received since a drill began, and what a good answer does."""
     return _run(name, where, lambda run: run.debrief())
 
 
-def stop(name: _Drill, /, *, where: Where) -> int:
+def stop(name: _Drill, /, *, where: Where = Where()) -> int:
     """End a drill: remove its fault rules and endpoints. What it made in the sandbox stays."""
     return _run(name, where, lambda run: run.stop())
 

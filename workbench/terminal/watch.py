@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+from cyclopts import App, Parameter
+
 from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
 from workbench.sandbox.timeline import LANES
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, INTERRUPTED, STOPPED, say, usage_error
-from workbench.terminal.options import App, Parameter
 from workbench.terminal.where import Where, session
 
 _POLL_INTERVAL = 0.5  # seconds
@@ -40,7 +41,7 @@ def tail(
     ] = True,
     as_json: Annotated[bool, Parameter(name="--json", help="Print a JSON object for each line.")] = False,
     failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,
-    where: Where,
+    where: Where = Where(),
 ) -> None:
     """Print requests, events and deliveries as they happen."""
     seen = set[str]()
@@ -61,7 +62,7 @@ def tail(
             time.sleep(_POLL_INTERVAL)
 
 
-def watch(*, journal: Path | None = None, where: Where) -> int:
+def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     """Watch requests, events and deliveries on one time line, and act on them.
 
     Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the clock, u copy as

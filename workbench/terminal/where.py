@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
+from cyclopts import Group, Parameter
 
 from workbench.terminal.completion import kept_path, profiles
 from workbench.terminal.exits import Stopped, say, usage_error
-from workbench.terminal.options import Group, Parameter
 
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
+from cyclopts import Group, Parameter
 
 from workbench.errors import visible
 from workbench.interface import strict_json
@@ -16,7 +17,6 @@ from workbench.interface.table import Operations
 from workbench.session import sandbox_of
 from workbench.terminal.completion import complete_ids
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
-from workbench.terminal.options import Group, Parameter
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
 
@@ -49,9 +49,9 @@ def plan(
     to: Annotated[str, Parameter(help="Address of the recipient.")],
     amount: Annotated[str | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
     native_units: Annotated[str | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
-    terms: Terms,
-    where: Where,
-    how: Output,
+    terms: Terms = Terms(),
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> None:
     """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from` takes."""
     from workbench import withdrawals
@@ -77,8 +77,8 @@ def verify(
     signer: Annotated[
         str | None, Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted.")
     ] = None,
-    terms: Terms,
-    where: Where,
+    terms: Terms = Terms(),
+    where: Where = Where(),
 ) -> int:
     """Check that the service's signature is over this withdrawal. Exit code 3 if it is not."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
@@ -97,8 +97,8 @@ def typed_data(
     *,
     salt: Annotated[str | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
     admin: Annotated[str | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
-    terms: Terms,
-    where: Where,
+    terms: Terms = Terms(),
+    where: Where = Where(),
 ) -> None:
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
@@ -126,9 +126,9 @@ def transaction(
             help="Argument of contracts of version 2; what it means depends on the contract.",
         ),
     ] = None,
-    terms: Terms,
-    where: Where,
-    how: Output,
+    terms: Terms = Terms(),
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> None:
     """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked."""
     messages, signatures = message or [], signature or []
@@ -157,8 +157,8 @@ def explain(
     *,
     plan: Annotated[Path | None, Parameter(help="Plan to compare it with; needs --signed.")] = None,
     signed: Annotated[Path | None, Parameter(help="Answer of the service to compare it with.")] = None,
-    terms: Terms,
-    where: Where,
+    terms: Terms = Terms(),
+    where: Where = Where(),
 ) -> int:
     """Say what a transaction or call data would do. Exit code 3 where it differs from the plan."""
     from workbench import withdrawals
@@ -178,8 +178,8 @@ def execute(
     transaction: Annotated[Path, Parameter(help="What `withdrawals transaction --reveal` printed.")],
     /,
     *,
-    where: Where,
-    how: Output,
+    where: Where = Where(),
+    how: Output = Output(),
 ) -> None:
     """Execute a transaction on the sandbox's chain: both signatures are checked, and the balance moves."""
     with session(where) as api:
