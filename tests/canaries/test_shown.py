@@ -14,7 +14,7 @@ from tests.canaries.places import command, options, widgets
 from tests.canaries.planted import PERSON, PLANTED, found
 from workbench.client.pace import Clock
 from workbench.forms.answers import Reveal
-from workbench.withdrawals.answers import SHOWN_FOR, Revealed
+from workbench.withdrawals.wallet import SHOWN_FOR, Revealed
 
 
 def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
 from workbench import rendering
 from workbench.withdrawals import AdminSignature
-from workbench.withdrawals.answers import SHOWN_FOR, Secret
+from workbench.withdrawals.wallet import SHOWN_FOR, Secret
 
 
 def signed(contract, skew=None, changes=None, **plan):
@@ -274,7 +274,7 @@ def test_the_signature_is_nowhere(api, caplog):
     transaction = withdrawal.transaction(half, direct_transfer=True)
     other = planned(api, 2).sign()
     things = [
-        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, withdrawal._answer, message, half, transaction,
+        plan, withdrawal, withdrawal.reveal(), withdrawal._secret, message, half, transaction,
         transaction["to"], withdrawal.explain(transaction), other, other.parameters(), api.journal,
         *api.journal, *api.journal.notes,
     ]  # fmt: skip

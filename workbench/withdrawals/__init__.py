@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from workbench.withdrawals.amounts import NativeUnits as NativeUnits
     from workbench.withdrawals.amounts import native_units as native_units
     from workbench.withdrawals.amounts import usd as usd
-    from workbench.withdrawals.answers import Revealed as Revealed
     from workbench.withdrawals.planning import Plan as Plan
     from workbench.withdrawals.planning import plan as plan
     from workbench.withdrawals.wallet import AdminMessage as AdminMessage
     from workbench.withdrawals.wallet import AdminSignature as AdminSignature
     from workbench.withdrawals.wallet import CallData as CallData
     from workbench.withdrawals.wallet import Explanation as Explanation
+    from workbench.withdrawals.wallet import Revealed as Revealed
     from workbench.withdrawals.wallet import Transaction as Transaction
     from workbench.withdrawals.wallet import explain as explain
     from workbench.withdrawals.withdrawal import Withdrawal as Withdrawal

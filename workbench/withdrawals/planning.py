@@ -1,6 +1,5 @@
 """A withdrawal before it is signed: checked, summarized, and requested once."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,8 +49,11 @@ def plan(
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
-    terms = Terms(contract, address, amount, admin, to, decimals, {**known_names(api), **(names or {})})
-    found = [*findings(terms, recipients=api.limits.recipients, production=api.environment == "production")]
+    made = Plan(
+        contract, address, amount, admin, to, decimals, {**known_names(api), **(names or {})}, api=api,
+        clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
+    )  # fmt: skip
+    found = [*findings(made, recipients=api.limits.recipients, production=api.environment == "production")]
     problems = [problem for level, problem in found if level == "refused"]
     overridable = [problem for level, problem in found if level == "overridable"]
     if allow is None or allow != str(to)[-TAIL:]:
@@ -61,16 +63,10 @@ def plan(
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
         raise InvalidRequest(problems, of="plan")
-    warnings = [one.message for level, one in found if level == "warning"] + [
-        f"overridden: {one}" for one in overridable
-    ]
-    return Plan(
-        *attrs.astuple(terms, recurse=False),
-        api=api,
-        warnings=tuple(warnings),
-        clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
-        zero=any(problem.rule == "zero" for problem in overridable),
-    )
+    warnings = (one.message for level, one in found if level == "warning")
+    made.warnings = (*warnings, *(f"overridden: {one}" for one in overridable))
+    made._zero = any(problem.rule == "zero" for problem in overridable)
+    return made
 
 
 def known_names(api: Any) -> dict[str, str]:
@@ -105,9 +101,9 @@ class Plan(Terms, Shown):
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)
-    _zero: bool = attrs.field(kw_only=True)  # the zero address, overridden
+    _zero: bool = attrs.field(default=False, init=False)  # the zero address, overridden
     _was_pending: bool = attrs.field(default=False, init=False)
-    warnings: tuple[str, ...] = attrs.field(kw_only=True)
+    warnings: tuple[str, ...] = attrs.field(default=(), init=False)
 
     @property
     def needs_confirmation(self) -> bool:
@@ -146,7 +142,7 @@ class Plan(Terms, Shown):
 
     def answered(self, answer: WithdrawalSignature) -> Withdrawal:
         """Return the withdrawal of an answer to this plan's request, as one that was kept in a file."""
-        return Withdrawal(self, answer, self._clock, self._skew, self._audit)
+        return Withdrawal(self, answer, context_of(self._api), self._clock)
 
     def _request_signature(self) -> Withdrawal:
         api = self._api
@@ -179,14 +175,6 @@ class Plan(Terms, Shown):
             operation=error.operation, status=error.status, error=error.error, message=error.message, body=error.body,
             hint=hint,
         )  # fmt: skip
-
-    def _skew(self) -> float:
-        skew = context_of(self._api).clock_skew
-        return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
-
-    def _audit(self, text: str) -> None:
-        """Note in the journal that the signature was shown, without it."""
-        context_of(self._api).note("revealed", text)
 
     def sheet(self) -> Sheet:
         """Return the plan as a sheet."""

@@ -15,7 +15,7 @@ import attrs
 from workbench import chains
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
-from workbench.rendering.layout import Cell, Row, Sheet, status_cell
+from workbench.rendering.layout import Cell, Row, Sheet, cell_text, status_cell
 from workbench.withdrawals.amounts import (
     Amount,
     Cents,
@@ -33,8 +33,6 @@ from workbench.withdrawals.amounts import (
     units_of,
 )
 
-_MAX_LENGTH = 2_000
-
 
 def sheet_of(
     title: str, rows: Mapping[str, object], *, status: str | None = None, words: Iterable[str] = (),
@@ -44,10 +42,16 @@ def sheet_of(
     return Sheet(
         title=title,
         status=None if status is None else status_cell(status),
-        words=tuple(map(_safe, words)),
+        words=tuple(map(cell_text, words)),
         rows=tuple(Row(label, _cell(value)) for label, value in rows.items() if value is not None),
-        notes=tuple(map(_safe, notes)),
+        notes=tuple(map(cell_text, notes)),
     )
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    return Cell(tuple(map(cell_text, value if isinstance(value, tuple) else (value,))))
 
 
 def grouped(address: str) -> str:
@@ -66,17 +70,6 @@ def duration_text(span: timedelta) -> str:
     while len(parts) > 1 and not parts[0][0]:
         parts.pop(0)
     return " ".join(f"{number} {unit}" for number, unit in parts[:2])
-
-
-def _cell(value: object) -> Cell:
-    if isinstance(value, Cell):
-        return value
-    lines = value if isinstance(value, tuple) else (value,)
-    return Cell(tuple(_safe(str(line)) for line in lines) or ("–",))
-
-
-def _safe(line: str) -> str:
-    return visible(line, _MAX_LENGTH)
 
 
 TAIL = 8  # characters of the recipient that are typed to override
@@ -342,22 +335,18 @@ def _amount(terms: Terms) -> Iterator[Finding]:
     """Compare the amount with the balance, in whichever unit both are known, and with the smallest amounts."""
     amount, decimals, rate = terms.amount, terms.decimals, terms.rate
     if terms.listed_token is not None:
-        balance = read_balance(terms.listed_token.balance)
+        balance, asked = read_balance(terms.listed_token.balance), tokens_of(amount, decimals, rate)
         in_cents = isinstance(amount, Cents)
-        asked = Fraction(amount.cents, 100) if isinstance(amount, Cents) else Fraction(amount.units)
-        unit: Fraction | int | None = None if decimals is None else 10**decimals
-        if in_cents:
-            unit = None if rate is None else Fraction(rate)
         if balance is None:
             yield _warning(
                 "the contract does not state its balance of the token, so the amount was not compared with it"
             )
-        elif unit is None:
+        elif asked is None:
             missing = "exchange rate is" if in_cents else "decimals are"
             compared = f"the amount was not compared with the balance of {decimal_text(balance)} tokens"
             yield _warning(f"{compared}: the token's {missing} unknown")
-        elif asked > balance * unit:
-            in_dollars = f" ({dollars_text(balance * unit)})" if in_cents else ""
+        elif asked > balance:
+            in_dollars = f" ({dollars_text(balance * Fraction(rate))})" if in_cents and rate else ""
             text = f"exceeds the contract's balance, {decimal_text(balance)} tokens{in_dollars}"
             yield "overridable", Problem("amount", "balance", text)
     worth, units = dollars_of(amount, decimals, rate), units_of(amount, decimals, rate)

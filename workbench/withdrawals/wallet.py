@@ -1,14 +1,14 @@
-"""What goes to a wallet: the admin's message, call data, the transaction, parameters; and call data explained in words.
+"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and call data explained.
 
-What holds a signature prints masked.
+A signature is held where no dump or pickle reaches, and prints masked.
 """
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
@@ -21,8 +21,80 @@ from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
 from workbench.storage import write_file
 from workbench.withdrawals.amounts import NativeUnits, decimals_problem, in_both_units
-from workbench.withdrawals.answers import CheckedAnswer, NotSerializable, number_of
 from workbench.withdrawals.terms import Terms, sheet_of
+
+SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
+
+
+class NotSerializable:
+    """Base of objects that are never pickled or copied, and print masked."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return DOTS
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield repr(self)  # rich would go into a mapping or a list
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError("a withdrawal's signature cannot be pickled or copied: it allows moving funds")
+
+
+class Secret(NotSerializable):
+    """A signature and its salt, as bytes and as text of the service. Not an attrs class: `asdict` would show it."""
+
+    __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
+
+    def __init__(self, *, data: bytes, salt: bytes, data_text: str, salt_text: str, public_key: bytes | None) -> None:
+        self.data = data
+        self.salt = salt
+        self.data_text = data_text
+        self.salt_text = salt_text
+        self.public_key = public_key
+
+
+class Revealed(NotSerializable):
+    """A signature that can be read for a minute: `.data` and `.salt` as the service wrote them. It prints masked.
+
+    It is not text, so that no cell output and no history keeps the signature.
+    """
+
+    __slots__ = ("_clock", "_secret", "_until")
+
+    def __init__(self, secret: Secret, clock: Any) -> None:
+        self._secret: Secret | None = secret
+        self._clock = clock
+        self._until = clock.monotonic() + SHOWN_FOR
+
+    @property
+    def data(self) -> str:
+        """The signature, as the service wrote it."""
+        return self._read().data_text
+
+    @property
+    def salt(self) -> str:
+        """The salt, as the service wrote it."""
+        return self._read().salt_text
+
+    @property
+    def seconds_left(self) -> int:
+        """Seconds for which it can still be read."""
+        return 0 if self._secret is None else max(0, int(self._until - self._clock.monotonic()))
+
+    def hide(self) -> None:
+        """Discard it now."""
+        self._secret = None
+
+    def _read(self) -> Secret:
+        if self._clock.monotonic() >= self._until:
+            self.hide()
+        if self._secret is None:
+            raise InvalidRequest(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
+        return self._secret
+
+    def __repr__(self) -> str:
+        return f"<revealed signature, {self.seconds_left} s left: .data and .salt>"
 
 
 class AdminSignature(NotSerializable):
@@ -280,30 +352,14 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
     )
 
 
-def explain_for(terms: Terms, answer: CheckedAnswer, data: Any) -> Explanation:
-    """Explain call data, and list how it differs from a withdrawal."""
-    explanation, contract, same = explain(data, decimals=terms.decimals), terms.contract, chains.same_address
-    matches = {
-        "the contract is not that of this withdrawal": same(explanation.proxy, contract.proxy_address),
-        "the token is not that of this withdrawal": same(explanation.token, terms.token.address),
-        "the recipient is not that of this withdrawal": same(explanation.recipient, terms.recipient),
-        "the amount is not that of this withdrawal": answer.units in (None, explanation.units),
-        "the expiry is not that of this withdrawal": answer.expires_at_unix in (None, explanation.expires_at),
-        "the version is not that of this withdrawal": explanation.version == contract.contract_version,
-    }
-    if isinstance(data, Mapping):
-        matches |= {
-            "it is not sent to the contract's controller": same(str(data.get("to")), contract.controller_address),
-            "it is for another chain": number_of(data.get("chainId")) == contract.chain_id,
-            "it also sends coins of the chain (value)": number_of(data.get("value", 0)) == 0,
-        }
-    text = explanation.amount_text
-    if terms.decimals is not None:
-        text = in_both_units(explanation.units, terms.decimals, terms.rate)
-    differences = tuple(difference for difference, match in matches.items() if not match)
-    return attrs.evolve(explanation, differences=differences, amount_text=text)
-
-
 def _chain_text(value: Any) -> str:
     number = number_of(value)
     return str(chains.chain_of(number)) if number is not None and 0 < number < 1 << 64 else "not a chain id"
+
+
+def number_of(value: Any) -> int | None:
+    """Return a whole number, also from decimal or 0x text; None where it is none."""
+    try:
+        return int(value, 0) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        return None

@@ -1,31 +1,38 @@
-"""A withdrawal as the service answered it: who may take how much, from where, to where, until when."""
+"""A withdrawal as the service answered it, compared with the request: who may take how much, from where, to where, until when."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
+
+import attrs
 
 from workbench import chains
 from workbench.chains import Family
 from workbench.chains.signatures import ED25519_PROGRAM, ed25519_instruction
 from workbench.chains.values import BytesLike, refuse_private_key
+from workbench.client.exchange import ClientContext
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
-from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence
-from workbench.withdrawals.answers import NotSerializable, Revealed, Secret, check_answer
-from workbench.withdrawals.terms import Terms, duration_text, sheet_of
+from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
+from workbench.withdrawals.terms import Terms, duration_text, same_address, sheet_of
 from workbench.withdrawals.wallet import (
     AdminMessage,
     AdminSignature,
     CallData,
     Explanation,
+    NotSerializable,
     Parameters,
+    Revealed,
+    Secret,
     Transaction,
     admin_message,
-    explain_for,
+    explain,
+    number_of,
 )
 
 _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a clock that drifts
@@ -35,26 +42,62 @@ class Withdrawal(NotSerializable, Shown):
     """A withdrawal that the service signed, and its next steps. The signature is masked, and deleted when it expires.
 
     Attributes:
+        answered: Whether the answer had a signature, even if it has expired since.
         expires_at: The time at which the signature expires.
         problems: Differences between answer and request; with any, the signature is withheld.
         units: The amount in native units: as requested, or as the service converted it; None if it did not say.
     """
 
     __slots__ = (
-        "_answer", "_audit", "_clock", "_secret", "_skew", "expires_at", "plan", "problems", "retry_after", "status", "units",
+        "_clock", "_context", "_expires_at_unix", "_notes", "_secret", "answered", "expires_at", "plan", "problems", "retry_after",
+        "status", "units",
     )  # fmt: skip
 
-    def __init__(
-        self, plan: Terms, answer: WithdrawalSignature, clock: Any, skew: Callable[[], float],
-        audit: Callable[[str], None],
-    ) -> None:  # fmt: skip
-        self.plan = plan
+    def __init__(self, plan: Terms, answer: WithdrawalSignature, context: ClientContext, clock: Any) -> None:
+        self.plan, self._context, self._clock = plan, context, clock
         self.status = visible(str(answer.status), 80)
         self.retry_after = answer.retry_after if type(answer.retry_after) is int else None
-        self._answer = found = check_answer(plan, answer)
-        self._secret = found.secret
-        self.expires_at, self.problems, self.units = found.expires_at, found.problems, found.units
-        self._clock, self._skew, self._audit = clock, skew, audit
+        self.expires_at = (
+            answer.expires_at if isinstance(answer.expires_at, datetime) else None
+        )  # text where unreadable
+        self._expires_at_unix = None if self.expires_at is None else int(self.expires_at.timestamp())  # as it is signed
+        self.units = plan.amount if isinstance(plan.amount, NativeUnits) else None
+        self._secret: Secret | None = None
+        self._notes: list[str] = []
+        ready = answer.status == "ready" and answer.signature is not None and bool(answer.signature.data)
+        self.problems = tuple(self._check(answer)) if ready else ()
+        self.answered = self._secret is not None
+
+    def _check(self, answer: Any) -> Iterator[Problem]:
+        """Compare an answer with the request, and keep its signature; yield the differences. What is only unusual is a note."""
+        plan, parameters = self.plan, None
+        self._notes += map(str, answer.marks)
+        if answer.parameters:
+            try:
+                parameters = chains.read_parameters(plan.contract.chain_id, answer.parameters)
+            except InvalidRequest as error:
+                # assumed: withdrawal_parameters_order; parameters of another form do not make the signature invalid
+                self._notes.append(f"the answer's parameters do not have the expected form: {error.problems[0]}")
+        if parameters is not None:
+            yield from _differences(plan, parameters, self._expires_at_unix)
+            self.units, self._expires_at_unix = self.units or NativeUnits(parameters.amount), parameters.expires_at
+        if answer.chain_id is not None and number_of(answer.chain_id) != plan.contract.chain_id:
+            yield Problem("chainId", "differs", "is not the contract's chain")
+        if answer.sender is not None and not same_address(answer.sender, plan.admin):
+            self._notes.append(f"the service names another sender than the admin: {answer.sender}")
+        data, salt = answer.signature.data, answer.signature.salt
+        try:
+            raw = chains.read_signature(plan.contract.chain_id, data)
+            salted = chains.read_bytes(
+                salt if salt is not None else (parameters.salt if parameters else ""), 32, "salt"
+            )
+        except InvalidRequest as error:
+            yield Problem(f"signature.{error.problems[0].path}", "form", error.problems[0].message)
+            return
+        if parameters is not None and (parameters.signature != raw or parameters.salt != salted):
+            yield Problem("parameters[6]", "differs", "and signature.data, or their salts, are not the same")
+        key = parameters.public_key if parameters else None
+        self._secret = Secret(data=raw, salt=salted, data_text=data, salt_text=salt or "", public_key=key)
 
     @property
     def ready(self) -> bool:
@@ -62,16 +105,15 @@ class Withdrawal(NotSerializable, Shown):
         return self._obstacle() is None
 
     @property
-    def answered(self) -> bool:
-        """Whether the answer had a signature, even if it has expired since."""
-        return self._answer.secret is not None
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What is unusual about the answer, but no obstacle."""
         life = self.remaining()
         long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
-        return (*self._answer.notes, *long)
+        return (*self._notes, *long)
+
+    def _skew(self) -> float:
+        skew = self._context.clock_skew
+        return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def remaining(self) -> timedelta | None:
         """Return the remaining time of the signature by the service's clock; negative if it has expired."""
@@ -116,7 +158,7 @@ class Withdrawal(NotSerializable, Shown):
             InvalidRequest: There is no signature, it has expired, or it does not match the request.
         """
         revealed = Revealed(self._require_secret(), self._clock)
-        self._audit(f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
+        self._context.note("revealed", f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
         return revealed
 
     @hide_arguments
@@ -147,13 +189,9 @@ class Withdrawal(NotSerializable, Shown):
 
     def _message(self, nonce: int | None) -> bytes:
         """Return the bytes that the service is assumed to sign."""
-        secret, plan = self._require_secret(), self.plan
+        plan = self.plan
         family, proxy = plan.chain.family, plan.contract.proxy_address
-        parties: dict[str, Any] = {
-            "chain_id": plan.contract.chain_id, "user": plan.admin, "asset": plan.token.address,
-            "amount": self._native_units(None).units, "recipient": plan.recipient, "expires_at": self._expires_at_unix(),
-            "salt": secret.salt,
-        }  # fmt: skip
+        parties = {"chain_id": plan.contract.chain_id, "user": plan.admin, **self._signed()}
         if family is Family.STELLAR:
             return chains.stellar_message(proxy=proxy, **parties)
         if nonce is None:
@@ -213,12 +251,8 @@ class Withdrawal(NotSerializable, Shown):
         data = chains.withdraw_call_data(
             version=contract.contract_version,  # type: ignore[arg-type]  # a JSON number, which may read as 2.0
             proxy=contract.proxy_address,
-            asset=plan.token.address,
-            amount=amount.units,
-            recipient=plan.recipient,
-            expires_at=self._expires_at_unix(),
-            salt=secret.salt,
             signature=secret.data,
+            **self._signed(units),
             admin_salts=tuple(one.salt for one in signatures),
             admin_signatures=tuple(one.signature for one in signatures),
             direct_transfer=direct_transfer,
@@ -236,7 +270,28 @@ class Withdrawal(NotSerializable, Shown):
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
         """Explain call data, or a transaction, in plain words, and list how it differs from this withdrawal."""
-        return explain_for(self.plan, self._answer, data)
+        explanation, plan, contract = explain(data, decimals=self.plan.decimals), self.plan, self.plan.contract
+        matches = {
+            "the contract is not that of this withdrawal": same_address(explanation.proxy, contract.proxy_address),
+            "the token is not that of this withdrawal": same_address(explanation.token, plan.token.address),
+            "the recipient is not that of this withdrawal": same_address(explanation.recipient, plan.recipient),
+            "the amount is not that of this withdrawal": self.units in (None, explanation.units),
+            "the expiry is not that of this withdrawal": self._expires_at_unix in (None, explanation.expires_at),
+            "the version is not that of this withdrawal": explanation.version == contract.contract_version,
+        }
+        if isinstance(data, Mapping):
+            matches |= {
+                "it is not sent to the contract's controller": same_address(
+                    data.get("to"), contract.controller_address
+                ),
+                "it is for another chain": number_of(data.get("chainId")) == contract.chain_id,
+                "it also sends coins of the chain (value)": number_of(data.get("value", 0)) == 0,
+            }
+        text = explanation.amount_text
+        if plan.decimals is not None:
+            text = in_both_units(explanation.units, plan.decimals, plan.rate)
+        differences = tuple(difference for difference, match in matches.items() if not match)
+        return attrs.evolve(explanation, differences=differences, amount_text=text)
 
     def _check_admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
         """Check each signature again, over this withdrawal's own message."""
@@ -261,13 +316,21 @@ class Withdrawal(NotSerializable, Shown):
         public key if the answer has it.
         """
         secret, plan = self._require_secret(), self.plan
-        return Parameters(
-            chains.withdraw_parameters(
-                chain_id=plan.contract.chain_id, proxy=plan.contract.proxy_address, asset=plan.token.address,
-                amount=self._native_units(units).units, recipient=plan.recipient, expires_at=self._expires_at_unix(), salt=secret.salt,
-                signature=secret.data, public_key=secret.public_key,
-            )
+        values = chains.withdraw_parameters(
+            chain_id=plan.contract.chain_id, proxy=plan.contract.proxy_address, signature=secret.data,
+            public_key=secret.public_key, **self._signed(units),
         )  # fmt: skip
+        return Parameters(values)
+
+    def _signed(self, units: NativeUnits | None = None) -> dict[str, Any]:
+        """Return what the service signed beside the parties, by the names that `chains` has for it."""
+        secret, amount = self._require_secret(), self._native_units(units).units
+        if self._expires_at_unix is None:
+            raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
+        return {
+            "asset": self.plan.token.address, "amount": amount, "recipient": self.plan.recipient,
+            "expires_at": self._expires_at_unix, "salt": secret.salt,
+        }  # fmt: skip
 
     def _require_secret(self) -> Secret:
         """Return the signature, or raise why there is none."""
@@ -301,11 +364,6 @@ class Withdrawal(NotSerializable, Shown):
         if given not in (None, found):
             raise _invalid("units", f"differs from what the service signed, {found}")
         return found
-
-    def _expires_at_unix(self) -> int:
-        if self._answer.expires_at_unix is None:
-            raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
-        return self._answer.expires_at_unix
 
     def sheet(self) -> Sheet:
         """Return the withdrawal as a sheet; the signature is masked, and missing once it has expired."""
@@ -350,6 +408,38 @@ class Withdrawal(NotSerializable, Shown):
     def __repr__(self) -> str:
         state = "expired" if self.answered and self.expired else self.status
         return f"<withdrawal of {self.plan.amount} to {self.plan.recipient}, {state}, signature {DOTS}>"
+
+
+def _differences(terms: Terms, parameters: chains.WithdrawParameters, end: int | None) -> Iterator[Problem]:
+    addresses = (
+        (0, parameters.proxy, terms.contract.proxy_address, "contract"),
+        (1, parameters.asset, terms.token.address, "token"),
+        (3, parameters.recipient, terms.recipient, "recipient"),
+    )
+    for place, received, requested, what in addresses:
+        if not same_address(received, requested):
+            yield Problem(f"parameters[{place}]", "differs", f"is not the requested {what}")
+    if problem := _amount_problem(terms, parameters.amount):
+        yield Problem("parameters[2]", "differs", problem)
+    if end is not None and parameters.expires_at != end:
+        yield Problem("parameters[4]", "differs", "is not expiresAt")
+
+
+def _amount_problem(terms: Terms, signed: int) -> str | None:
+    """Compare the signed number of units with the request; where cents were requested, with decimals and rate."""
+    expected = units_of(terms.amount, terms.decimals, terms.rate)
+    if isinstance(terms.amount, NativeUnits):
+        return None if signed == expected else "is not the requested amount"
+    # the rate may have moved a little since the contract was listed; wrong decimals make a factor of ten or more
+    if expected is None or abs(signed - int(expected)) <= (0 if terms.rate == 1 else max(1, int(expected / 20))):
+        return None
+    changed, about = (
+        ("", "") if terms.rate == 1 else (", or the rate has changed since the contract was listed", "about ")
+    )
+    return (
+        f"is {NativeUnits(signed)}, but {terms.amount} with {terms.decimals} decimals and the contract's rate are "
+        f"{about}{int(expected):,}: the decimals given may be wrong{changed}"
+    )
 
 
 def _skew_text(skew: timedelta) -> str:
