@@ -11,7 +11,7 @@ import workbench as wb
 from tests.benchmarks.bench_chains import import_cost
 from tests.withdrawals.lessons import Service, answered
 from workbench import chains
-from workbench.chains.signatures import derive_secret
+from workbench.chains.values import derive_secret
 
 _ROUNDS = 200
 

@@ -15,7 +15,7 @@ from workbench.chains import (
     same_address,
     similar_addresses,
 )
-from workbench.chains.addresses import family_of_address
+from workbench.chains.addresses import chain_of, family_of_address
 from workbench.chains.values import base58_encode, strkey_encode
 from workbench.errors import InvalidRequest
 
@@ -120,18 +120,15 @@ def test_the_wrong_family(address, chain_id, words):
 @pytest.mark.parametrize("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
 def test_chain_numbers_are_exact(chain_id):
     """True, text, floats and impossible numbers are not a chain id."""
-    from workbench.chains.addresses import exact_chain_id
-
     with pytest.raises(InvalidRequest):
-        exact_chain_id(chain_id)
+        chain_of(chain_id)
 
 
 def test_numpy_chain_numbers_pass():
     """A whole number of numpy is a whole number."""
     numpy = pytest.importorskip("numpy")
-    from workbench.chains.addresses import exact_chain_id
 
-    assert exact_chain_id(numpy.int64(84532)) == 84532
+    assert chain_of(numpy.int64(84532)).id == 84532
 
 
 @given(st.binary(min_size=20, max_size=20), st.integers(2, 41), st.sampled_from(string.hexdigits))

@@ -20,8 +20,7 @@ from workbench.chains import (
     write_signature,
 )
 from workbench.chains.addresses import family_of
-from workbench.chains.signatures import derive_secret
-from workbench.chains.values import base58_encode, ed25519_public_key, strkey_encode
+from workbench.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
 from workbench.errors import InvalidRequest
 
 SECRET = derive_secret(b"tests", "parameters")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.chains import address_problems, eip55, read_bytes, read_call_data, recover, withdraw_typed_data
-from workbench.chains.signatures import derive_secret
 from workbench.chains.values import (
     base58_encode,
+    derive_secret,
     ed25519_public_key,
     looks_like_private_key,
     refuse_private_key,

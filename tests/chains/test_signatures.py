@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from tests.chains.cases import ORDER, chance
 from workbench.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
-from workbench.chains.signatures import derive_secret
-from workbench.chains.values import ed25519_public_key
+from workbench.chains.values import derive_secret, ed25519_public_key
 from workbench.errors import InvalidRequest
 
 SECRET = derive_secret(b"tests", "signatures")

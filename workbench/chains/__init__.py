@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from workbench.chains.addresses import address_problems as address_problems
     from workbench.chains.addresses import chain_of as chain_of
     from workbench.chains.addresses import checksum_note as checksum_note
-    from workbench.chains.addresses import eip55 as eip55
     from workbench.chains.addresses import has_checksum as has_checksum
     from workbench.chains.addresses import is_zero_address as is_zero_address
     from workbench.chains.addresses import same_address as same_address
@@ -30,13 +29,14 @@ if TYPE_CHECKING:
     from workbench.chains.messages import solana_message as solana_message
     from workbench.chains.messages import stellar_message as stellar_message
     from workbench.chains.messages import withdraw_typed_data as withdraw_typed_data
-    from workbench.chains.signatures import public_address as public_address
-    from workbench.chains.signatures import recover as recover
-    from workbench.chains.signatures import sign as sign
-    from workbench.chains.signatures import sign_ed25519 as sign_ed25519
-    from workbench.chains.signatures import verify_ed25519 as verify_ed25519
+    from workbench.chains.values import eip55 as eip55
     from workbench.chains.values import keccak256 as keccak256
+    from workbench.chains.values import public_address as public_address
     from workbench.chains.values import read_bytes as read_bytes
+    from workbench.chains.values import recover as recover
+    from workbench.chains.values import sign as sign
+    from workbench.chains.values import sign_ed25519 as sign_ed25519
+    from workbench.chains.values import verify_ed25519 as verify_ed25519
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -14,9 +14,10 @@ from enum import StrEnum
 import attrs
 
 from workbench.chains.values import (
+    EVM_ADDRESS,
     base58_decode,
+    eip55,
     invalid,
-    keccak256,
     looks_like_private_key,
     read_unsigned,
     strkey_decode,
@@ -68,14 +69,13 @@ _KNOWN = {
 }
 
 
-def exact_chain_id(value: object, path: str = "chainId") -> int:
-    """Read a chain id: a positive int. True (which is 1, the Ethereum main net), text and floats are refused."""
-    return read_unsigned(value, path, bits=64, minimum=1)
-
-
 def chain_of(chain_id: int) -> Chain:
-    """Return a chain by its id; an unknown one is an EVM chain named by its id."""
-    number = exact_chain_id(chain_id)
+    """Return a chain by its id; an unknown one is an EVM chain named by its id.
+
+    Raises:
+        InvalidRequest: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
+    """
+    number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
 
 
@@ -84,7 +84,6 @@ def family_of(chain_id: int) -> Family:
     return chain_of(chain_id).family
 
 
-_EVM = re.compile(r"0x[0-9a-fA-F]{40}")
 _HEX_40 = re.compile(r"[0-9a-fA-F]{40}")
 _STELLAR = re.compile(r"[GC][A-Z2-7]{55}|M[A-Z2-7]{68}")
 _BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
@@ -116,35 +115,30 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
     Raises:
         InvalidRequest: The chain id is not a positive whole number.
     """
-    if chain_id is None:
-        return family_problems(address, None)
-    chain = chain_of(chain_id)
-    return family_problems(address, chain.family, taker=str(chain))
+    chain = None if chain_id is None else chain_of(chain_id)
+    return tuple(
+        AddressProblem(*problem) for problem in _problems(address, chain.family if chain else None, str(chain))
+    )
 
 
-def family_problems(address: object, family: Family | None, *, taker: str = "this field") -> tuple[AddressProblem, ...]:
-    """Return what is wrong with an address of a family, or of any; `taker` names what takes that family."""
-    return tuple(AddressProblem(*problem) for problem in _problems(address, family, taker))
-
-
-def _problems(address: object, family: Family | None, taker: str) -> list[_Found]:
+def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
+    """Yield what is wrong with an address of a family, or of any; `taker` names what takes that family."""
     if not isinstance(address, str):
-        return [("type", "must be text")]
-    if looks_like_private_key(address):
-        return [("private-key", "looks like a private key. Never paste a private key here")]
-    if unusual := [*_text_problems(address)]:
-        return unusual
-    found = family_of_address(address)
-    if family is not None and found not in {None, family}:
-        return [("family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one")]
-    problem = _FORMS[family or found](address)
-    return [] if problem is None else [problem]
+        yield "type", "must be text"
+    elif looks_like_private_key(address):
+        yield "private-key", "looks like a private key. Never paste a private key here"
+    elif unusual := [*_text_problems(address)]:
+        yield from unusual
+    elif family is not None and (found := family_of_address(address)) not in {None, family}:
+        yield "family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"
+    else:
+        yield from _FORMS[family or family_of_address(address)](address)
 
 
 def require_address(address: object, family: Family, path: str) -> str:
     """Return an address of a family unchanged, or raise InvalidRequest with its first problem."""
-    for problem in family_problems(address, family):
-        raise invalid(path, problem.kind, problem.message)
+    for problem in _problems(address, family, "this field"):
+        raise invalid(path, *problem)
     return str(address)
 
 
@@ -181,19 +175,6 @@ def checksum_note(address: str) -> str:
     return "its length is correct; this form has no checksum, so a mistyped character can go unnoticed"
 
 
-def eip55(address: str) -> str:
-    """Return an EVM address with its checksum in the case of its letters (EIP-55).
-
-    Raises:
-        ValueError: It is not 0x and 40 hex digits.
-    """
-    if not _EVM.fullmatch(address):
-        raise ValueError("an EVM address is 0x and 40 hex digits")
-    digits = address[2:].lower()
-    hashed = keccak256(digits.encode()).hex()
-    return "0x" + "".join([d.upper() if h > "7" else d for d, h in zip(digits, hashed, strict=False)])
-
-
 def is_zero_address(address: str) -> bool:
     """Return whether an address is all zero bytes: nobody holds its key, so what is sent there is lost."""
     family = family_of_address(address)
@@ -218,7 +199,7 @@ def similar_addresses(a: str, b: str, *, ends: int = 4) -> bool:
 
 
 def _comparable(address: str) -> str:
-    return address.lower() if _EVM.fullmatch(address) else address
+    return address.lower() if EVM_ADDRESS.fullmatch(address) else address
 
 
 def _mixed_case(address: str) -> bool:
@@ -251,49 +232,53 @@ def _text_problems(address: str) -> Iterator[_Found]:
         return
 
 
-def _evm(address: str) -> _Found | None:
+def _evm(address: str) -> Iterator[_Found]:
+    wrong = next((place for place, digit in enumerate(address, 1) if place > 2 and digit not in string.hexdigits), None)
     if address[:2] == "0X":
-        return "prefix", "begins with 0X; write 0x in lower case"
-    if address[:2] != "0x":
-        return "prefix", f"does not begin with 0x{': put 0x before it' if _HEX_40.fullmatch(address) else ''}"
-    for position, character in enumerate(address[2:], 3):
-        if character not in string.hexdigits:
-            return "characters", f"has a character at position {position} that is not a hex digit"
-    if len(address) != 42:
-        return "length", f"has {len(address) - 2} hex digits after 0x; 40 are needed"
-    if _mixed_case(address) and eip55(address) != address:
-        return "checksum", "has a wrong checksum: a character is probably mistyped"
-    return None
+        yield "prefix", "begins with 0X; write 0x in lower case"
+    elif address[:2] != "0x":
+        yield "prefix", f"does not begin with 0x{': put 0x before it' if _HEX_40.fullmatch(address) else ''}"
+    elif wrong is not None:
+        yield "characters", f"has a character at position {wrong} that is not a hex digit"
+    elif len(address) != 42:
+        yield "length", f"has {len(address) - 2} hex digits after 0x; 40 are needed"
+    elif _mixed_case(address) and eip55(address) != address:
+        yield "checksum", "has a wrong checksum: a character is probably mistyped"
 
 
-def _solana(address: str) -> _Found | None:
+def _solana(address: str) -> Iterator[_Found]:
     try:
         size = len(base58_decode(address))
     except ValueError as error:
-        return "characters", f"is not base58: {error}"
-    text = f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped"
-    return None if size == 32 else ("length", text)
+        yield "characters", f"is not base58: {error}"
+        return
+    if size != 32:
+        yield "length", f"decodes to {size} bytes; 32 are needed, so a character is missing, added or mistyped"
 
 
-def _stellar(address: str) -> _Found | None:
+def _stellar(address: str) -> Iterator[_Found]:
     if _STELLAR.fullmatch(address.upper()) and not _STELLAR.fullmatch(address):
-        return "characters", "has lower-case letters; Stellar addresses are written in capitals"
+        yield "characters", "has lower-case letters; Stellar addresses are written in capitals"
+        return
     try:
         strkey_decode(address)
     except ValueError as error:
         text = str(error)
         kinds = {"wrong checksum": "checksum", "a char": "characters", "unused": "characters", "begin": "prefix"}
-        return next((kind for words, kind in kinds.items() if words in text), "length"), text
-    return None
+        yield next((kind for words, kind in kinds.items() if words in text), "length"), text
 
 
-def _unknown(address: str) -> _Found | None:
+def _unknown(address: str) -> Iterator[_Found]:
     if _HEX_40.fullmatch(address):
-        return _evm(address)
-    return "characters", (
-        "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
-        "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
-    )
+        yield from _evm(address)
+    else:
+        yield (
+            "characters",
+            (
+                "is not a known form of address: 0x and 40 hex digits (EVM), 32 to 44 characters of base58 (Solana), "
+                "or 56 capitals and digits beginning with G or C, 69 with M (Stellar)"
+            ),
+        )
 
 
 _FORMS = {Family.EVM: _evm, Family.SOLANA: _solana, Family.STELLAR: _stellar, None: _unknown}

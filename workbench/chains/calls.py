@@ -15,10 +15,11 @@ from typing import Any
 
 import attrs
 
-from workbench.chains.addresses import Family, chain_of, eip55, exact_chain_id, require_address
-from workbench.chains.signatures import canonical_signature
+from workbench.chains.addresses import Family, chain_of, family_of, require_address
 from workbench.chains.values import (
     BytesLike,
+    canonical_signature,
+    eip55,
     invalid,
     keccak256,
     read_bytes,
@@ -57,7 +58,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
         ValueError: They are not encoded exactly as `abi_encode` does.
     """
     values, _ = _decode(types, memoryview(data))
-    # each part was read from where the one before ended, so a wrong offset, length or padding shows here
+    # each part was read from where the one before ended, so a wrong offset, length or padding, or a missing end, shows here
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
     return values
@@ -68,15 +69,15 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     values: list[Any] = []
     end = _WORD * len(types)
     for index, kind in enumerate(types):
-        word = _slice(data, _WORD * index, _WORD)
+        word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
         if kind == "bytes" or kind.endswith("[]"):  # then the word is the offset, which is compared and not followed
-            size = int.from_bytes(_slice(data, end, _WORD))
+            size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
+            if size > len(data):
+                raise ValueError("a length beyond the end: longer than the call itself")
             if kind == "bytes":
-                values.append(_slice(data, end, size))
+                values.append(bytes(data[end : end + size]))
                 end += size + -size % _WORD
-            elif size > len(data) // _WORD:
-                raise ValueError("a list longer than the call itself")
             else:
                 items, used = _decode([kind[:-2]] * size, data[end:])
                 values.append(items)
@@ -89,12 +90,6 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
             number = int.from_bytes(word)
             values.append(number == 1 if kind == "bool" else number)
     return values, end
-
-
-def _slice(data: memoryview, start: int, size: int) -> bytes:
-    if start + size > len(data):
-        raise ValueError("an offset or a length beyond the end")
-    return bytes(data[start : start + size])
 
 
 _ARGUMENTS = {
@@ -177,28 +172,21 @@ def withdraw_call_data(
     """
     values = _exact(Family.EVM, (proxy, asset, amount, recipient, expires_at, salt, signature), _NAMES)
     values[6] = canonical_signature(values[6])
-    if _version(version) == 2:
+    version = _version(version)
+    if version == 2:
         values += _admin_arguments(admin_salts, admin_signatures, direct_transfer)
     elif len(admin_salts) or len(admin_signatures) or direct_transfer is not None:
         text = "is 1, whose call takes no admin salts, admin signatures or directTransfer"
         raise invalid("version", "version", text)
-    return "0x" + (selector(function_signature(version)) + abi_encode(_TYPES[_version(version)], values)).hex()
+    return "0x" + (selector(function_signature(version)) + abi_encode(_TYPES[version], values)).hex()
 
 
 def _exact(family: Family, values: Sequence[object], paths: Iterable[str]) -> list[Any]:
     """Read the seven arguments that each withdrawal has, exactly."""
-
-    def address(value: object, path: str) -> str:
-        return require_address(value, family, path)
-
-    def data(length: int) -> Callable[[Any, str], bytes]:
-        return lambda value, path: read_bytes(value, length, path)
-
-    amount, signature = partial(read_unsigned, minimum=1), data(_SIGNATURE_LENGTH[family])
-    readers: tuple[Callable[[Any, str], Any], ...] = (
-        address, address, amount, address, read_unix_seconds, data(32), signature,
-    )  # fmt: skip
-    return [read(value, path) for read, value, path in zip(readers, values, paths, strict=False)]
+    address, amount = partial(require_address, family=family), partial(read_unsigned, minimum=1)
+    salt, signature = partial(read_bytes, length=32), partial(read_bytes, length=_SIGNATURE_LENGTH[family])
+    readers: tuple[Any, ...] = (address, address, amount, address, read_unix_seconds, salt, signature)
+    return [read(value, path=path) for read, value, path in zip(readers, values, paths, strict=False)]
 
 
 def _admin_arguments(
@@ -253,7 +241,7 @@ def _version(version: object) -> int:
 
 def write_signature(chain_id: int, signature: bytes) -> str:
     """Return a signature in the service's form for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
-    family = chain_of(chain_id).family
+    family = family_of(chain_id)
     raw = read_bytes(signature, _SIGNATURE_LENGTH[family], "signature")
     if family is Family.SOLANA:
         return base64.b64encode(raw).decode()
@@ -262,7 +250,7 @@ def write_signature(chain_id: int, signature: bytes) -> str:
 
 def read_signature(chain_id: int, text: BytesLike) -> bytes:
     """Read a signature of a chain from any form that `read_bytes` takes."""
-    return read_bytes(text, _SIGNATURE_LENGTH[chain_of(chain_id).family], "signature")
+    return read_bytes(text, _SIGNATURE_LENGTH[family_of(chain_id)], "signature")
 
 
 def write_salt(salt: bytes) -> str:
@@ -278,13 +266,12 @@ def withdraw_parameters(
 
     On Ed25519 chains the public key in hex is the eighth.
     """
-    number = exact_chain_id(chain_id)
-    given = (proxy, asset, amount, recipient, expires_at, salt, signature)
-    parameters = _exact(chain_of(number).family, given, _NAMES)
+    family = family_of(chain_id)
+    parameters = _exact(family, (proxy, asset, amount, recipient, expires_at, salt, signature), _NAMES)
     parameters[2], parameters[5] = str(parameters[2]), list(parameters[5])
-    parameters[6] = write_signature(number, parameters[6])
+    parameters[6] = write_signature(chain_id, parameters[6])
     if public_key is not None:
-        if chain_of(number).family is Family.EVM:
+        if family is Family.EVM:
             raise invalid("publicKey", "family", "is for Solana and Stellar; an EVM signature recovers to its address")
         parameters.append(read_bytes(public_key, 32, "publicKey").hex())
     return parameters
@@ -296,7 +283,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     Raises:
         InvalidRequest: There are not seven or eight, or one is not valid.
     """
-    number = exact_chain_id(chain_id)
+    chain = chain_of(chain_id)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):
         raise invalid("parameters", "length", "must be a list of " + ", ".join(_NAMES) + " (publicKey optional)")
     given, key = list(parameters[:7]), parameters[7:]
@@ -305,9 +292,9 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
             if not _DIGITS.fullmatch(given[place]):
                 raise invalid(f"parameters[{place}]", "pattern", "must be a whole number: digits only")
             given[place] = int(given[place])
-    values = _exact(chain_of(number).family, given, (f"parameters[{place}]" for place in range(7)))
+    values = _exact(chain.family, given, (f"parameters[{place}]" for place in range(7)))
     return WithdrawParameters(
-        chain_id=number,
+        chain_id=chain.id,
         public_key=read_bytes(key[0], 32, "parameters[7]") if key else None,
         **dict(zip(_ARGUMENTS, values, strict=False)),
     )

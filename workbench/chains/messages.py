@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from workbench.chains.addresses import Family, chain_of, exact_chain_id, require_address, require_evm_address
+from workbench.chains.addresses import Family, chain_of, require_address, require_evm_address
 from workbench.chains.values import (
     BytesLike,
     base58_decode,
@@ -237,13 +237,13 @@ def _typed_data(
     fields: Mapping[str, str],
     values: dict[str, Any],
 ) -> dict[str, Any]:
-    number = exact_chain_id(chain_id)
-    if chain_of(number).family is not Family.EVM:
-        raise invalid("chainId", "family", f"is {chain_of(number)}; typed data is for EVM chains")
+    chain = chain_of(chain_id)
+    if chain.family is not Family.EVM:
+        raise invalid("chainId", "family", f"is {chain}; typed data is for EVM chains")
     domain = {
         "name": name,
         "version": "2",
-        "chainId": number,
+        "chainId": chain.id,
         "verifyingContract": require_evm_address(contract, role),
         "salt": "0x" + read_bytes(salt, 32, "salt").hex(),
     }

@@ -11,8 +11,7 @@ from typing import Any
 
 from workbench.chains import eip55, public_address, same_address
 from workbench.chains.addresses import Family, family_of
-from workbench.chains.signatures import derive_secret
-from workbench.chains.values import base58_encode, ed25519_public_key, strkey_encode
+from workbench.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT

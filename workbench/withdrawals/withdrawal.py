@@ -9,8 +9,7 @@ import attrs
 
 from workbench import chains
 from workbench.chains import Family
-from workbench.chains.signatures import ED25519_PROGRAM, ed25519_instruction
-from workbench.chains.values import BytesLike, refuse_private_key
+from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruction, refuse_private_key
 from workbench.client.exchange import ClientContext
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
