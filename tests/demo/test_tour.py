@@ -9,8 +9,7 @@ import pytest
 
 from tests.conftest import RECORDED
 from workbench.demo import tour
-from workbench.demo.bodies import Bodies, read_all
-from workbench.demo.walkthrough import Page
+from workbench.demo.walkthrough import Bodies, Page, read_all
 from workbench.errors import InvalidRequest
 from workbench.interface.fields import Confidence
 from workbench.rendering.text import Screen

@@ -1,27 +1,44 @@
-"""The chapters of the walk-through, in order, and the page they are written on."""
+"""The walk-through: its chapters in order, the page they are written on, and the request bodies and answers that it reads.
 
+Bodies come from a folder of the user or from this package: `<operation>.request[.<variant>].json` is a request,
+`<operation>.<status>[.<variant>].json` an answer, and `error.<status>.<case>.json` an error body.
+"""
+
+import re
 import sys
 import textwrap
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from decimal import Decimal
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TextIO
 
+import attrs
+
+import workbench
 from workbench import rendering
-from workbench.demo.bodies import Bodies, fitted, read_all
-from workbench.errors import ApiError
+from workbench.client.client import Client
+from workbench.client.pace import Clock
+from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError, visible
+from workbench.interface import checks, strict_json
 from workbench.interface.assumptions import assumptions
+from workbench.interface.convert import converter
 from workbench.interface.events import Event
 from workbench.interface.fields import Confidence
-from workbench.interface.rules import FULL
-from workbench.interface.walk import get_path
+from workbench.interface.table import OPERATIONS, Operation, Operations
+from workbench.interface.walk import build, get_path, member, members
 from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
 from workbench.rendering.text import Screen, screen_of
+from workbench.sandbox import Response
+from workbench.sandbox.transport import SandboxTransport
 from workbench.session import Session, connect
 
+_NAME = re.compile(r"(?P<of>\w+)\.(?:request|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
+_MAX_BYTES = 1_000_000
+_ID = "00000000-0000-4000-8000-000000000000"
 _INSET = 3
 _PROSE = 84
 _CHAPTERS = tomllib.loads(Path(__file__).with_name("chapters.toml").read_text(encoding="utf-8"))
@@ -35,39 +52,50 @@ class Page:
         self.screen = screen or screen_of(self.out)
         self.width = self.screen.width - _INSET
         self._chapter = 0
+        self._last = ""
 
     def _line(self, text: str = "", inset: int = _INSET) -> None:
         print((" " * inset + self.screen.fit(text)).rstrip(), file=self.out)
 
     def title(self, text: str, below: str) -> None:
         """Write the title and an introduction."""
-        self.gap()
+        self._begin("title")
         self._line(self.screen.paint(text, "title"))
-        self.say(below, "muted")
+        self._wrap(below, "muted")
 
     def chapter(self, text: str, below: str) -> None:
         """Write the heading of the next chapter, and its introduction."""
         self._chapter += 1
         head = f"{self._chapter}  {text} "
         rule = "─" * max(0, min(_PROSE, self.width) + _INSET - len(head) - 1)
-        self.gap()
+        self._begin("chapter")
         self._line(self.screen.paint(head, "title") + self.screen.paint(rule, "muted"), 1)
-        self.say(below)
+        self._wrap(below)
 
-    def say(self, text: str, role: str = "", inset: str = "") -> None:
-        """Write a paragraph, wrapped at its spaces; paths and ids are not broken."""
+    def say(self, text: str) -> None:
+        """Write a paragraph."""
+        self._begin("say")
+        self._wrap(text)
+
+    def _begin(self, kind: str) -> None:
+        """Leave a line free, but between calls and below what announces a block."""
+        if (self._last, kind) not in {("call", "call"), ("say", "block")}:
+            self._line()
+        self._last = kind
+
+    def _wrap(self, text: str, role: str = "", inset: str = "") -> None:
+        """Write text, wrapped at its spaces; paths and ids are not broken."""
         width = min(_PROSE, self.width) - len(inset)
         for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
             self._line(inset + self.screen.paint(line, role))
 
     def note(self, text: str) -> None:
-        """Write a note."""
-        self.say(text, "muted", "  ")
+        """Write a note to what stands above it."""
+        self._wrap(text, "muted", "  ")
 
-    def call(self, text: str, *, follows: bool = False) -> None:
-        """Write a call; one that follows another is written without a gap."""
-        if not follows:
-            self.gap()
+    def call(self, text: str) -> None:
+        """Write a call."""
+        self._begin("call")
         for number, line in enumerate(text.split("\n")):
             self._line(self.screen.paint("... " if number else ">>> ", "muted") + self.screen.paint(line, "title"))
 
@@ -80,17 +108,20 @@ class Page:
         self._block(rendering.table(rows, columns, width=self.width, paint=self.screen.paint))
 
     def _block(self, text: str) -> None:
+        self._begin("block")
         for line in text.split("\n"):
             self._line(line)
 
-    def gap(self) -> None:
-        """Write an empty line."""
-        self._line()
-
 
 SEED = 7
-_HOTEL = {"currency": "USD", "merchant_name": "Example Hotel", "merchant_category_code": "7011"}
-_SHOP = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}
+_PURCHASES = (
+    ("authorize 120.00", "stay = api.simulate_authorization(card_id=card, amount=12000, **hotel)"),
+    ("reverse down to 80.50", "api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=8050)"),
+    ("authorize 45.90", "book = api.simulate_authorization(card_id=card, amount=4590, **shop)"),
+    ("settle 45.90", "api.sandbox.settle(book.transaction_id)    # a control of the sandbox"),
+    ("refund 45.90 ({})", "api.simulate_refund(transaction_id=book.transaction_id, amount=wb.FULL)"),
+)
+"""Steps and their calls."""
 
 
 def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | None = None) -> None:
@@ -119,165 +150,261 @@ def tour(*, bodies: Path | None = None, out: Path | None = None, page: Page | No
             page.chapter(texts["title"], texts["text"].format(**facts))
             getattr(chapters, name)()
         page.say("That is the end of the walk-through. Next: workbench --help, or make lab for the notebooks.")
-        page.gap()
+        page.say("")
+
+
+@attrs.frozen(kw_only=True)
+class Body:
+    """One file: what it belongs to, and its bytes. `status` is 0 for a request."""
+
+    name: str
+    of: str  # an operation, or "error"
+    status: int
+    variant: str
+    data: bytes = attrs.field(repr=False)
+    origin: str  # "this package", or the folder
+
+
+class Bodies:
+    """The files of a folder, and those of the package where the folder has none."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Read the folder's files.
+
+        Raises:
+            InvalidRequest: The folder does not exist, or a file in it is too large.
+        """
+        if folder is not None and not folder.is_dir():
+            raise InvalidRequest(f"{visible(str(folder), 200)} is not a folder", of="demo")
+        self._own = tuple(_read(files("workbench.demo") / "bodies", "this package"))
+        self._found = tuple(_read(folder, visible(str(folder), 200))) if folder is not None else ()
+
+    def request(self, operation: str, *variants: str) -> Body:
+        """Return a request body: the first of the variants found, else any of the operation, else the package's."""
+        for bodies in (self._found, self._own):
+            requests = [body for body in bodies if body.of == operation and not body.status]
+            if requests:
+                return min(requests, key=lambda body: (*variants, body.variant).index(body.variant))
+        raise InvalidRequest(f"no request body of {operation}", of="demo")
+
+    def answers(self) -> tuple[Body, ...]:
+        """Return the answers and error bodies of the folder, or those of the package if it has none."""
+        found = tuple(body for body in self._found if body.status)
+        return found or tuple(body for body in self._own if body.status)
+
+
+def _read(folder: Traversable | Path, origin: str) -> Iterator[Body]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        match = _NAME.fullmatch(entry.name)
+        if match is None or not entry.is_file() or match["of"] not in {*OPERATIONS, "error"}:
+            continue
+        data = entry.read_bytes()
+        if len(data) > _MAX_BYTES:
+            raise InvalidRequest(f"{entry.name} is larger than {_MAX_BYTES:,} bytes", of="demo")
+        status = int(match["status"] or 0)
+        yield Body(
+            name=entry.name, of=match["of"], status=status, variant=match["variant"] or "", data=data, origin=origin
+        )
+
+
+def fitted(body: Body, api: Session) -> tuple[dict[str, Any], list[str]]:
+    """Return a request body as JSON, and the members whose ids do not exist in the sandbox and were replaced.
+
+    Raises:
+        InvalidRequest: The body breaks the interface's rules; all problems are named.
+    """
+    operation, guide = OPERATIONS[body.of], api.guide()
+    raw, replaced = strict_json.loads(body.data), []
+    stand_ins = {"card_id": guide["cards"]["active"][0], "user_id": guide["users"]["approved"][0]}
+    known = {one["id"] for kind in ("card", "user") for one in api.sandbox.records(kind)}
+    for one in members(operation.request):
+        # The tenant has individual teams, so what a company owns elsewhere belongs to a user here.
+        name = "user_id" if one.name == "company_id" else one.name
+        if name in stand_ins and raw.get(one.wire) not in {None, *known}:
+            del raw[one.wire]
+            raw[member(operation.request, name).wire] = stand_ins[name]
+            replaced.append(one.wire)
+    request, mistyped, unknown = converter().read_request(operation, raw)
+    found = [*mistyped, *(checks.problems(request) if request is not None else ())]
+    found += [Problem(path, "unknown", "is not a member of this operation") for path in unknown]
+    if found:
+        raise InvalidRequest(found, of=f"{operation.name} in {body.name}")
+    return raw, replaced
+
+
+def read_all(bodies: Iterable[Body]) -> list[dict[str, str]]:
+    """Read every answer and error body with the client, write it again, and compare it with the original.
+
+    Returns:
+        A row of a table for each: its file, what it was read as, and remarks about it.
+
+    Raises:
+        InvalidRequest: A file cannot be read, or is written differently; the files are named.
+    """
+    rows, problems = [], []
+    for body in bodies:
+        try:
+            raw = strict_json.loads(body.data)
+            read_as, remarks = _refusal(body, raw) if body.of == "error" or body.status >= 400 else _answer(body, raw)
+            rows.append({"file": body.name, "read as": read_as, "remarks": "; ".join(remarks[:2]) or "–"})
+        except (ValueError, WorkbenchError) as error:
+            problems.append(Problem(body.name, "read", str(error).split("\n")[0]))
+    if problems:
+        raise InvalidRequest(problems, of="demo")
+    return rows
+
+
+def _answer(body: Body, raw: Any) -> tuple[str, list[str]]:
+    operation = OPERATIONS[body.of]
+    answer = _received(operation, body)
+    records = answer if operation.many else [answer]
+    again = [converter().unstructure(one) for one in records]
+    if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
+        raise ValueError("differs when written again")
+    name = operation.answer.__name__
+    remarks = dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one))
+    return f"{len(records)} × {name}" if operation.many else name, list(remarks)
+
+
+def _refusal(body: Body, raw: Any) -> tuple[str, list[str]]:
+    try:  # a 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own
+        _received(Operations.list_contracts if body.status >= 500 else Operations.update_dispute, body)
+    except ApiError as error:
+        if error.body != raw or error.status != body.status:
+            raise ValueError("differs when written again") from None
+        usual = ("statusCode", "error", "message")
+        missing, more = (", ".join(name for name in a if name not in b) for a, b in ((usual, raw), (raw, usual)))
+        return type(error).__name__, [f"has no {missing}"] * bool(missing) + [f"also has {more}"] * bool(more)
+    raise ValueError("is not read as an error")
+
+
+class _NoWait(Clock):
+    def sleep(self, seconds: float) -> None:
+        """Return at once: nobody is asked again."""
+
+
+def _received(operation: Operation[..., Any], body: Body) -> Any:
+    """Return what a client makes of an answer."""
+    response = Response(body.status, {"content-type": "application/json"}, body.data)
+    with Client(
+        base_url="https://answers.workbench.invalid/v1", api_key="not-a-key", transport=SandboxTransport(lambda _: response),
+        check=False, journal=False, clock=_NoWait(),
+    ) as client:  # fmt: skip
+        ids = {one.name: _ID for one in members(operation.request) if one.required and one.name.endswith("_id")}
+        return client.send(build(operation.request, ids))
 
 
 class _Chapters:
     def __init__(self, page: Page, api: Session, bodies: Bodies, out: Path) -> None:
         self.page, self.api, self.bodies, self.out = page, api, bodies, out
-        self.guide = api.guide()
+        self.names: dict[str, Any] = {"api": api, "wb": workbench}
+
+    def run(self, code: str) -> Any:
+        """Write a call, make it as it stands there, and return its value; one with a name is known to later calls."""
+        self.page.call(code)
+        name, _, expression = code.rpartition(" = ")
+        value = self.names[name] = eval(expression, self.names)  # noqa: S307 - the calls stand in this file
+        return value
 
     def contracts(self) -> None:
-        page = self.page
-        page.call("contracts = api.list_contracts()")
-        contracts = self.api.list_contracts()
-        page.gap()
-        page.table(contracts, ["chain_id", "contract_version", "deposit_address"])
+        contracts = self.run("contracts = api.list_contracts()")
+        self.page.table(contracts, ["chain_id", "contract_version", "deposit_address"])
         if any(one.chain_id in TEST_CHAINS for one in contracts):
-            page.note(f"These are test chains: {NO_FUNDS}.")
-        page.gap()
-        page.say("A bank account of the first contract, whose deposits are converted to its tokens:")
-        page.call("contracts[0].onramp.ach", follows=True)
-        page.show(next(one.onramp.ach for one in contracts if one.onramp))
+            self.page.note(f"These are test chains: {NO_FUNDS}.")
+        self.page.say("A bank account of the first contract, whose deposits are converted to its tokens:")
+        self.page.show(self.run("contracts[0].onramp.ach"))
 
     def withdrawal(self) -> None:
-        page = self.page
-        contract = next(
-            one
-            for one in self.api.list_contracts()
-            if one.admin_addresses
-            and str(one.contract_version) == "2"
-            and str(one.proxy_address).startswith("0x")
-            and Decimal(one.tokens[0].balance or 0) >= 100
-        )
-        token, admin = contract.tokens[0].address, contract.admin_addresses[0]
-        page.call(
-            f"api.sign_withdrawal(chain_id={contract.chain_id}, token=contract.tokens[0].address,\n"
+        contract = self.run("contract = contracts[0]")
+        signed = self.run(
+            "api.sign_withdrawal(chain_id=contract.chain_id, token=contract.tokens[0].address,\n"
             '    amount="2500", is_amount_native=False,\n'
             "    admin_address=contract.admin_addresses[0], recipient_address=contract.admin_addresses[0])"
         )
-        signed = self.api.sign_withdrawal(
-            chain_id=contract.chain_id, token=token, amount="2500", is_amount_native=False,
-            admin_address=admin, recipient_address=admin,
-        )  # fmt: skip
-        page.show(signed)
-        page.gap()
-        page.say("What the signature authorizes:")
-        until = rendering.moment(signed.expires_at) if signed.expires_at else "not given"
-        amount = f"{rendering.money(2500)} of token {token}"
-        page.show({"admin": admin, "amount": amount, "from": contract.proxy_address, "to": admin, "valid until": until})
-        page.note("The signature itself is masked unless it is revealed, and never appears in logs or in the journal.")
+        self.page.show(signed)
+        self.page.say("What the signature authorizes:")
+        admin, amount = contract.admin_addresses[0], f"{rendering.money(2500)} of token {contract.tokens[0].address}"
+        until = rendering.moment(signed.expires_at)
+        self.page.show(
+            {"admin": admin, "amount": amount, "from": contract.proxy_address, "to": admin, "valid until": until}
+        )
+        self.page.note(
+            "The signature itself is masked unless it is revealed, and never appears in logs or in the journal."
+        )
 
     def application(self) -> None:
-        page = self.page
-        page.call('user = api.send(api.from_wire("create_user_application", body))')
         before = len(self.api.sandbox.events())
-        user = self.api.send(self._request("create_user_application", "personal"))
-        page.gap()
-        page.show(user)
+        self._body("create_user_application", "personal")
+        user = self.run('user = api.send(api.from_wire("create_user_application", body))')
+        self.page.show(user)
         for status in ("manualReview", "approved") if user.application_status != "approved" else ():
-            page.call(f'api.sandbox.review(user.id, "{status}")', follows=status == "approved")
-            self.api.sandbox.review(user.id, status)
-        page.gap()
-        page.say("The events, as webhooks deliver them:")
+            self.run(f'api.sandbox.review(user.id, "{status}")')
+        self.page.say("The events, as webhooks deliver them:")
         self._list_events(self.api.sandbox.events()[before:])
 
     def payment_account(self) -> None:
-        page = self.page
-        page.call('account = api.send(api.from_wire("create_payment_account", body))')
-        account = self.api.send(self._request("create_payment_account", "individual", "business"))
-        page.gap()
-        page.show(account)
-        page.call("api.delete_payment_account(payment_account_id=account.id)")
-        self.api.delete_payment_account(payment_account_id=account.id)
-        page.note("Deleted. A second deletion raises:")
+        self._body("create_payment_account", "individual", "business")
+        self.page.show(self.run('account = api.send(api.from_wire("create_payment_account", body))'))
+        self.run("api.delete_payment_account(payment_account_id=account.id)")
+        self.page.note("Deleted. A second deletion raises:")
         try:
-            self.api.delete_payment_account(payment_account_id=account.id)
+            self.run("api.delete_payment_account(payment_account_id=account.id)")
         except ApiError as error:
-            page.note(f"{type(error).__name__}: {error}")
+            self.page.note(f"{type(error).__name__}: {error}")
 
     def rewards(self) -> None:
-        from workbench import charts
-        from workbench.tables.rewards import read
-
-        page = self.page
-        user = self.guide["rewards_users"][0]["id"]
-        page.call(f'rewards = wb.rewards.read(api, "{user}")')
-        found = read(self.api, user, progress=False)
-        page.gap()
-        page.table(_months(found.frame()))
-        page.gap()
-        page.show({"items": f"{found.rows:,}", "complete": found.complete})
-        page.call('wb.charts.points_chart(rewards, by="month")')
+        self.run("guide = api.guide()")
+        rewards = self.run('rewards = wb.rewards.read(api, guide["rewards_users"][0]["id"], progress=False)')
+        self.page.table(_months(rewards.frame()))
+        self.page.show({"items": f"{rewards.rows:,}", "complete": rewards.complete})
+        axes = self.run('wb.charts.points_chart(rewards, by="month", size=(9, 5))')
         self.out.mkdir(parents=True, exist_ok=True)
         chart = self.out / "rewards.png"
-        figure = charts.points_chart(found, by="month", size=(9, 5)).get_figure(root=True)
-        assert figure is not None
-        figure.savefig(chart, facecolor="white", dpi=144)
-        page.note(f"Saved as {chart}")
+        axes.get_figure(root=True).savefig(chart, facecolor="white", dpi=144)
+        self.page.note(f"Saved as {chart}")
 
     def purchases(self) -> None:
-        page, api, card = self.page, self.api, self.guide["cards"]["active"][0]
+        self.run('hotel = {"currency": "USD", "merchant_name": "Example Hotel", "merchant_category_code": "7011"}')
+        self.run('shop = {"currency": "USD", "merchant_name": "Example Books", "merchant_category_code": "5942"}')
+        card = self.run('card = guide["cards"]["active"][0]')
         steps = [self._balance(card, "start")]
-        page.call(f'stay = api.simulate_authorization(card_id="{card}", amount=12000, …)')
-        stay = api.simulate_authorization(card_id=card, amount=12000, **_HOTEL)
-        steps.append(self._balance(card, "authorize 120.00", stay.status))
-        page.call("api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=8050)", follows=True)
-        answer = api.simulate_reversal(transaction_id=stay.transaction_id, new_amount=8050)
-        steps.append(self._balance(card, "reverse down to 80.50", answer.status))
-        page.call(f'shop = api.simulate_authorization(card_id="{card}", amount=4590, …)', follows=True)
-        shop = api.simulate_authorization(card_id=card, amount=4590, **_SHOP)
-        steps.append(self._balance(card, "authorize 45.90", shop.status))
-        page.call("api.sandbox.settle(shop.transaction_id)    # a control of the sandbox", follows=True)
-        api.sandbox.settle(shop.transaction_id)
-        steps.append(self._balance(card, "settle 45.90", "settled"))
-        page.call("api.simulate_refund(transaction_id=shop.transaction_id, amount=wb.FULL)", follows=True)
-        answer = api.simulate_refund(transaction_id=shop.transaction_id, amount=FULL)
-        steps.append(self._balance(card, f"refund 45.90 ({answer.completion_reason})", answer.status))
-        page.gap()
-        page.table(steps)
+        for step, call in _PURCHASES:
+            answer = self.run(call)
+            steps.append(self._balance(card, step.format(answer.completion_reason), answer.status))
+        self.page.table(steps)
 
     def decline(self) -> None:
-        page = self.page
-        page.call('api.send(api.from_wire("simulate_authorization", body))')
-        request = self._request("simulate_authorization", "decline")
-        steps = [self._balance(request.card_id, "start")]
-        answer = self.api.send(request)
+        body = self._body("simulate_authorization", "decline")
+        steps = [self._balance(body["cardId"], "start")]
+        answer = self.run('api.send(api.from_wire("simulate_authorization", body))')
         reason = f": {rendering.word(str(answer.declined_reason))}" if answer.declined_reason else ""
-        text = f"authorize {rendering.money(request.amount).removesuffix(' USD')}{reason}"
-        steps.append(self._balance(request.card_id, text, answer.status))
-        page.gap()
-        page.table(steps)
-        page.note("The balances are unchanged: a declined authorization holds no money.")
+        text = f"authorize {rendering.money(body['amount']).removesuffix(' USD')}{reason}"
+        steps.append(self._balance(body["cardId"], text, answer.status))
+        self.page.table(steps)
+        self.page.note("The balances are unchanged: a declined authorization holds no money.")
 
     def events(self) -> None:
         self._list_events(self.api.sandbox.events())
-        self.page.gap()
         self.page.note("Amounts are in cents on the wire. An inbox stores each event once, by its id.")
 
     def answers(self) -> None:
-        self.page.gap()
         self.page.table(read_all(self.bodies.answers()))
 
     def assumptions(self) -> None:
-        page = self.page
-        page.gap()
         levels = Counter(one.confidence for one in assumptions())
-        page.show({rendering.word(level): levels[level] for level in Confidence})
-        page.note("wb.assumptions() lists them, each with its reason and the setting that changes it.")
-        page.gap()
+        self.page.show({rendering.word(level): levels[level] for level in Confidence})
+        self.page.note("wb.assumptions() lists them, each with its reason and the setting that changes it.")
 
-    def _request(self, operation: str, *variants: str) -> Any:
-        """Return a request from a file, its ids replaced where the sandbox does not have them, and note both."""
+    def _body(self, operation: str, *variants: str) -> dict[str, Any]:
+        """Read a request body from a file, its ids replaced where the sandbox does not have them, and note both."""
         body = self.bodies.request(operation, *variants)
-        known = {text for name, ids in self.guide.items() if name != "tenants" for text in _texts(ids)}
-        stand_ins = {"card_id": self.guide["cards"]["active"][0], "user_id": _texts(self.guide["users"]["approved"])[0]}
-        request, replaced = fitted(body, known, stand_ins)
+        raw, replaced = fitted(body, self.api)
         self.page.note(f"The body is {body.name}, from {body.origin}.")
         if replaced:
             names = ", ".join(replaced)
             self.page.note(f"Its {names} does not exist in the sandbox and is replaced by an id that does.")
-        return request
+        self.names["body"] = raw
+        return raw
 
     def _list_events(self, listed: Iterable[Mapping[str, Any]]) -> None:
         rows = []
@@ -296,15 +423,6 @@ class _Chapters:
         balance = self.api.sandbox.balance(card)
         names = ("available", "held", "posted", "refunded")
         return {"step": step, "status": status, **{name: rendering.money(getattr(balance, name)) for name in names}}
-
-
-def _texts(x: Any) -> list[str]:
-    """Return all ids in a branch of the guide."""
-    if isinstance(x, str):
-        return [x]
-    if isinstance(x, Mapping):
-        return [text for key, value in x.items() for text in (str(key), *_texts(value))]
-    return [text for item in x for text in _texts(item)] if isinstance(x, list | tuple) else []
 
 
 def _months(frame: Any) -> list[dict[str, str]]:
