@@ -141,7 +141,7 @@ FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/",
 REACH = {
     "httpx": (
         "course/trainer.py",
-        "chaos/",
+        "chaos.py",
         "classroom/",
         "client/client.py",
         "client/transports.py",

@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from tests.chaos.handlers import WRONG, Ledger
 from workbench import chaos, http_server
-from workbench.chaos.traffic import Plan, events, steps
+from workbench.chaos import Plan, events, steps
 from workbench.http_server import Request, Response
 
 SMALL = Plan(purchases=60)
@@ -54,7 +54,7 @@ def test_the_same_seed_replays() -> None:
 
 def test_everything_that_is_planned_happens() -> None:
     plan = Plan(purchases=120)
-    found = {step.kind for step in steps(events(plan, 7)[0], plan, 7)}
+    found = {step.kind for step in steps(events(plan, 7), plan, 7)}
 
     assert found == {"event", "duplicate", "reordered", "unknown version", "unknown kind", "forged", "crash"}
 

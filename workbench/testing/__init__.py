@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from workbench.sequences.exports import Recording as Recording
     from workbench.sequences.exports import record as record
     from workbench.sequences.exports import replay as replay
-    from workbench.testing.coverage import Coverage as Coverage
+    from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
     from workbench.testing.sessions import assert_requests as assert_requests

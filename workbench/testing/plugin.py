@@ -56,7 +56,7 @@ def inbox(workbench_session: Any) -> Any:
 
 def _collect(config: pytest.Config, sandbox: Any) -> None:
     if config.getoption("--workbench-coverage"):
-        from workbench.testing.coverage import touched
+        from workbench.testing.sessions import touched
 
         config.stash[_COUNTS] = config.stash.get(_COUNTS, Counter()) + touched(sandbox)
 
@@ -80,7 +80,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print the coverage."""
     if config.getoption("--workbench-coverage"):
-        from workbench.testing.coverage import Coverage
+        from workbench.testing.sessions import Coverage
 
         counts = config.stash.get(_COUNTS, Counter())
         terminalreporter.section("coverage of the card service")
