@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from workbench.session import Session as Session
     from workbench.session import connect as connect
     from workbench.session import connect_async as connect_async
-    from workbench.tables.exports import export as export
+    from workbench.tables.analysis import sql as sql
+    from workbench.tables.frames import export as export
     from workbench.tables.frames import to_frame as to_frame
-    from workbench.tables.sql import sql as sql
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.webhooks.inbox import Inbox as Inbox

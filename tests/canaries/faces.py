@@ -22,7 +22,7 @@ from workbench.course.drills import DRILLS, drill
 from workbench.course.learner import EXERCISES
 from workbench.mcp_server import make_server
 from workbench.sequences.exports import call_as
-from workbench.tables.sql import SESSION
+from workbench.tables.analysis import SESSION
 from workbench.terminal.watch import screen
 
 WRONG: dict[str, Any] = {**PERSON, "national_id": "000771293x", "email": "zqmail@"}

@@ -19,9 +19,9 @@ from workbench.client.pace import Clock
 from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
-from workbench.tables.paging import PageCursor
 from workbench.tables.read_job import Rewards
 from workbench.tables.reading import Gate
+from workbench.tables.rewards_pages import PageCursor
 
 
 def read(service: Service, **how: Any) -> Rewards:

@@ -274,7 +274,7 @@ class Listing:
             FileExistsError: The file exists, and `overwrite` is False.
             ValueError: The extension is unknown.
         """
-        from workbench.tables.exports import export
+        from workbench.tables.frames import export
 
         return export(self.frame(), path, overwrite=overwrite)
 

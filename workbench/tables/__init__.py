@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from workbench.tables.analysis import spend_funnel as spend_funnel
     from workbench.tables.event_logs import Events as Events
     from workbench.tables.events import transactions as transactions
-    from workbench.tables.exports import Saved as Saved
-    from workbench.tables.exports import export as export
-    from workbench.tables.exports import load as load
+    from workbench.tables.frames import Saved as Saved
+    from workbench.tables.frames import export as export
+    from workbench.tables.frames import load as load
     from workbench.tables.frames import to_frame as to_frame
     from workbench.tables.read_job import Rewards as Rewards
     from workbench.tables.reports import contract_totals as contract_totals

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from workbench.errors import InvalidRequest
 from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, json_text
-from workbench.tables.paging import PageCursor
+from workbench.tables.rewards_pages import PageCursor
 from workbench.tables.rows import WIDTHS
 
 KEY = b"workbench"

@@ -20,9 +20,8 @@ from workbench.interface.walk import member
 from workbench.storage import uninterrupted
 from workbench.tables.columns import EXTRA
 from workbench.tables.folder import SCHEMA, Folder, read_folder, uniform
-from workbench.tables.paging import PageCursor
 from workbench.tables.reading import ReadFilter, Reading
-from workbench.tables.rewards_pages import with_users
+from workbench.tables.rewards_pages import PageCursor, with_users
 from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 
 HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."

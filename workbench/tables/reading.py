@@ -18,8 +18,7 @@ from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback
 from workbench.tables.folder import Folder, StoredRows
-from workbench.tables.paging import Key, PageCursor, PageRequest
-from workbench.tables.rewards_pages import PageReader, Part, with_users
+from workbench.tables.rewards_pages import Key, PageCursor, PageReader, PageRequest, Part, with_users
 from workbench.tables.rows import Notes, Table
 
 MAX_FAILED_USERS = 20

@@ -17,8 +17,7 @@ from workbench.errors import InvalidRequest, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.events import events_frame
-from workbench.tables.exports import export, load
-from workbench.tables.frames import to_frame
+from workbench.tables.frames import export, load, to_frame
 from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 
 # -- days, weeks and months

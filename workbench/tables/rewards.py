@@ -27,10 +27,10 @@ from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect
 from workbench.tables.folder import SCHEMA, read_folder, uniform
-from workbench.tables.paging import PageCursor
 from workbench.tables.read_job import Rewards, parameter_names, read_in_thread, read_notes, read_users, summary_line
 from workbench.tables.reading import ReadFilter
 from workbench.tables.reports import moment
+from workbench.tables.rewards_pages import PageCursor
 from workbench.tables.rows import WIDTHS, to_pandas
 
 CONCURRENCY = 64

@@ -1,42 +1,199 @@
-"""Page bodies of rewards activity to one typed frame: a fast route for ordinary pages, an exact one for the others.
+"""Pages of rewards activity: how those of a user are requested, and how their bodies become one typed frame.
 
-The fast route lets Arrow parse pages with a fixed schema. It is taken only where it gives what the exact route gives
-(strict JSON, then our records): anything that the two would read differently sends the page to the exact route. Both
-end in the same Arrow columns.
+The service gives neither a total nor a sign that more rows follow; its order and the names of its parameters are not
+documented. So full pages overlap by one row, which shows whether rows moved in between; a short page is not the end,
+since hidden rows may have been left out of it; the end is an empty page, or a second one where rows seem to be hidden.
+No row is skipped: after a page of n rows the next one starts where these ended, whichever way the service counts.
+
+Bodies are read by a fast route or by an exact one (strict JSON, then our records). The fast route is taken only where it
+gives what the exact one gives; both end in the same Arrow columns.
 """
 
 import json
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Collection, Generator, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
+import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from workbench.errors import Problem, UnexpectedAnswer
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import Names, Unreadable, converter
-from workbench.interface.transactions import RewardsActivity, RewardsItem
+from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
 from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
-from workbench.tables.paging import Key
 from workbench.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
 
 BATCH = 64
 """Pages parsed at once."""
-MAX_BRACKETS = 1_000
-"""Brackets in a page for the fast route: Arrow's reader does not limit their depth."""
-_POOL = pa.system_memory_pool()  # the default pool spends a quarter of the time on returning pages to the kernel
+DEFAULT_LIMIT = 20  # "default 20"
+OVERLAP = 1
+MAX_READINGS = 3
+"""How often the list of one user is read if it changes meanwhile."""
+
+
+class Key(NamedTuple):
+    """What identifies a row. An id may occur in both types; a row without an id is identified by its text."""
+
+    type: str | None
+    id: str | None
+    text: bytes | None = None
+
+
+@attrs.frozen
+class PageRequest:
+    """A page to request."""
+
+    offset: int
+    limit: int = MAX_LIMIT
+
+
+End = Literal["all", "reach", "offset ignored", "drift", "failed"]
+Keys = Sequence[Key]
+Requests = Generator[PageRequest, Keys, None]
+
+
+@attrs.define
+class PageCursor:
+    """The read of one user: how far it came, and what was seen on the way; filled by `requests`."""
+
+    kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # the rows to keep of each page; None: all
+    end: End = "failed"
+    rows: int = 0  # that are kept
+    pages: int = 0
+    offset: int = 0  # where it stopped
+    readings: int = 1
+    duplicates: int = 0
+    without_id: int = 0
+    hidden: bool = False  # rows followed a short page
+    limit_ignored: int | None = None  # rows of each page, if every page has fewer than requested
+    by_type: bool = False  # each type was read by itself too, to reach further
+    back_to: str | None = None  # the time of the oldest row that was requested, where older ones were not wanted
+    other_type: int = 0  # rows of a type that was not requested
+    reason: str = ""  # of a failure
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows were read, as far as can be known."""
+        return self.end == "all" and not self.other_type
+
+    def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
+        """Yield the pages to request; must be sent the keys of the rows of each."""
+        earlier: list[Keys] = []
+        while True:
+            pages: list[Keys] = []
+            start = len(self.kept)
+            drifted = yield from self._reading(pages, limit, reach)
+            if not drifted:
+                self.kept[:start] = [()] * start
+                return
+            earlier += pages
+            if self.readings == MAX_READINGS:
+                self.end = "drift"
+                self.kept[:] = _newest(earlier)
+                return
+            # Rows moved while they were read, so some may be missing: the list is read again from its start.
+            self.readings += 1
+
+    def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
+        """Read once, and return whether the list changed meanwhile."""
+        seen: set[Key] = set()
+        lengths: list[int] = []
+        self.duplicates = self.without_id = 0
+        self.hidden = False
+        before: Keys = ()
+        beyond = False  # whether the page before was empty
+        offset = before_at = 0
+
+        def request(at: int) -> Generator[PageRequest, Keys, Keys]:
+            self.pages += 1
+            page = yield PageRequest(at, limit)
+            pages.append(page)
+            self.kept.append(())
+            return page
+
+        while True:
+            self.offset = offset
+            page = yield from request(offset)
+            at = len(self.kept) - 1
+            full_before = len(before) >= limit
+            overlap = before_at + len(before) - offset if full_before else 0
+            # Another offset, the same page. After a short page that can be, if hidden rows precede its rows; but none
+            # of them can occur again a full window later.
+            same = bool(before) and list(page) == list(before)
+            if same and not full_before:
+                same = before_at + limit <= reach and list((yield from request(before_at + limit))) == list(page)
+            if same:
+                self.end = "offset ignored"
+                return False
+            if full_before and list(page[:overlap]) != list(before[-overlap:]):
+                return True
+            if not page:
+                # A page may be empty because all of its rows are hidden. Where rows seem to be, one more is requested.
+                if (self.hidden or (at and self.kept[at - 1] == ())) and not beyond and offset + limit <= reach:
+                    before, beyond, offset = (), True, offset + limit
+                    continue
+                self.end = "all"
+                break
+            self.hidden = self.hidden or beyond
+            beyond = False
+            if before and not full_before:
+                if any(key in seen for key in page if key[1] is not None):
+                    # Rows seen already after a short page: hidden rows were left out of the service's own window, or
+                    # the list moved. Requesting the short page again shows which.
+                    again = yield from request(before_at)
+                    if list(again) != list(before):
+                        return True
+                self.hidden = True
+            self.kept[at] = self._new(page, overlap, seen)
+            lengths.append(len(page))
+            if offset >= reach:
+                self.end = "reach"
+                break
+            before, before_at = page, offset
+            offset = min(offset + max(len(page) - (OVERLAP if len(page) >= limit else 0), 1), reach)
+        usual = lengths[0] if lengths else limit
+        if usual < limit and all(n == usual for n in lengths[:-1]) and (len(lengths) > 2 or usual == DEFAULT_LIMIT):
+            self.limit_ignored = usual if len(lengths) > 1 else None
+            self.hidden = self.hidden and self.limit_ignored is None
+        return False
+
+    def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
+        """Return the new rows of a page: outside the overlap and not seen before; rows without an id always are."""
+        kept = []
+        for i, key in enumerate(page):
+            if i < overlap:
+                continue
+            if key[1] is None:
+                self.without_id += 1
+            elif key in seen:
+                self.duplicates += 1
+                continue
+            kept.append(i)
+            seen.add(key)
+        return None if len(kept) == len(page) else tuple(kept)
+
+
+def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
+    """Return the rows to keep of several readings of a list that kept changing: each key once, from the last of them."""
+    seen: set[Key] = set()
+    kept: list[tuple[int, ...] | None] = []
+    for page in reversed(pages):
+        kept.append(tuple(i for i, key in enumerate(page) if key not in seen))
+        seen.update(page)
+    return kept[::-1]
+
+
+# -- bodies
+
+
 _NO_NAMES: Names = {}
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LONG_NUMBER = re.compile(rb"[0-9.eE+-]{300}")
-_BLANK = b" \t\r\n"
 _FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"))
 
 
@@ -83,10 +240,10 @@ class PageReader:
             if isinstance(c.kind, DecimalNumber | DateTime)
         }
         types = [pa.large_string() if c.name in self._conversions else form(c).arrow for c in self.plan.columns]
-        item = pa.struct(list(zip(self._wire.values(), types, strict=True)))
-        self._options = pj.ParseOptions(
-            explicit_schema=pa.schema([(self._items, pa.list_(item))]), unexpected_field_behavior="infer"
-        )
+        self._item = pa.struct(list(zip(self._wire.values(), types, strict=True)))
+        self._numbers = [
+            wire for wire, kind in zip(self._wire.values(), types, strict=True) if pa.types.is_integer(kind)
+        ]
 
     def read(self, bodies: Sequence[bytes], first: int = 0) -> list[Part]:
         """Read pages.
@@ -123,47 +280,44 @@ class PageReader:
         return found
 
     def _fast(self, bodies: Sequence[bytes]) -> Part | None:
-        """Return the rows of pages read by Arrow; None if that is not known to be exact."""
-        joined = b"\n".join(body.strip(_BLANK) for body in bodies)
-        if not all(map(_plain, bodies)) or (b"\\u" in joined and _SURROGATE.search(joined)):
-            return None
+        """Return the rows of pages; None if that is not known to be exact.
+
+        Bodies have the quotation marks that their members and texts take, and no more: so no member stands twice.
+        """
         try:
-            if not joined.isascii():
-                joined.decode()  # Arrow's JSON reader takes any bytes
-            table = pj.read_json(
-                pa.BufferReader(joined),
-                read_options=pj.ReadOptions(block_size=len(joined) + 1, use_threads=False),
-                parse_options=self._options,
-                memory_pool=_POOL,
-            )
-        except (pa.ArrowException, UnicodeDecodeError):
+            pages = [orjson.loads(body) for body in bodies]
+            items = [page[self._items] for page in pages]
+            rows: list[dict[str, Any]] = list(chain.from_iterable(items))
+            found = pa.array(rows, self._item)
+        except (TypeError, KeyError, ValueError, OverflowError):
             return None
-        if table.num_rows != len(bodies) or len(table.column(0).chunks) != 1:
-            return None  # two pages in one body, or half a page in each of two
-        items = table.column(self._items).chunk(0)
-        rows = items.flatten()
-        if items.null_count or rows.null_count:
+        if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
             return None
-        fields = {rows.type.field(i).name: rows.field(i) for i in range(rows.type.num_fields)}
-        columns = {name: fields.pop(wire) for name, wire in self._wire.items()}
-        unknown = {name: values for name, values in fields.items() if values.null_count < len(rows)}
-        beside = {name: table.column(name) for name in table.column_names if name != self._items}
-        if (unknown or beside) and (
-            EXTRA in self.shown or not _same_numbers(joined, [*unknown.values(), *beside.values()])
-        ):
+        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in found.flatten())
+        unknown = {name: [row.get(name) for row in rows] for name in _names(rows, self._wire.values())}
+        beside = {name: [page.get(name) for page in pages] for name in _names(pages, [self._items])}
+        for values in (*unknown.values(), *beside.values()):
+            if EXTRA in self.shown or not {*map(type, values)} <= {str, int, bool, type(None)}:
+                return None
+            texts += sum(type(value) is str for value in values)
+        marks = 2 * (texts + sum(map(len, rows)) + sum(map(len, pages)))
+        whole = all({type(row.get(name)) for row in rows} <= {int, type(None)} for name in self._numbers)
+        given = sum(
+            np.count_nonzero(np.frombuffer(body, np.uint8) == ord('"')) for body in bodies
+        )  # fast, unlike `count`
+        if not whole or given != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return None
+        columns = {name: found.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
             columns[name] = convert(columns[name])
             if columns[name] is None:
                 return None
         columns[EXTRA] = _masked_members(unknown, len(rows))
-        notes = Notes()
-        for name, values in unknown.items():
-            notes.unknown_members[name] = len(values) - values.null_count
-        for name, values in beside.items():
-            if values.null_count < len(values):
-                notes.pages[name] = len(values) - values.null_count
-        return Part(Table(columns, notes), tuple(pc.list_value_length(items).to_pylist()), fast=True)
+        members, others = (
+            Counter({name: len(values) - values.count(None) for name, values in kind.items()})
+            for kind in (unknown, beside)
+        )
+        return Part(Table(columns, Notes(unknown_members=+members, pages=+others)), tuple(map(len, items)), fast=True)
 
     def _exact(self, body: bytes, number: int) -> Part:
         problems: tuple[Problem, ...] = ()
@@ -193,17 +347,9 @@ class PageReader:
         return +found
 
 
-def _plain(body: bytes) -> bool:
-    """Whether a body may be handed to Arrow at all: one object, not too deep."""
-    body = body.strip(_BLANK)
-    return body[:1] == b"{" and body[-1:] == b"}" and body.count(b"{") + body.count(b"[") <= MAX_BRACKETS
-
-
-def _same_numbers(joined: bytes, values: Iterable[Any]) -> bool:
-    """Whether strict JSON accepts the numbers among unknown members: no NaN, no endless digits."""
-    if not any("double" in str(column.type) for column in values):
-        return True
-    return b"NaN" not in joined and b"Inf" not in joined and _LONG_NUMBER.search(joined) is None
+def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
+    """Return the names of members that are not known, in their order."""
+    return sorted(set().union(*objects).difference(known))
 
 
 def cast(texts: Any) -> Any:
@@ -234,22 +380,16 @@ def times(texts: Any) -> Any:
     return made
 
 
-def _masked_members(unknown: dict[str, Any], rows: int) -> Any:
+def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
     """Return the column `extra` of masked unknown members, in the order of their names in each row."""
     if not unknown:
         return pa.nulls(rows, pa.large_string())
-    names = sorted(unknown)
-    # Which members a row has, as one number: rows with the same members share their text.
-    there = sum(
-        pc.is_valid(unknown[name]).to_numpy(zero_copy_only=False).astype(np.int64 if len(names) < 63 else object) << i
-        for i, name in enumerate(names)
-    )
-    codes, where = np.unique(there, return_inverse=True)
-    texts = [
-        json_text({name: masks.DOTS for i, name in enumerate(names) if code >> i & 1}) if code else None
-        for code in codes
+    there = [
+        tuple(name for name, value in zip(unknown, values, strict=True) if value is not None)
+        for values in zip(*unknown.values(), strict=True)
     ]
-    return pa.array(texts, type=pa.large_string()).take(pa.array(where))
+    texts = {names: json_text(dict.fromkeys(names, masks.DOTS)) if names else None for names in {*there}}
+    return pa.array([texts[names] for names in there], type=pa.large_string())
 
 
 def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table:

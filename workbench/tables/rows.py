@@ -42,6 +42,11 @@ def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
     return pa.array(texts, type=pa.large_string())
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a cell is missing, in any of the ways that pandas has."""
+    return value is None or value is pd.NA or value is pd.NaT or value != value
+
+
 def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
     """Return the values of a column as Decimals, None where missing.
 
@@ -52,7 +57,7 @@ def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
 
 
 def _decimal(value: Any, name: Any) -> Decimal | None:
-    if value is None or value is pd.NA or value is pd.NaT or value != value:
+    if is_missing(value):
         return None
     if isinstance(value, float | bool):
         raise ValueError(f"column {name} holds values of type {type(value).__name__}, not exact numbers")
