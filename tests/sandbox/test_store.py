@@ -56,7 +56,7 @@ ACTS = st.one_of(
     st.tuples(st.just("delete"), st.sampled_from(KINDS), st.integers(1, 9), st.none()),
     st.tuples(st.just("fill"), st.sampled_from(KINDS), st.integers(1, 9), st.integers(0, 3)),
     st.tuples(st.just("copy"), st.sampled_from(KINDS), st.sampled_from(KINDS), st.none()),
-    st.tuples(st.sampled_from(["read", "sweep"]), st.sampled_from(KINDS), st.integers(1, 9), st.none()),
+    st.tuples(st.just("read"), st.sampled_from(KINDS), st.integers(1, 9), st.none()),
 )
 
 
@@ -70,8 +70,6 @@ def _act(store: Store, act: Any) -> Any:
         store.fill(kind, {str(key): {"is": value}})
     elif what == "copy" and kind != key:
         store.copy_kind(kind, key)
-    elif what == "sweep":
-        store.sweep()
     return (
         store.get(kind, str(key)), store.count(kind), sorted(store.items(kind)), sorted(store.items(kind, newest=True)),
         store.until(kind, str(key), 3) if kind != "event" and kind != "meta" else None,
@@ -103,7 +101,7 @@ def _run(store: Store, step: Any) -> Any:
 def test_a_file_is_the_same_as_memory(steps: list[Any]) -> None:
     """Two stores on a file and one in memory agree after each step, at any depth, also where transactions fail."""
     with tempfile.TemporaryDirectory() as folder:
-        files = [FileStore(Path(folder) / "s.db", recent=3, unwritten=4) for _ in range(2)]
+        files = [FileStore(Path(folder) / "s.db", recent=3, unplaced=4) for _ in range(2)]
         memory = Store()
         for step, number in steps:
             assert _run(files[number], step) == _run(memory, step)

@@ -445,7 +445,6 @@ class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)
-        store.sweep()
 
 
 def _prefix(name: str) -> str:

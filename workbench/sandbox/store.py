@@ -3,16 +3,17 @@
 A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a copy of
 its outer dictionaries.
 
-A file has a log with the values that each transaction put, in compressed rows with checksums, and the place in the log of each
-value. Values are read when they are asked for, and those used last stay in memory, so that neither the memory nor the time of
-a restart grows with the history. Places are written for some hundred transactions at once. Several processes may share the file.
-A commit survives a killed process; it does not wait for the disk, since the people and the money of a sandbox are made up.
+A file has a log with what the last transactions changed, and a table with all other values, compressed; both have checksums.
+Changes move from the log to the table some hundred transactions at once. Values are read when they are asked for, and those
+used last stay in memory, so that neither the memory nor the time of a restart grows with the history. Several processes may
+share the file. A commit survives a killed process; it does not wait for the disk, since the people and the money of a sandbox
+are made up.
 """
 
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -27,20 +28,19 @@ from workbench.storage import Database, uninterrupted
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE kind(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE place(o INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE(kind, id));
-CREATE INDEX in_order ON place(kind);
-CREATE TABLE event(o INTEGER PRIMARY KEY, at INTEGER NOT NULL);
+CREATE TABLE value(o INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL, UNIQUE(kind, id));
+CREATE INDEX in_order ON value(kind);
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE head(placed INTEGER NOT NULL, epoch INTEGER NOT NULL);
-INSERT INTO head VALUES (0, 1)"""
+CREATE TABLE head(placed INTEGER NOT NULL);
+INSERT INTO head VALUES (0)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault"})
 """Kinds that are not part of the world: a reset leaves them."""
 _WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
 """Kinds with few values, which are in memory as a whole."""
-_SLOTS = 16  # values in a row of the log; the place of a value is 16 times its row and its number there
-_MAX_BEHIND = 10_000  # rows of other processes that are read one by one
-_PUT = "INSERT INTO place(kind, id, at) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET at = excluded.at"
-_UNREAD = object()
+_PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
+_DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
+_ABSENT = object()
+_MAX_LOGGED = 300  # transactions that are in the log alone
 _REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
 _TYPICAL = (
     b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points":{"id":"rwd_","type":'
@@ -72,11 +72,13 @@ def made_earlier(path: Path) -> dict[str, Any] | None:
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
             header = [file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
-            rows = file.execute("SELECT changes FROM log").fetchall() if header == [APPLICATION, 1] else []
-    except sqlite3.Error:
+            if header not in ([APPLICATION, 1], [APPLICATION, 2]):
+                return None
+            load = orjson.loads if header[1] == 1 else lambda data: _unpacked(data[4:])
+            changes = (change for (*_, row) in file.execute("SELECT * FROM log") for change in load(row))
+            return next((value for kind, key, value in changes if (kind, key) == ("meta", "made")), None)
+    except (sqlite3.Error, zlib.error):
         return None
-    changes = (change for (row,) in rows for change in orjson.loads(row))
-    return next((value for kind, key, value in changes if (kind, key) == ("meta", "made")), None)
 
 
 def in_world(kind: str) -> bool:
@@ -155,7 +157,7 @@ class Store:
         if not keep:
             for kind, key, before in reversed(self._undo[begun:]):
                 values, at = (self._kinds, kind) if key is None else (self._kinds[kind], key)
-                if before is None:
+                if before is _ABSENT:
                     values.pop(at, None)
                 else:
                     values[at] = before
@@ -174,7 +176,7 @@ class Store:
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first."""
-        found = tuple(self._kinds.get(kind, {}).items())
+        found = [one for one in tuple(self._kinds.get(kind, {}).items()) if one[1] is not None]
         return iter(found[::-1] if newest else found)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
@@ -184,8 +186,8 @@ class Store:
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in order."""
         last = self.get("counter", kind) or 0
-        if last - after > self.count(kind):
-            return (value for key, value in self.items(kind) if int(key) > after)
+        if after < last and self.get(kind, str(after + 1)) is None:  # a reset deletes them
+            after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
         return (value for number in range(after + 1, last + 1) if (value := self.get(kind, str(number))) is not None)
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
@@ -206,7 +208,7 @@ class Store:
         values = self._kinds.get(kind)
         if values is None:
             values = self._kinds[kind] = {}
-        self._undo.append((kind, key, values.get(key)))
+        self._undo.append((kind, key, values.get(key, _ABSENT)))
         values[key] = value
 
     def save(self, kind: str, record: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -221,15 +223,12 @@ class Store:
 
     def fill(self, kind: str, values: Mapping[str, Any]) -> None:
         """Replace all values of a kind."""
-        self._undo.append((kind, None, self._kinds.pop(kind, None)))
+        self._undo.append((kind, None, self._kinds.pop(kind, _ABSENT)))
         self._kinds[kind] = dict(values)
 
     def copy_kind(self, kind: str, to: str) -> None:
         """Replace all values of a kind by those of another one."""
         self.fill(to, self._kinds.get(kind, {}))
-
-    def sweep(self) -> None:
-        """Free the place in the file of what was deleted."""
 
     def next(self, counter: str) -> int:
         """Return the next number of a counter, from 1."""
@@ -247,28 +246,24 @@ class FileStore(Store):
     """Values by kind and id, in a file.
 
     Args:
-        recent: Values that stay in memory after they were used, at least; at most twice as many.
-        unwritten: Places of values that are in memory alone, at most; at a start they are read from the log again.
+        recent: Values that stay in memory after they were read, at most.
+        unplaced: Values that are in the log alone, about; at a start they are read from it again.
     """
 
     shared = True
 
-    def __init__(self, path: str | os.PathLike[str], *, recent: int = 8_192, unwritten: int = 1_000) -> None:
-        super().__init__()
-        self._max_recent, self._max_places = recent, unwritten
+    def __init__(self, path: str | os.PathLike[str], *, recent: int = 8_192, unplaced: int = 1_000) -> None:
+        super().__init__()  # with what is in the log, None where it is deleted, and with all of some kinds
+        self._max_recent, self._max_unplaced = recent, unplaced
         self._file = Database(
-            path, application=APPLICATION, schema=SCHEMA, version=2, oldest=2, remedy=_REMEDY, survives_power_loss=False
+            path, application=APPLICATION, schema=SCHEMA, version=3, oldest=3, remedy=_REMEDY, survives_power_loss=False
         )
         self._run = self._file.run
-        self._saved: list[bool] = []  # for each open transaction, whether it has a savepoint
-        self._new: dict[tuple[str, str], Any] = {}  # what was put and is not in the log yet; None where deleted
         self._wrote = False  # whether the transaction wrote into the file
-        self._places: dict[tuple[str, str], int | None] = {}  # those that are not written yet; None where deleted
-        self._last = self._epoch = 0  # row of the log, and number of the last change beside it, that are known here
+        self._last = self._placed = -1  # the last transaction, and the last time that values were placed, known here
+        self._unplaced: dict[tuple[str, str], None] = {}
         self._recent: dict[tuple[str, str], Any] = {}
-        self._older: dict[tuple[str, str], Any] = {}
         self._numbers: dict[str, int] = {}  # of kinds
-        self._rows: dict[int, list[Any]] = {}  # of the log, read last
 
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file, only one is."""
@@ -281,9 +276,7 @@ class FileStore(Store):
     # transactions
 
     def _begin(self, *, wait: bool) -> None:
-        if self._begun:
-            self._flush()
-        else:
+        if not self._begun:
             self._file.begin(wait=wait)
             try:
                 ((version,),) = self._run("PRAGMA data_version")
@@ -293,118 +286,86 @@ class FileStore(Store):
             except BaseException:
                 self._file.rollback()
                 raise
-        self._saved.append(False)
         super()._begin(wait=wait)
 
     def _end(self, *, keep: bool) -> None:
-        saved, wrote = self._saved.pop(), self._wrote
+        if len(self._begun) > 1:
+            super()._end(keep=keep)
+            return
         try:
-            if self._saved:
-                point = f"transaction{len(self._saved)}"
-                wrote = saved
-                if saved and not keep:
-                    self._run(f"ROLLBACK TO {point}")
-                if saved:
-                    self._run(f"RELEASE {point}")
+            if keep and (self._undo or self._wrote):
+                self._commit()
             else:
-                self._wrote = False
-                if keep and (wrote or self._new):
-                    wrote = True
-                    self._commit()
-                else:
-                    self._file.rollback()
+                self._file.rollback()
         except BaseException:
             keep = False
             raise
         finally:
             super()._end(keep=keep)
-            if not keep:
-                self._new = {}
-                if wrote:  # what is in memory may not be in the file
-                    self._epoch = self.version = 0
-                    with suppress(UnusableFile):  # the next transaction tries again
-                        self._follow()
+            lost, self._wrote = self._wrote and not keep, False
+            if lost:  # what is in memory may not be in the file
+                self._placed, self.version, self._numbers = -1, 0, {}
+                with suppress(UnusableFile):  # the next transaction tries again
+                    self._follow()
 
     def _commit(self) -> None:
         try:
-            self._flush()
-            if len(self._places) > self._max_places:
-                self._write_places()
+            self._wrote = True
+            many = len(self._unplaced) + len(self._undo) > self._max_unplaced
+            if many or self._last - self._placed >= _MAX_LOGGED:
+                self._place()
+            elif changed := self._changed():
+                self._last += 1
+                row = orjson.dumps([(*at, value) for at, value in changed.items()])
+                self._run("INSERT INTO log VALUES (?, ?)", (self._last, _summed(row)))
+                self._unplaced |= dict.fromkeys(changed)
         except BaseException:
             self._file.rollback()
             raise
-        finally:
-            self._wrote = False
         self._file.commit()  # ends the transaction, whether it fails or not
 
+    def _changed(self) -> dict[tuple[str, str], Any]:
+        """Return what the transaction put; None where it was deleted."""
+        ids = dict.fromkeys((kind, key) for kind, key, _ in self._undo if key is not None)
+        return {at: value for at in ids if (value := self._held(at[0]).get(at[1], _ABSENT)) is not _ABSENT}
+
+    def _held(self, kind: str) -> dict[str, Any]:
+        """Return the values of a kind that are not in their places yet."""
+        return self._kinds.get(kind, {})
+
     def _follow(self) -> None:
-        """Learn what other processes did, or all that is held in memory anew."""
-        ((placed, epoch),) = self._run("SELECT placed, epoch FROM head")
-        if epoch != self._epoch or placed > self._last + _MAX_BEHIND:
-            self._recent, self._older, self._numbers, self._rows, self._places = {}, {}, {}, {}, {}
-            self._last, self._epoch = placed, epoch
-            self._kinds = {kind: found for kind in _WHOLE if (found := dict(self._scan(kind)))}
-        self._places = {key: at for key, at in self._places.items() if at is None or at // _SLOTS > placed}
+        """Learn what other processes did; anew what is held in memory, if values were placed meanwhile."""
+        ((placed,),) = self._run("SELECT placed FROM head")
+        if placed != self._placed:
+            self._last = self._placed = placed
+            self._unplaced, self._recent, self._kinds = {}, {}, {}
+            self._kinds = {kind: dict(self._scan(kind)) for kind in _WHOLE}
         for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
-            for slot, (kind, key, value) in enumerate(self._values(n, data)):
-                self._places[kind, key] = None if value is None else n * _SLOTS + slot
-                if kind not in _WHOLE:
-                    self._remember((kind, key), value)
-                elif value is None:
-                    self._kinds.get(kind, {}).pop(key, None)
-                else:
-                    self._kinds.setdefault(kind, {})[key] = value
             self._last = n
+            for kind, key, value in self._read(data, orjson.loads) or ():
+                self._kinds.setdefault(kind, {})[key] = value
+                self._unplaced[kind, key] = None
 
-    def _flush(self) -> None:
-        """Write what was put into the log."""
-        if not self._new:
-            return
-        self._write()
-        changes = [(*at, value) for at, value in self._new.items()]
-        for start in range(0, len(changes), _SLOTS):
-            part = changes[start : start + _SLOTS]
-            compress = _COMPRESSION.copy()
-            data = compress.compress(orjson.dumps(part)) + compress.flush()
-            n = self._last + 1
-            self._run("INSERT INTO log VALUES (?, ?)", (n, _checksum(n, data) + data))
-            self._last = n
-            at = n * _SLOTS
-            for kind, key, value in part:
-                self._places[kind, key] = None if value is None else at
-                at += 1
-        for one, value in self._new.items():
-            if one[0] not in _WHOLE:
-                self._remember(one, value)
-        self._new = {}
-
-    def _write(self) -> None:
-        """Prepare for a change of the file in the innermost transaction."""
+    def _place(self) -> None:
+        """Put what the transaction and those in the log changed into its place."""
         self._wrote = True
-        for level in range(1, len(self._saved)):
-            if not self._saved[level]:
-                self._run(f"SAVEPOINT transaction{level}")
-                self._saved[level] = True
-
-    def _write_places(self) -> None:
-        """Write the places of values, so that they are found by queries."""
-        self._flush()
-        if not self._places:
-            return
-        self._write()
-        places = [(self._number(kind), kind, key, at) for (kind, key), at in self._places.items()]
-        many = self._file.run_many
-        many("INSERT OR REPLACE INTO event VALUES (?, ?)", [row[2:] for row in places if row[1] == "event" and row[3]])
-        many(_PUT, [(number, key, at) for number, kind, key, at in places if kind != "event" and at])
-        many("DELETE FROM place WHERE kind = ? AND id = ?", [(row[0], row[2]) for row in places if row[3] is None])
-        self._run("UPDATE head SET placed = ?", (self._last,))
-        self._places = {}
-
-    def _prepare(self) -> None:
-        """Write the places, in a transaction; a query follows."""
-        if self._new or self._places:
-            with self:
-                self._write_places()
+        values = {at: self._held(at[0]).get(at[1]) for at in self._unplaced} | self._changed()
+        rows = [(self._number(kind), key, value) for (kind, key), value in values.items()]
+        self._file.run_many(_PUT, [(number, key, _packed(value)) for number, key, value in rows if value is not None])
+        self._file.run_many(_DELETE, [(number, key) for number, key, value in rows if value is None])
+        self._run("DELETE FROM log")
+        self._last += 1
+        self._placed = self._last
+        self._run("UPDATE head SET placed = ?", (self._placed,))
+        for at, value in values.items():
+            self._remember(at, value)
+        self._unplaced = {}
+        self._undo.clear()  # if the transaction fails, all is read anew
+        self._kinds = {
+            kind: {key: value for key, value in held.items() if value is not None}
+            for kind, held in self._kinds.items()
+            if kind in _WHOLE
+        }
 
     def _number(self, kind: str) -> int:
         """Return the number of a kind; it is given one in a transaction that writes."""
@@ -423,9 +384,16 @@ class FileStore(Store):
     # values
 
     def _remember(self, at: tuple[str, str], value: Any) -> None:
-        self._recent[at] = value
         if len(self._recent) >= self._max_recent:
-            self._recent, self._older = {}, self._recent
+            self._recent = {}
+        self._recent[at] = value
+
+    def _read(self, data: bytes, load: Callable[[bytes], Any]) -> Any:
+        """Return what a row holds; None, with a warning, where it is damaged."""
+        if data == _summed(data[4:]):
+            return load(data[4:])
+        advise(f"{self._file.path}: a damaged record is set aside; the others can be read")
+        return None
 
     def get(self, kind: str, key: str) -> Any:
         """Return a value, or None.
@@ -433,120 +401,93 @@ class FileStore(Store):
         Raises:
             UnusableFile: The value is damaged.
         """
-        if kind in _WHOLE:
-            values = self._kinds.get(kind)
-            return None if values is None else values.get(key)
+        value = self._held(kind).get(key, _ABSENT)
+        if value is not _ABSENT or kind in _WHOLE:
+            return None if value is _ABSENT else value
         at = kind, key
-        for known in (self._new, self._recent):
-            value = known.get(at, _UNREAD)
-            if value is not _UNREAD:
-                return value
         with self._lock:  # so that no newer value is remembered meanwhile
-            value = self._older[at] if at in self._older else self._read(kind, key)
-            self._remember(at, value)
-        return value
-
-    def _read(self, kind: str, key: str) -> Any:
-        at = self._places.get((kind, key))
-        if at is None and (kind, key) not in self._places:
-            table, column, of = _place(kind)
-            query = f"SELECT at FROM {table} WHERE {of} AND {column} = ?"  # noqa: S608 - our own names
-            at = next((at for (at,) in self._run(query, (self._number(kind), key))), None)
-        return None if at is None else self._value(at, key)
-
-    def _value(self, at: int, key: str, data: bytes | None = None) -> Any:
-        """Return the value at a place; `data` is what its row holds, if it was read already."""
-        n, slot = divmod(at, _SLOTS)
-        if n not in self._rows:
-            if data is None:
-                data = next((data for (data,) in self._run("SELECT data FROM log WHERE n = ?", (n,))), b"")
-            if len(self._rows) > _SLOTS:
-                self._rows = {}
-            self._rows[n] = self._values(n, data)
-        values = self._rows[n]
-        if slot >= len(values) or values[slot][1] != key:
-            raise UnusableFile(f"{self._file.path}: record {n} is damaged")
-        return values[slot][2]
-
-    def _values(self, n: int, data: bytes) -> list[Any]:
-        """Return the kind, id and value of each value in a row; none, with a warning, where it is damaged."""
-        if data[:4] != _checksum(n, data[4:]):
-            advise(f"{self._file.path}: a damaged record is set aside ({n}); the others can be read")
-            return []
-        found: list[Any] = orjson.loads(zlib.decompressobj(_WINDOW, _TYPICAL).decompress(data[4:]))
-        return found
+            if at not in self._recent:
+                query = "SELECT data FROM value WHERE kind = ? AND id = ?"
+                rows = self._run(query, (self._number(kind), key))
+                value = self._read(rows[0][0], _unpacked) if rows else None
+                if rows and value is None:
+                    raise UnusableFile(f"{self._file.path}: {kind} {key} is damaged")
+                self._remember(at, value)
+            return self._recent[at]
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first.
 
         A damaged value is left out, with a warning.
         """
-        if kind in _WHOLE:
-            return super().items(kind, newest=newest)
-        self._prepare()
-        return self._scan(kind, newest=newest)
+        return super().items(kind, newest=newest) if kind in _WHOLE else self._scan(kind, newest=newest)
 
-    def _scan(self, kind: str, *, newest: bool = False, after: int = 0) -> Iterator[tuple[str, Any]]:
-        table, column, of = _place(kind)
-        end, order, sign = (2**62, "DESC", "<") if newest else (after, "ASC", ">")
-        query = (
-            f"SELECT o, {column}, at, data FROM {table} JOIN log ON n = at / {_SLOTS} "  # noqa: S608 - our own names
-            f"WHERE {of} AND o {sign} ? ORDER BY o {order} LIMIT ?"
-        )
+    def _scan(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
+        with self._lock:
+            held = dict(self._held(kind))
+            placed = self._placed_of(kind, held)
+        added = [(key, value) for key, value in held.items() if key not in placed and value is not None]
+        if newest:
+            yield from reversed(added)
+        end, order, sign = (2**62, "DESC", "<") if newest else (0, "ASC", ">")
+        query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"  # noqa: S608
         limit = 50
         while True:  # in parts, so that no statement is open meanwhile
             rows = self._run(query, (self._number(kind), end, limit))
-            for _, key, at, data in rows:
-                try:
-                    with self._lock:
-                        value = self._value(at, str(key), data)
-                except UnusableFile:
-                    continue
-                yield str(key), value
+            for _, key, data in rows:
+                if key not in held:
+                    value = self._read(data, _unpacked)
+                else:
+                    value = held[key] if key in placed else None
+                if value is not None:
+                    yield key, value
             if len(rows) < limit:
-                return
+                break
             end, limit = rows[-1][0], min(2 * limit, 1_000)
+        if not newest:
+            yield from added
 
-    def numbered(self, kind: str, after: int) -> Iterator[Any]:
-        """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in order."""
-        assert kind == "event"
-        if (kind, str(after + 1)) in self._places or after >= (self.get("counter", kind) or 0):
-            return super().numbered(kind, after)  # so are all that follow
-        self._prepare()
-        return (value for _, value in self._scan(kind, after=after))
+    def _placed_of(self, kind: str, ids: Iterable[str]) -> set[str]:
+        """Return the ids that have a place."""
+        query = "SELECT id FROM value WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
+        values = self._number(kind), orjson.dumps(list(ids)).decode()
+        return {one for (one,) in self._run(query, values)} if ids else set()
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind, by their ids, which are at most `key`."""
-        self._prepare()
-        query = "SELECT id FROM place WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
-        return [(one, self.get(kind, one)) for (one,) in self._run(query, (self._number(kind), key, limit))]
+        with self._lock:
+            held = dict(self._held(kind))
+        query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
+        found = {one for (one,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
+        found |= {one for one, value in held.items() if one <= key and value is not None}
+        return [(one, self.get(kind, one)) for one in sorted(found)[:limit]]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
+        with self._lock:
+            held = dict(self._held(kind))
+            placed = set() if kind in _WHOLE else self._placed_of(kind, held)
+        here = sum(value is not None for value in held.values())
         if kind in _WHOLE:
-            return super().count(kind)
-        self._prepare()
-        table, _, of = _place(kind)
-        return int(self._run(f"SELECT count(*) FROM {table} WHERE {of}", (self._number(kind),))[0][0])  # noqa: S608
+            return here
+        total = self._run("SELECT count(*) FROM value WHERE kind = ?", (self._number(kind),))[0][0]
+        return int(total) - len(placed) + here
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds that have values, or had some."""
-        self._prepare()
-        return tuple(name for (name,) in self._run("SELECT name FROM kind ORDER BY number"))
+        return tuple(
+            dict.fromkeys([*(one for (one,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
+        )
 
     def put(self, kind: str, key: str, value: Any) -> None:
         """Store a value; it must not be changed afterwards."""
-        if kind in _WHOLE:
-            super().put(kind, key, value)
-        self._new[kind, key] = value
-        if len(self._new) > self._max_places:
-            self._write_places()
+        super().put(kind, key, value)
+        if len(self._undo) > self._max_unplaced and len(self._begun) == 1:
+            self._place()
 
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
-        if kind in _WHOLE:
-            super().delete(kind, key)
-        self._new[kind, key] = None
+        self.put(kind, key, None)
 
     def fill(self, kind: str, values: Mapping[str, Any]) -> None:
         """Replace all values of a kind."""
@@ -557,33 +498,30 @@ class FileStore(Store):
     def copy_kind(self, kind: str, to: str) -> None:
         """Replace all values of a kind by those of another one."""
         self._clear(to)
-        source, column, of = _place(kind)
-        query = f"{column}, at FROM {source} WHERE {of} ORDER BY o"
-        if to == "event":
-            self._run(f"INSERT INTO event SELECT {query}", (self._number(kind),))
-        else:
-            values = (self._number(to), self._number(kind))
-            self._run(f"INSERT INTO place(kind, id, at) SELECT ?, {query}", values)
+        if len(self._begun) > 1:  # which may fail alone
+            for key, value in self.items(kind):
+                self.put(to, key, value)
+            return
+        query = "INSERT INTO value(kind, id, data) SELECT ?, id, data FROM value WHERE kind = ? ORDER BY o"
+        self._run(query, (self._number(to), self._number(kind)))
         if to in _WHOLE:
             self._kinds[to] = dict(self._scan(to))
 
     def _clear(self, kind: str) -> None:
-        """Delete all values of a kind, and let all processes read the file anew."""
-        self._write_places()
-        self._write()
-        self._number(kind)
-        self._recent, self._older = {}, {}
-        table, _, of = _place(kind)
-        self._run(f"DELETE FROM {table} WHERE {of}", (self._number(kind),))  # noqa: S608 - our own names
-        self._run("UPDATE head SET epoch = epoch + 1")
-        self._epoch += 1
-        if kind in _WHOLE:
-            super().fill(kind, {})
+        """Delete all values of a kind."""
+        if len(self._begun) > 1:
+            for key, _ in tuple(self.items(kind)):
+                self.put(kind, key, None)
+            return
+        self._place()
+        self._run("DELETE FROM value WHERE kind = ?", (self._number(kind),))
+        self._kinds.pop(kind, None)
+        self._recent = {}
 
     def keep_requests(self, entries: Iterable[Any], most: int) -> None:
         """Keep what requests were, and of all at most a number; the oldest are deleted."""
         with self:
-            self._write()
+            self._wrote = True
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(one),) for one in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
 
@@ -591,18 +529,15 @@ class FileStore(Store):
         """Return what requests were, the oldest first."""
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
-    def sweep(self) -> None:
-        """Delete what is in the log without a place."""
-        self._write_places()
-        self._run(
-            f"DELETE FROM log WHERE n NOT IN (SELECT at / {_SLOTS} FROM place UNION SELECT at / {_SLOTS} FROM event)"  # noqa: S608
-        )
+
+def _packed(value: Any) -> bytes:
+    compress = _COMPRESSION.copy()
+    return _summed(compress.compress(orjson.dumps(value)) + compress.flush())
 
 
-def _place(kind: str) -> tuple[str, str, str]:
-    """Return the table, the column of the ids and the condition of a kind."""
-    return ("event", "o", "? IS NOT NULL") if kind == "event" else ("place", "id", "kind = ?")
+def _unpacked(data: bytes) -> Any:
+    return orjson.loads(zlib.decompressobj(_WINDOW, _TYPICAL).decompress(data))
 
 
-def _checksum(n: int, data: bytes) -> bytes:
-    return zlib.crc32(data, n).to_bytes(4, "big")
+def _summed(data: bytes) -> bytes:
+    return zlib.crc32(data).to_bytes(4, "big") + data
