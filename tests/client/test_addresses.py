@@ -115,12 +115,16 @@ def test_a_form_refuses():
 
 def test_production_warns_of_an_address_without_a_checksum():
     """What cannot be checked leaves with a warning."""
+    from workbench.client.guards import Limits
     from workbench.client.requests import request_problems
     from workbench.interface.table import Operations
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AdviceWarning)
-        assert request_problems(Operations.sign_withdrawal, asked(EVM.lower()), (), check=True, real=True) == ()
+        assert (
+            request_problems(Operations.sign_withdrawal, asked(EVM.lower()), (), check=True, real=True, limits=Limits())
+            == ()
+        )
 
     assert ["recipientAddress has no checksum" in str(one.message) for one in caught] == [True]
-    assert request_problems(Operations.sign_withdrawal, asked(WRONG_CASE), (), check=False, real=True)
+    assert request_problems(Operations.sign_withdrawal, asked(WRONG_CASE), (), check=False, real=True, limits=Limits())

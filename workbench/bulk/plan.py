@@ -22,8 +22,7 @@ import hmac
 from collections import defaultdict
 from collections.abc import Collection
 
-from workbench.client.guards import cap_problems
-from workbench.client.requests import address_problems, pasted_keys
+from workbench.client.requests import address_problems, cap_problems, pasted_keys
 from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.rules import Full

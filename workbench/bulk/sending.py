@@ -161,7 +161,7 @@ def _run(
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
-    guards.check_operation(operation)
+    guards.check(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:

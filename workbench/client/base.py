@@ -6,28 +6,25 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.exchange import RESPONSES, ClientContext, Exchange, RawResponse
+from workbench.client.exchange import RESPONSES, ClientContext
 from workbench.client.guards import Arming, Guards, Limits, environment_problem
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
+from workbench.client.messages import Response
 from workbench.client.options import HttpOptions, base_url_or_problem, http_problems, unused_proxy
 from workbench.client.options import base_url as read_base_url
 from workbench.client.pace import Clock, Pace
-from workbench.client.requests import build_request, from_wire, header_problem, wire_name_problems
-from workbench.errors import InvalidArguments, InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
+from workbench.client.requests import from_wire, header_problem, wire_name_problems
+from workbench.errors import InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
 from workbench.interface.convert import Converter, converter
-from workbench.interface.table import OPERATIONS, Call, Operation, Operations
 from workbench.interface.table import VERSION as INTERFACE
-from workbench.interface.walk import given
+from workbench.interface.table import Call, Operation, Operations
 
 VERSION = "0.2.0"  # that of the distribution; reading its metadata would cost more than a call
 EnvironmentName = Literal["sandbox", "production"]
-
-_BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
 
 
 class Connections:
@@ -45,13 +42,10 @@ class Connections:
     def get(self, *owner: Any) -> Any:
         """Return the transport of this process, and of an owner within it."""
         whose = (os.getpid(), *owner)
-        held = self._held
-        if held is None or held[0] != whose:
-            with self._lock:
-                held = self._held
-                if held is None or held[0] != whose:
-                    held = self._held = (whose, self._make())
-        return held[1]
+        with self._lock:
+            if self._held is None or self._held[0] != whose:
+                self._held = (whose, self._make())
+            return self._held[1]
 
     def take(self, *owner: Any) -> Any:
         """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
@@ -156,13 +150,10 @@ class BaseClient(Operations, ABC):
             again: Send the same write as earlier within a day.
             resend: Send a call with an effect again after a 429, which says that it was not carried out.
         """
-        chosen = {
-            "partial_address": partial_address, "masked_value": masked_value, "unusual_text": unusual_text,
-            "unverified_address": unverified_address, "again": again, "resend": resend,
-        }  # fmt: skip
+        chosen = {name for name, yes in locals().items() if yes and name != "self"}
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__)
-        view._allowing = self._allowing | {name for name, yes in chosen.items() if yes}
+        view._allowing = self._allowing | chosen
         return view
 
     def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
@@ -227,12 +218,12 @@ class BaseClient(Operations, ABC):
         return tuple(self._context.noticed.values())
 
     @contextmanager
-    def responses(self) -> Iterator[list[RawResponse]]:
+    def responses(self) -> Iterator[list[Response]]:
         """Collect the answers to the calls of this client in a block, as they came: status, headers, request id, body.
 
         It is a list that grows with each answer, retries included, in this thread or task.
         """
-        found: list[RawResponse] = []
+        found: list[Response] = []
         before = RESPONSES.set((*RESPONSES.get(), (self._context, found)))
         try:
             yield found
@@ -286,7 +277,9 @@ class BaseClient(Operations, ABC):
     def _new_transport(self) -> Any:
         """Open connections of the network."""
 
-    # the beginning of a call
+    @abstractmethod
+    def _resend(self, request: Any, attempt: str) -> Any:
+        """Send a request again, as the resend of an entry of the journal."""
 
     @hide_arguments
     def from_wire(
@@ -307,40 +300,6 @@ class BaseClient(Operations, ABC):
             InvalidArguments: The operation or a path argument is unknown.
         """
         return from_wire(operation, body, self.converter, path_arguments)
-
-    @hide_arguments
-    def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return self._run(partial(self._exchange, operation, arguments))
-
-    @hide_arguments
-    def send(self, request: Any) -> Any:
-        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return self._run(partial(self._exchange_of, request))
-
-    @hide_arguments
-    def _resend(self, request: Any, attempt: str) -> Any:
-        return self._run(partial(self._exchange_of, request, attempt))
-
-    @abstractmethod
-    def _run(self, begin: Callable[[], Exchange]) -> Any:
-        """Make a call: send what its exchange yields, and wait where it says so."""
-
-    def _exchange(
-        self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
-    ) -> Exchange:
-        request = build_request(operation, arguments)
-        return Exchange(operation, request, self._context, self._allowing, resend_of)
-
-    def _exchange_of(self, request: Any, resend_of: str | None = None) -> Exchange:
-        if isinstance(request, Mapping) and resend_of is not None:
-            return self._exchange(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
-        operation = _BY_REQUEST.get(type(request))
-        if operation is None:
-            raise InvalidArguments(
-                f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
-            )
-        return self._exchange(operation, given(request), resend_of)  # nested members may be mappings here too
 
 
 # for other packages: what a client knows and its users have no need of

@@ -1,7 +1,8 @@
 """The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that needs it."""
 
 import os
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -10,12 +11,15 @@ import attrs
 
 from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Exchange
-from workbench.client.messages import Pause, Request, Response
+from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, Probe
-from workbench.errors import InvalidRequest, NotSent, advise, hide_arguments
-from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Sync
+from workbench.client.requests import build_request
+from workbench.errors import InvalidArguments, InvalidRequest, NotSent, advise, hide_arguments
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
+from workbench.interface.walk import given
 
 _KEY_HEADER = KEY_HEADER.encode()
+_BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
 
 
 def network() -> Any:
@@ -25,8 +29,56 @@ def network() -> Any:
     return transports
 
 
-class _WiredClient(BaseClient):
-    """What both clients need of the network."""
+class _Calls(BaseClient):
+    """How a call of either client is built and run, and what it needs of the network."""
+
+    @hide_arguments
+    def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
+        """Check and send an operation with a dict of arguments, as its method does with keywords."""
+        return self._run(partial(self._exchange, operation, arguments))
+
+    @hide_arguments
+    def send(self, request: Any) -> Any:
+        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        return self._run(partial(self._exchange_of, request))
+
+    @hide_arguments
+    def _resend(self, request: Any, attempt: str) -> Any:
+        return self._run(partial(self._exchange_of, request, attempt))
+
+    def _exchange(
+        self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
+    ) -> Exchange:
+        request = build_request(operation, arguments)
+        return Exchange(operation, request, self._context, self._allowing, resend_of)
+
+    def _exchange_of(self, request: Any, resend_of: str | None = None) -> Exchange:
+        if isinstance(request, Mapping) and resend_of is not None:
+            return self._exchange(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
+        operation = _BY_REQUEST.get(type(request))
+        if operation is None:
+            raise InvalidArguments(
+                f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
+            )
+        return self._exchange(operation, given(request), resend_of)  # nested members may be mappings here too
+
+    @abstractmethod
+    def _run(self, begin: Callable[[], Exchange]) -> Any:
+        """Run `_call` to its end, or return what is awaited."""
+
+    async def _call(self, begin: Callable[[], Exchange]) -> Any:
+        call = begin()
+        try:
+            return await call.run(self._transmit, self._pause)
+        finally:
+            call.active = False  # without a call: an interrupt cannot come between
+
+    @abstractmethod
+    async def _transmit(self, outgoing: Request) -> Any:
+        """Send a request and return the `Response`, or what is `Broken`."""
+
+    async def _pause(self, seconds: float) -> None:
+        await self._context.clock.asleep(seconds)
 
     def _wire(self, outgoing: Request) -> dict[str, Any]:
         outgoing.traced = self._given is None
@@ -54,35 +106,22 @@ class _WiredClient(BaseClient):
         return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
 
 
-class Client(_WiredClient, Sync):
+class Client(_Calls, Sync):
     """The service's operations as methods; each returns its answer."""
 
     def _new_transport(self) -> Any:
         return network().TimelyTransport(self._ssl_context(), **self._options())
 
     def _run(self, begin: Callable[[], Exchange]) -> Any:
-        call = begin()
-        steps = call.steps()
+        call = self._call(begin)
         try:
-            step = next(steps)
-            while True:
-                outcome: Any = None
-                try:
-                    if isinstance(step, Pause):
-                        self._pause(step.seconds)
-                    else:
-                        outcome = self._transmit(step)
-                except BaseException as error:  # noqa: BLE001 - after an interrupt too the outcome is to be recorded
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(outcome)
+            call.send(None)  # to its end: nothing that this client awaits is left waiting
         except StopIteration as stop:
             return stop.value
         finally:
-            call.active = False  # first, without a call: an interrupt cannot come between
-            steps.close()
+            call.close()
 
-    def _pause(self, seconds: float) -> None:
+    async def _pause(self, seconds: float) -> None:
         """Wait; in a view that is stopped meanwhile, nothing is sent any more."""
         stopped = self._stopped or (lambda: False)
         step = seconds if self._stopped is None else 0.1
@@ -92,16 +131,16 @@ class Client(_WiredClient, Sync):
         if stopped():
             raise NotSent("stopped during a pause, so nothing was sent; it is safe to send it later")
 
-    def _transmit(self, outgoing: Request) -> Any:
+    async def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
             headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
             headers[KEY_HEADER.lower()] = self._key.header().decode()
             target = self._url.path + outgoing.target
-            answer = transport.respond(outgoing.method, target, headers, outgoing.body or b"")
+            answer = transport.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
             if hasattr(answer, "status"):
                 outgoing.status = answer.status
-                return Response(answer.status, answer.headers, answer.body)
+                return Response(outgoing, answer.status, answer.headers, answer.body)
             transport = answer  # plays a fault of the connection
         return network().transmit(transport, outgoing, **self._wire(outgoing))
 
@@ -136,35 +175,13 @@ def _running_loop() -> int:
     return id(asyncio.get_running_loop())
 
 
-class AsyncClient(_WiredClient, Async):
+class AsyncClient(_Calls, Async):
     """The service's operations as methods; each is awaited."""
 
     def _new_transport(self) -> Any:
         return network().async_transport(self._ssl_context(), **self._options())
 
-    async def _drive(self, begin: Callable[[], Exchange]) -> Any:
-        call = begin()
-        steps = call.steps()
-        try:
-            step = next(steps)
-            while True:
-                outcome: Any = None
-                try:
-                    if isinstance(step, Pause):
-                        await self._context.clock.asleep(step.seconds)
-                    else:
-                        outcome = await self._transmit(step)
-                except BaseException as error:  # noqa: BLE001 - after a cancellation too the outcome is to be recorded
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(outcome)
-        except StopIteration as stop:
-            return stop.value
-        finally:
-            call.active = False  # first, without a call: an interrupt cannot come between
-            steps.close()
-
-    _run = hide_arguments(_drive)  # type: ignore[arg-type]  # of this class
+    _run = hide_arguments(_Calls._call)
 
     async def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get(_running_loop())
@@ -221,7 +238,7 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        body: bytes = await self._drive(partial(self._exchange_of, request))  # its errors leave through who reads
+        body: bytes = await self._call(partial(self._exchange_of, request))  # its errors leave through who reads
         return body
 
     async def aclose(self) -> None:

@@ -1,17 +1,15 @@
 """Calls with an effect: their outcome, what they do in words, what to do about an unknown one, and their record."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 import attrs
 
-from workbench.errors import Attempt, visible
+from workbench.errors import Attempt
 from workbench.interface.masks import masked
-from workbench.interface.rules import FULL
-from workbench.interface.table import Operation
-from workbench.interface.walk import given, is_record, members
+from workbench.interface.walk import is_record
 
 
 class Outcome(StrEnum):
@@ -27,72 +25,6 @@ class Outcome(StrEnum):
     def shown(self) -> str:
         """The outcome as people read it: "not sent"."""
         return self.value.replace("_", " ")
-
-
-def money(cents: Any) -> str:
-    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
-    if type(cents) is not int:
-        return "an amount"
-    whole, rest = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
-
-
-def _withdrawal(r: Any) -> str:
-    unit = "native units" if r.is_amount_native else "cents"
-    return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
-
-
-def _reversal(r: Any) -> str:
-    down = "in full" if r.new_amount is FULL else f"down to {money(r.new_amount)}"
-    return f"POST reversal of transaction {r.transaction_id} {down}"
-
-
-def _refund(r: Any) -> str:
-    amount = "the full amount" if r.amount is FULL else money(r.amount)
-    return f"POST refund of {amount} on transaction {r.transaction_id}"
-
-
-def _account(r: Any) -> str:
-    named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
-    owner = f"user {r.user_id}" if r.user_id else f"company {r.company_id}"
-    return f"POST payment account{named} for {owner}"
-
-
-def _changed(r: Any, *ids: str) -> str:
-    wires = {one.name: one.wire for one in members(type(r))}
-    return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
-
-
-def _dispute(r: Any) -> str:
-    parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
-    return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
-
-
-def _application(r: Any) -> str:
-    named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
-    return f"POST consumer application{named}"
-
-
-_WHAT: Mapping[str, Callable[[Any], str]] = {
-    "sign_withdrawal": _withdrawal,
-    "simulate_authorization": lambda r: (
-        f"POST authorization of {money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
-    ),
-    "simulate_reversal": _reversal,
-    "simulate_refund": _refund,
-    "create_payment_account": _account,
-    "delete_payment_account": lambda r: f"DELETE payment account {r.payment_account_id}",
-    "update_user": lambda r: f"PATCH user {r.user_id} ({_changed(r, 'user_id')})",
-    "update_ubo": lambda r: f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})",
-    "update_dispute": _dispute,
-    "create_user_application": _application,
-}
-
-
-def what(operation: Operation[..., Any], request: Any) -> str:
-    """Return in one line what a call does, without a private value."""
-    say = _WHAT.get(operation.name)
-    return visible(say(request), 300) if say is not None else f"{operation.method} {operation.path}"
 
 
 _NEXT: Mapping[str, str] = {

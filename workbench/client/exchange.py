@@ -1,4 +1,4 @@
-"""One call as a generator that performs no I/O: what to send is yielded, what came back is sent in.
+"""One call, without I/O of its own: what sends a request and what waits are given to it, awaited or not.
 
 A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are tried
 up to three times; a call with an effect is sent again only where it provably never left.
@@ -7,13 +7,13 @@ up to three times; a call with an effect is sent again only where it provably ne
 import logging
 import sys
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import attrs
 
-from workbench.client.effects import Entry, Outcome, unknown_text, what
+from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import Guards
 from workbench.client.journal import Recorder
 from workbench.client.keys import Key
@@ -21,19 +21,17 @@ from workbench.client.messages import (
     CAP,
     NOTICES,
     Broken,
-    Pause,
     Refusal,
     Request,
     Response,
     hint,
     host_of,
     names_value,
-    read,
     refusal,
     without_private,
 )
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, http_date, retry_after
-from workbench.client.requests import encode, request_problems
+from workbench.client.requests import encode, request_problems, what
 from workbench.errors import (
     LOG,
     ApiError,
@@ -43,6 +41,7 @@ from workbench.errors import (
     NoAnswer,
     NotSent,
     OutcomeUnknown,
+    Problem,
     RateLimited,
     RedirectedEffect,
     ResponseTooLarge,
@@ -51,7 +50,8 @@ from workbench.errors import (
     advise,
     visible,
 )
-from workbench.interface.convert import Converter
+from workbench.interface import strict_json
+from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 
 _IN_SPANS = {
@@ -74,31 +74,8 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     span.end(now)
 
 
-@attrs.frozen(repr=False)
-class RawResponse:
-    """An answer as it came; its body may hold private values."""
-
-    operation: str
-    status: int
-    headers: Mapping[str, str]  # names in lower case
-    body: bytes
-    request: Request  # what was sent, without the key
-
-    @property
-    def request_id(self) -> str | None:
-        """By which the service finds the call in its own logs, where a header has it."""
-        # assumed: the document names no such header
-        names = ("x-request-id", "request-id", "x-correlation-id")
-        return next((self.headers[name] for name in names if name in self.headers), None)
-
-    def __repr__(self) -> str:
-        return f"<response to {self.operation}: {self.status}, {len(self.body)} bytes>"
-
-
-RESPONSES: ContextVar[tuple[tuple[Any, list[RawResponse]], ...]] = ContextVar("responses", default=())
+RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
 """Lists that collect the answers to the calls of a client, in this thread or task."""
-
-Steps = Generator[Request | Pause, Any, Any]
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)
@@ -165,21 +142,29 @@ class Exchange:
     def __repr__(self) -> str:
         return f"<exchange {self.operation.name}>"
 
-    def steps(self) -> Steps:
-        """Check, record, send, retry reads, read the answer."""
+    async def run(
+        self, transmit: Callable[[Request], Awaitable[Any]], pause: Callable[[float], Awaitable[None]]
+    ) -> Any:
+        """Check, record, send, retry reads, read the answer.
+
+        Args:
+            transmit: Sends a request and returns the `Response`, or what is `Broken`.
+            pause: Waits for some seconds.
+        """
         operation, context = self.operation, self.context
+        guards = context.guards
         problems = request_problems(
-            operation, self.request, self.allowing, check=context.check, real=context.guards.real
+            operation, self.request, self.allowing, check=context.check, real=guards.real, limits=guards.limits
         )
         if problems:
             raise InvalidRequest(problems, of=operation.name)
-        context.guards.check(operation, self.request)
+        guards.check(operation)
         outgoing = encode(operation, self.request, context.converter, context.headers)
         outgoing.clean = self.clean
         try:
             if operation.effect:
                 self.record(outgoing)
-            yield from self.send(outgoing)
+            await self.send(outgoing, transmit, pause)
             return self.answer
         except BaseException as error:
             self.interrupted(error, outgoing)
@@ -192,32 +177,31 @@ class Exchange:
             for words in self.notices:
                 advise(words)
 
-    def send(self, outgoing: Request) -> Generator[Request | Pause, Any, None]:
+    async def send(self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any]) -> None:
         """Send, again where that is allowed, until there is an answer or an error."""
-        clock, pace = self.context.clock, self.context.pace
-        timeout = self.context.timeout
+        clock, timeout = self.context.clock, self.context.timeout
         self.deadline = outgoing.deadline = float("inf") if timeout is None else clock.monotonic() + timeout
         while True:
             now = clock.monotonic()
             longest = min(self.deadline - now, LONGEST_WAIT)
-            wait = pace.wait(self.operation.effect, now, longest)
+            wait = self.context.pace.wait(self.operation.effect, now, longest)
             if wait > longest:
                 self.not_sent(f"the service asked for a pause; try again in {wait:.0f} s")
             if wait > 0:
-                yield Pause(wait)
+                await pause(wait)
             self.tries += 1
             outgoing.phase, outgoing.status = 0, None
             begun = clock.monotonic()
-            outcome = yield outgoing
-            self.log(outgoing, outcome, clock.monotonic() - begun)
-            pause = self.failed(outcome) if outcome.__class__ is Broken else self.answered(outcome)
-            if pause is None:
+            outcome = await transmit(outgoing)
+            self.log(outcome, clock.monotonic() - begun)
+            again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
+            if again is None:
                 return
             outgoing.phase, outgoing.status = -1, None
-            if pause > 0:  # otherwise the pace has the pause
-                if clock.monotonic() + pause > self.deadline:
+            if again > 0:  # otherwise the pace has the pause
+                if clock.monotonic() + again > self.deadline:
                     self.give_up(outcome)
-                yield Pause(pause)
+                await pause(again)
 
     def clean(self, words: str) -> str:
         """Return words about this call with what they repeat of its private values masked."""
@@ -415,16 +399,11 @@ class Exchange:
         # Where a time was given, the pace makes every call wait for it, this one too.
         return 0.0 if asked > 0 else delay(self.tries, clock.random())
 
-    def retry_after(self, response: Response) -> float | None:
-        """Return the seconds of a Retry-After header; None where it says nothing usable. assumed: rate_limits"""
-        headers = response.headers
-        return retry_after(headers.get("retry-after"), headers.get("date"), self.context.clock.now())
-
     def asked_pause(self, response: Response) -> float | None:
         """Return the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
         if "retry-after" not in response.headers:
             return 0.0
-        asked = self.retry_after(response)
+        asked = retry_after(response.headers, self.context.clock.now())
         return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
 
     def redirected(self, response: Response) -> NoReturn:
@@ -443,7 +422,7 @@ class Exchange:
         """Raise the error of a refusal, in the service's words."""
         status = response.status
         found = self.refusal(response)
-        kind, asked = ApiError.of(status), self.retry_after(response)
+        kind, asked = ApiError.of(status), retry_after(response.headers, self.context.clock.now())
         advice = None if names_value(found, self.request) else hint(self.operation, status, self.context.host)
         if kind is RateLimited:
             advice = f"Try again after {asked:.0f} s" if asked is not None and asked > 0 else "Try again later"
@@ -464,19 +443,37 @@ class Exchange:
         raise error
 
     def done(self, response: Response) -> None:
-        """Read the answer of a success."""
-        self.context.budget.earn()
-        if self.context.as_bytes and response.broken is None:
+        """Read the answer of a success. assumed: success_codes"""
+        context, operation, broken = self.context, self.operation, response.broken
+        context.budget.earn()
+        if context.as_bytes and broken is None:
             self.answer = response.body
             return
-        found = read(self.operation, response, self.context.converter)
-        self.answer, why = found.answer, found.why
-        if self.operation.effect:
+        raw: Any = None
+        why: str | None = None
+        problems: tuple[Problem, ...] = ()
+        try:
+            if broken is not None:
+                why = broken.why
+            elif response.body.strip():
+                raw = strict_json.loads(response.body)
+                why = None if raw is not None and (operation.many or isinstance(raw, dict)) else "it is not an object"
+            elif not operation.effect:  # nothing was done by it, and an empty list would be a claim
+                why = "it is empty"
+            if why is None:
+                self.answer = context.converter.read_answer(operation, raw)
+        except strict_json.NotJson as error:
+            why = str(error)
+        except Unreadable as error:
+            why, problems = "unexpected structure", error.problems
+        if operation.effect:
             self.end(Outcome.DONE, status=response.status, error=None if why is None else f"result unreadable: {why}")
         if why is None:
-            self.log_unknown_members(self.answer)
+            if extra := getattr(self.answer, "extra", None):
+                names = visible(", ".join(sorted(map(str, extra))), 120)
+                self.once("extra", f"members the document does not name ({names})", LOG.info)
             return
-        if response.broken is not None and response.broken.too_large:
+        if broken is not None and broken.too_large:
             raise ResponseTooLarge(
                 f"{self.described}: accepted ({response.status}), but the answer is larger than {CAP // 1_000_000} MB and "
                 "was not read to its end.",
@@ -484,20 +481,19 @@ class Exchange:
             )
         raise UnexpectedAnswer(
             f"{self.described}: accepted ({response.status}), but the answer could not be read: {why}.",
-            problems=found.problems, body=found.raw, status=response.status,
+            problems=problems, body=raw, status=response.status,
         )  # fmt: skip
 
     # what an answer says besides
 
-    def log(self, outgoing: Request, outcome: Response | Broken, seconds: float) -> None:
+    def log(self, outcome: Response | Broken, seconds: float) -> None:
         """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a private value."""
-        name, status, request_id, said = self.operation.name, None, None, "no answer"
+        name, status, request_id = self.operation.name, None, None
         if isinstance(outcome, Response):
-            raw = RawResponse(name, outcome.status, outcome.headers, outcome.body, outgoing)
             for context, found in RESPONSES.get():
                 if context is self.context:
-                    found.append(raw)
-            status, request_id, said = raw.status, visible(raw.request_id or "", 80) or None, str(raw.status)
+                    found.append(outcome)
+            status, request_id = outcome.status, visible(outcome.request_id or "", 80) or None
         traces = sys.modules.get("opentelemetry.trace")  # a program that traces has imported it
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
@@ -507,31 +503,23 @@ class Exchange:
             "status": status, "seconds": round(seconds, 6), "attempt": self.attempt and self.attempt.id,
             "request_id": request_id,
         }  # fmt: skip
-        LOG.info("%s: %s, %.3f s, try %d", name, said, seconds, self.tries, extra={"call": call})
+        LOG.info("%s: %s, %.3f s, try %d", name, status or "no answer", seconds, self.tries, extra={"call": call})
         if traces is not None:
             _trace(traces, call, failed=status is None or status >= 400)
 
     def read_notices(self, response: Response) -> None:
-        """Keep the service's time, and what it says about itself, once."""
-        headers, context = response.headers, self.context
-        date = headers.get("date")
+        """Keep the service's time, and what it says about itself."""
+        date = response.headers.get("date")
         if date is not None:
-            context.newest_date = (date, context.clock.now().timestamp())
+            self.context.newest_date = (date, self.context.clock.now().timestamp())
         for name, words in NOTICES.items():
-            value = headers.get(name)
-            key = f"{name} {self.operation.name}"
-            if value is not None and key not in context.noticed:
-                context.noticed[key] = text = f"{self.operation.name}: {words} ({visible(value, 120)})"
-                if name == "workbench-fault":
-                    LOG.warning(text)
-                else:
-                    self.notices.append(text)
+            if (value := response.headers.get(name)) is not None:
+                say = LOG.warning if name == "workbench-fault" else self.notices.append
+                self.once(name, f"{words} ({visible(value, 120)})", say)
 
-    def log_unknown_members(self, answer: Any) -> None:
-        """Log members that the document does not name, once."""
-        extra = getattr(answer, "extra", None)
-        key = f"extra {self.operation.name}"
-        if extra and key not in self.context.noticed:
-            names = visible(", ".join(sorted(map(str, extra))), 120)
-            self.context.noticed[key] = text = f"{self.operation.name}: members the document does not name ({names})"
-            LOG.info(text)
+    def once(self, kind: str, words: str, say: Callable[[str], object]) -> None:
+        """Keep a notice of an operation, and say it the first time."""
+        key, text = f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
+        if key not in self.context.noticed:
+            self.context.noticed[key] = text
+            say(text)

@@ -1,8 +1,7 @@
 """Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
 
 import os
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -78,7 +77,6 @@ class Guards:
         self.limits = limits
         self._clock = clock
         self._arming: Arming | None = None
-        self._capped = limits.amount is not None or limits.native_amount is not None or limits.recipients is not None
 
     @property
     def locked(self) -> bool:
@@ -120,22 +118,13 @@ class Guards:
             reason=visible(reason.strip(), 200),
         )
 
-    def check(self, operation: Operation[..., Any], request: Any) -> None:
-        """Refuse what this environment, its arming or its caps do not allow.
+    def check(self, operation: Operation[..., Any]) -> None:
+        """Refuse what this environment or its arming does not allow, whatever the request.
 
         Raises:
             WrongEnvironment: A simulation aimed at production.
             NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
-            InvalidRequest: Above a cap, or to an address that is not on the allow-list.
         """
-        self.check_operation(operation)
-        if self._capped and operation.effect:
-            found = cap_problems(self.limits, request)
-            if found:
-                raise InvalidRequest(found, of=operation.name)
-
-    def check_operation(self, operation: Operation[..., Any]) -> None:
-        """Refuse an operation that this environment or its arming does not allow, whatever its request."""
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(
                 f"{operation.name} exists in sandboxes only, and this client is for production. Nothing was sent."
@@ -167,26 +156,6 @@ class Guards:
                 f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
             )
         advise(f"{said}; it is sent again")
-
-
-def cap_problems(limits: Limits, request: Any) -> list[Problem]:
-    """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
-    found = []
-    amount = getattr(request, "amount", None)
-    native = getattr(request, "is_amount_native", False) is True
-    cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
-    if isinstance(amount, str):
-        amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
-    if type(amount) is int and cap is not None and amount > cap:
-        found.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
-    elif native and limits.amount is not None and limits.native_amount is None:
-        words = "is in native units, and this profile caps cents only; set limits.native_amount"
-        found.append(Problem("amount", "cap", words))
-    recipient = getattr(request, "recipient_address", None)
-    if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
-        words = "is not on this profile's list of recipients (limits.recipients)"
-        found.append(Problem("recipientAddress", "allow_list", words))
-    return found
 
 
 READONLY = "WORKBENCH_READONLY"
@@ -240,13 +209,6 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
         words = f"; not {visible(', '.join(wrong), 100)}" if wrong else ""
         problems.append(Problem("operations", "enum", f"must be names of operations with an effect{words}"))
     return frozenset(names)
-
-
-def _listed(address: str, allowed: Collection[str]) -> bool:
-    if address in allowed:
-        return True
-    # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
-    return address[:2] == "0x" and address.lower() in {one.lower() for one in allowed if one[:2] == "0x"}
 
 
 def environment_problem(environment: object) -> Problem | None:

@@ -1,7 +1,4 @@
-"""What a client is asked to send or wait for, and what comes back: plain objects, printed without their content.
-
-Answers are read where they can be, and refusals put in words.
-"""
+"""What a client sends, and what comes back: plain objects, printed without their content; and refusals put in words."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,9 +6,8 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import Problem, visible
+from workbench.errors import visible
 from workbench.interface import masks, strict_json, walk
-from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.fields import OPEN
 from workbench.interface.rules import Role
 from workbench.interface.table import Operation
@@ -24,8 +20,7 @@ WRITTEN = 2  # the phase from which the service may have acted
 class Request:
     """What to send. The driver notes in it how far it got."""
 
-    method: str
-    where: str  # the path template, which is harmless to show
+    operation: Any  # an `Operation`, which a type checker would take for a method here
     target: str  # path and query, after the base URL
     headers: list[tuple[bytes, bytes]]  # all but the key
     body: bytes | None
@@ -41,20 +36,34 @@ class Request:
         return self.phase < 0 or (self.traced and self.phase == 0)
 
     def __repr__(self) -> str:
-        return f"<request {self.method} {self.where}>"
+        return f"<request {self.operation.method} {self.operation.path}>"
 
 
 @attrs.frozen(eq=False, repr=False)
 class Response:
-    """What came back: a whole status, and the body as far as it could be read."""
+    """What came back: a whole status, and the body as far as it could be read, which may hold private values."""
 
+    request: Request  # what was sent, without the key
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # names in lower case
     body: bytes
     broken: "Broken | None" = None  # why the body is not whole
 
+    @property
+    def operation(self) -> str:
+        """The name of the operation."""
+        name: str = self.request.operation.name
+        return name
+
+    @property
+    def request_id(self) -> str | None:
+        """By which the service finds the call in its own logs, where a header has it."""
+        # assumed: the document names no such header
+        names = ("x-request-id", "request-id", "x-correlation-id")
+        return next((self.headers[name] for name in names if name in self.headers), None)
+
     def __repr__(self) -> str:
-        return f"<response {self.status}, {len(self.body)} bytes>"
+        return f"<response to {self.operation}: {self.status}, {len(self.body)} bytes>"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -69,43 +78,6 @@ class Broken:
 
     def __repr__(self) -> str:
         return f"<broken: {self.why}>"
-
-
-@attrs.frozen
-class Pause:
-    """Wait, then go on."""
-
-    seconds: float
-
-
-@attrs.frozen
-class Reading:
-    """The result of reading an answer: the record, or why there is none, with what was read of it."""
-
-    answer: Any = None
-    why: str | None = None
-    problems: tuple[Problem, ...] = ()
-    raw: Any = None
-
-
-def read(operation: Operation[..., Any], response: Response, converter: Converter) -> Reading:
-    """Read the body of a success. assumed: success_codes"""
-    if response.broken is not None:
-        return Reading(why=response.broken.why)
-    if not response.body.strip():  # without an effect, nothing was done by it, and an empty list would be a claim
-        return (
-            Reading(answer=converter.read_answer(operation, None)) if operation.effect else Reading(why="it is empty")
-        )
-    raw = None
-    try:
-        raw = strict_json.loads(response.body)
-        if raw is None or not (operation.many or isinstance(raw, dict)):
-            return Reading(why="it is not an object")
-        return Reading(answer=converter.read_answer(operation, raw), raw=raw)
-    except strict_json.NotJson as error:
-        return Reading(why=str(error))
-    except Unreadable as error:
-        return Reading(why="unexpected structure", problems=error.problems, raw=raw)
 
 
 @attrs.frozen

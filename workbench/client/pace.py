@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 ATTEMPTS = 3  # in all
@@ -49,19 +50,16 @@ def delay(tries: int, chance: float) -> float:
     return longest * chance
 
 
-def retry_after(value: str | None, date: str | None, now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date; None where it is not usable.
-
-    Args:
-        date: The Date header beside it: a time is meant by the service's clock.
-    """
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Read a Retry-After header, in seconds or as a date by the clock of `Date`; None where there is no usable one. assumed: rate_limits"""
+    value = headers.get("retry-after")
     if value is None or len(value) > 64:
         return None
     text = value.strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
         return float(text)
     when = http_date(text)
-    return None if when is None else when - (http_date(date) or now.timestamp())
+    return None if when is None else when - (http_date(headers.get("date")) or now.timestamp())
 
 
 def http_date(text: str | None) -> float | None:

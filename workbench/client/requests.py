@@ -7,15 +7,16 @@ from typing import Any
 
 from workbench import chains
 from workbench.chains.values import private_key_problem
+from workbench.client.guards import Limits
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.fields import SECRET
-from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
+from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, FULL, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
-from workbench.interface.walk import Member, UnknownMember, build, members, records, snake, values
+from workbench.interface.walk import Member, UnknownMember, build, given, members, records, snake, values
 
 # arguments
 
@@ -161,20 +162,22 @@ def header_problem(name: object) -> str | None:
 
 
 def request_problems(
-    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool, real: bool
-) -> tuple[Problem, ...]:
+    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool, real: bool,
+    limits: Limits,
+) -> tuple[Problem, ...]:  # fmt: skip
     """Return all for which a request is refused; where there is nothing, warn of what looks wrong.
 
     Args:
         check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real service.
         real: Whether a real service answers.
+        limits: What a profile allows a call.
     """
     refused, warned = checks.cautions(request, allowing)
     found = tuple(checks.problems(request, partial=check and "partial_address" in allowing))
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
         paths = {one.wire for one in members(type(request)) if "{" + one.wire + "}" in operation.path}
         found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
-    problems = (*found, *refused)
+    problems = (*found, *refused, *(cap_problems(limits, request) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
         problems += address_problems(request)
     if pasted := pasted_keys(request):
@@ -249,6 +252,85 @@ def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     return [str(problem) for problem in found]
 
 
+def cap_problems(limits: Limits, request: Any) -> list[Problem]:
+    """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
+    found = []
+    amount = getattr(request, "amount", None)
+    native = getattr(request, "is_amount_native", False) is True
+    cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
+    if isinstance(amount, str):
+        amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
+    if type(amount) is int and cap is not None and amount > cap:
+        found.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
+    elif native and limits.amount is not None and limits.native_amount is None:
+        words = "is in native units, and this profile caps cents only; set limits.native_amount"
+        found.append(Problem("amount", "cap", words))
+    recipient = getattr(request, "recipient_address", None)
+    if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
+        words = "is not on this profile's list of recipients (limits.recipients)"
+        found.append(Problem("recipientAddress", "allow_list", words))
+    return found
+
+
+def _listed(address: str, allowed: Collection[str]) -> bool:
+    if address in allowed:
+        return True
+    # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
+    return address[:2] == "0x" and address.lower() in {one.lower() for one in allowed if one[:2] == "0x"}
+
+
+# in words, and on the wire
+
+
+def what(operation: Operation[..., Any], request: Any) -> str:
+    """Return in one line what a call does, without a private value."""
+    return visible(_what(operation.name, request) or f"{operation.method} {operation.path}", 300)
+
+
+def _what(name: str, r: Any) -> str:
+    match name:
+        case "sign_withdrawal":
+            unit = "native units" if r.is_amount_native else "cents"
+            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
+        case "simulate_authorization":
+            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
+        case "simulate_reversal":
+            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
+            return f"POST reversal of transaction {r.transaction_id} {down}"
+        case "simulate_refund":
+            amount = "the full amount" if r.amount is FULL else _money(r.amount)
+            return f"POST refund of {amount} on transaction {r.transaction_id}"
+        case "create_payment_account":
+            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
+            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
+        case "delete_payment_account":
+            return f"DELETE payment account {r.payment_account_id}"
+        case "update_user":
+            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
+        case "update_ubo":
+            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
+        case "update_dispute":
+            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
+            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
+        case "create_user_application":
+            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
+            return f"POST consumer application{named}"
+    return ""
+
+
+def _money(cents: Any) -> str:
+    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
+    if type(cents) is not int:
+        return "an amount"
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
+
+
+def _changed(r: Any, *ids: str) -> str:
+    wires = {one.name: one.wire for one in members(type(r))}
+    return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
+
+
 def encode(
     operation: Operation[..., Any], request: Any, converter: Converter, headers: list[tuple[bytes, bytes]]
 ) -> Request:
@@ -264,4 +346,4 @@ def encode(
         headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
     if operation.name == Operations.sign_withdrawal.name:
         headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
-    return Request(operation.method, operation.path, target, headers, content)
+    return Request(operation, target, headers, content)

@@ -255,7 +255,7 @@ class _Incoming:
         if status is None:
             assert self._broken is not None
             return self._broken
-        return Response(status, self._headers, b"".join(self._parts), self._broken)
+        return Response(self._outgoing, status, self._headers, b"".join(self._parts), self._broken)
 
 
 def transmit(
@@ -332,7 +332,7 @@ def _wired(
     else:
         url = httpx.URL(base + outgoing.target)
     request = httpx.Request(
-        outgoing.method, url, headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
+        outgoing.operation.method, url, headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
         stream=httpx.ByteStream(outgoing.body or b""), extensions=extensions,
     )  # fmt: skip
     if http.on_request:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import ipywidgets
 
 from workbench import rendering
-from workbench.client.effects import what
 from workbench.client.guards import Confirmation, confirmation
+from workbench.client.requests import what
 from workbench.errors import AdviceWarning, Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review

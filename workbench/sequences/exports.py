@@ -14,9 +14,9 @@ from uuid import uuid4
 
 import attrs
 
+from workbench.client import messages
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
-from workbench.client.exchange import RawResponse
 from workbench.client.journal import Journal
 from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
 from workbench.interface import masks, strict_json, walk
@@ -129,7 +129,7 @@ def _python(value: Any) -> str:
 def _call(entry: Any) -> _Call | None:
     """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
     operation = SCRIPTED.get(entry.operation or "")
-    if isinstance(entry, RawResponse):
+    if isinstance(entry, messages.Response):
         return None if operation is None else _of_response(operation, entry)
     status = getattr(entry, "status", None) or 0
     outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
@@ -164,7 +164,7 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any
     return _made_up(operation.answer, answer, known=False) if status < 300 else answer
 
 
-def _of_response(operation: Operation[..., Any], entry: RawResponse) -> _Call:
+def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
     """Return a call of a client, whole: also one that failed."""
     answer = read_answer(operation, entry.status, entry.body)
     if entry.status >= 300 and isinstance(answer, Mapping):  # words of an error may repeat what was sent
