@@ -199,7 +199,7 @@ def flight(size: int) -> Figures:
     from workbench.client.client import Bodies
     from workbench.interface.transactions import ListRewardsActivity
     from workbench.interface.walk import build
-    from workbench.tables.reading import Gate
+    from workbench.tables.read_job import Gate
 
     async def ours(url: str, many: int) -> float:
         made, gate = Bodies(client(url)), Gate(many)  # as a read has them

@@ -19,7 +19,7 @@ from tests.charts import samples
 from tests.forms.test_looks import contrast
 from workbench import charts, tables
 from workbench.rendering.design import DARK, LIGHT, LOOKS
-from workbench.tables.read_job import HIDDEN
+from workbench.tables.results import HIDDEN
 
 
 def says(axes: Axes, gid: str = "value") -> list[str]:

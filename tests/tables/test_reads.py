@@ -19,8 +19,8 @@ from workbench.client.pace import Clock
 from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
-from workbench.tables.read_job import Rewards
-from workbench.tables.reading import Gate
+from workbench.tables.read_job import Gate
+from workbench.tables.results import Rewards
 from workbench.tables.rewards_pages import PageCursor
 
 
@@ -495,7 +495,7 @@ def test_a_range_of_time_needs_few_pages_where_the_order_allows_it(rows: list[di
 @pytest.mark.slow
 def test_a_folder_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read before is on disk, users in the middle of it are read anew, and no row stands twice."""
-    monkeypatch.setattr("workbench.tables.reading.PART_PAGES", 4)
+    monkeypatch.setattr("workbench.tables.read_job.PART_PAGES", 4)
     users = usual(200, 120)
     service = Service(users, before=Interrupt(at=25))
     first = read(service, concurrency=2, path=tmp_path / "r")

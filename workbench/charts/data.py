@@ -20,8 +20,8 @@ from matplotlib import font_manager
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
 from workbench.tables.frames import to_frame
-from workbench.tables.read_job import HIDDEN
 from workbench.tables.reports import REDEEMED
+from workbench.tables.results import HIDDEN
 from workbench.tables.rows import EXACT, check_in_memory
 
 MAX_LABEL = 30

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.tables.frames import export as export
     from workbench.tables.frames import load as load
     from workbench.tables.frames import to_frame as to_frame
-    from workbench.tables.read_job import Rewards as Rewards
     from workbench.tables.reports import contract_totals as contract_totals
     from workbench.tables.reports import contract_values as contract_values
     from workbench.tables.reports import micro_deposits as micro_deposits
@@ -29,7 +28,8 @@ if TYPE_CHECKING:
     from workbench.tables.reports import record_balances as record_balances
     from workbench.tables.reports import status_history as status_history
     from workbench.tables.reports import time_in_status as time_in_status
-    from workbench.tables.rewards import ClusterRewards as ClusterRewards
+    from workbench.tables.results import ClusterRewards as ClusterRewards
+    from workbench.tables.results import Rewards as Rewards
     from workbench.tables.rewards_pages import rewards_from_pages as rewards_from_pages
     from workbench.tables.rows import cumsum as cumsum
 

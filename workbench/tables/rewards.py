@@ -8,8 +8,8 @@ flight and the rate of reads are divided among the workers' threads; after a 429
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,10 @@ from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.walk import build
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.session import connect
-from workbench.tables.folder import SCHEMA, read_folder, uniform
-from workbench.tables.read_job import Rewards, parameter_names, read_in_thread, read_notes, read_users, summary_line
-from workbench.tables.reading import ReadFilter
+from workbench.tables.read_job import ReadFilter, parameter_names, read_in_thread, read_users
 from workbench.tables.reports import moment
+from workbench.tables.results import ClusterRewards, Rewards, partition
 from workbench.tables.rewards_pages import PageCursor
-from workbench.tables.rows import WIDTHS, to_pandas
 
 CONCURRENCY = 64
 UNSETTLED = timedelta(days=30)
@@ -85,12 +83,13 @@ def read(
         type=None if type is None else str(type), since=moment(since, "since"), until=moment(until, "until")
     )
     ids = _ids(users)
-    _check(wanted, concurrency)
+    if wanted.type not in (None, *RewardType):
+        raise InvalidRequest(f"type must be earned or redeemed, not {visible(str(type), 40)}", of="rewards.read")
+    if not 1 <= concurrency <= 1_000:
+        raise InvalidRequest("concurrency must be 1 to 1,000", of="rewards.read")
     if refresh and (path is None or cluster is not None):
         raise InvalidRequest("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
     if cluster is not None:
-        from workbench.tables.rewards import read_on_cluster  # needs the extra `cluster`
-
         return read_on_cluster(
             api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress
         )  # fmt: skip
@@ -120,16 +119,6 @@ def _ids(users: Any) -> tuple[str, ...]:
     return ids
 
 
-def _check(wanted: ReadFilter, concurrency: int) -> None:
-    problem = ""
-    if wanted.type is not None and wanted.type not in frozenset(RewardType):
-        problem = f"type must be earned or redeemed, not {visible(wanted.type, 40)}"
-    if not 1 <= concurrency <= 1_000:
-        problem = "concurrency must be 1 to 1,000"
-    if problem:
-        raise InvalidRequest(problem, of="rewards.read")
-
-
 TASK_PAGES = 1_000
 MIN_USER_PAGES = 2
 """Pages of a user at least: one with rows, and an empty one that ends them."""
@@ -139,7 +128,7 @@ Target = str | Callable[[], Client]
 def read_on_cluster(
     api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, path: str | Path | None, cluster: Any,
     progress: bool | ProgressCallback,
-) -> "ClusterRewards":  # fmt: skip
+) -> ClusterRewards:  # fmt: skip
     """Read on the workers of a cluster; `rewards.read(…, cluster=…)` calls it.
 
     Args:
@@ -177,8 +166,7 @@ def read_on_cluster(
         )
         for i, part in enumerate(tasks)
     ]  # fmt: skip
-    results = [cluster.submit(_cursors, read, pure=False) for read in reads]
-    rows = [cluster.submit(_rows, read, pure=False) for read in reads]
+    results, rows = ([cluster.submit(itemgetter(at), read, pure=False) for read in reads] for at in (0, 1))
     report, state = progress_callback(progress), Progress(total=len(users), unit="users")
     cursors: dict[str, PageCursor] = {}
     try:
@@ -192,20 +180,19 @@ def read_on_cluster(
     finally:
         state.ended = True
         report(state)
-    return ClusterRewards(tuple(users), cursors, names, tuple(rows), None if path is None else Path(path))
+    return ClusterRewards(
+        users=tuple(users), names=names, path=None if path is None else Path(path), cursors=cursors, parts=tuple(rows)
+    )
 
 
 def _client(target: Target, limits: Limits | None = None) -> Client:
     return target() if callable(target) else connect(target, limits=limits)
 
 
-Result = tuple[dict[str, PageCursor], Any]  # how the reads ended, and the rows as an Arrow table unless in a folder
-
-
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: str | None
-) -> Result:
-    """Read some users on a worker."""
+) -> tuple[dict[str, PageCursor], pd.DataFrame | None]:
+    """Read some users on a worker; return how their reads ended, and the rows unless they are in a folder."""
     try:
         with _client(target, limits) as client:
             rewards = read_in_thread(
@@ -215,58 +202,4 @@ def _read(
         if not hasattr(error, "partial"):
             raise
         rewards = error.partial
-    return rewards.cursors, None if path is not None else rewards.table()
-
-
-def _cursors(result: Result) -> dict[str, PageCursor]:
-    return result[0]
-
-
-def _rows(result: Result) -> pd.DataFrame | None:
-    return None if result[1] is None else _partition(result[1])
-
-
-def _partition(table: Any) -> pd.DataFrame:
-    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
-    table = uniform(table, WIDTHS[0])
-    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
-    return pd.DataFrame(columns, copy=False)
-
-
-class ClusterRewards:
-    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
-
-    def __init__(
-        self, users: tuple[str, ...], cursors: dict[str, PageCursor], names: Mapping[str, str],
-        rows: tuple[Any, ...], path: Path | None,
-    ) -> None:  # fmt: skip
-        self.users, self.cursors, self.path = users, cursors, path
-        self._names, self._rows = names, rows
-
-    @property
-    def complete(self) -> bool:
-        """Whether every row that the service shows was read, as far as can be known."""
-        return all(user in self.cursors and self.cursors[user].complete for user in self.users)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The caveats: what was not read and why, and parameters that the service seems to ignore."""
-        return tuple(read_notes(self.cursors, self.users, self._names))
-
-    def frame(self) -> Any:
-        """Return the rows as a Dask DataFrame; each task is a partition."""
-        dd: Any = import_module("dask.dataframe")
-        delayed: Any = import_module("dask").delayed
-        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
-            lambda value: value
-        )  # sums and means of points
-        meta = _partition(SCHEMA.empty_table())
-        parts = list(self._rows)
-        if self.path is not None:
-            folders = sorted(self.path.glob("task-*"))
-            parts = [delayed(_partition)(delayed(read_folder)(folder)) for folder in folders]
-        return dd.from_delayed(parts, meta=meta) if parts else dd.from_pandas(meta, npartitions=1)
-
-    def __repr__(self) -> str:
-        rows = sum(cursor.rows for cursor in self.cursors.values())
-        return f"<ClusterRewards {summary_line(len(self.users), rows, self.complete, len(self.notes))}>"
+    return rewards.cursors, None if path is not None else partition(rewards.table())
