@@ -1,8 +1,12 @@
 """What the document does not show, each answered by an assumption that is listed."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
-from workbench.interface.assumptions import assumptions
+from workbench.interface import assumptions as module
+from workbench.interface.assumptions import BEHAVIORS, assumptions
 
 # The sentences, as the document has them, and the assumptions that answer them.
 SILENCES: dict[str, tuple[str, ...]] = {
@@ -129,3 +133,11 @@ def test_every_silence_is_answered(sentence: str) -> None:
 def test_there_are_about_twenty_five() -> None:
     """The document is silent in twenty-six places."""
     assert len(SILENCES) == 26
+
+
+def test_each_behavior_has_an_id_of_its_own() -> None:
+    """Every behavior that is declared is listed; none hides another of the same id."""
+    calls = [one for one in ast.walk(ast.parse(Path(module.__file__).read_text())) if isinstance(one, ast.Call)]
+    declared = [one.args[0].value for one in calls if getattr(one.func, "id", "") == "Behavior"]
+
+    assert declared == list(BEHAVIORS)

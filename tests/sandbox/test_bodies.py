@@ -89,7 +89,7 @@ def test_unknown_members_are_ignored(api):
 
     assert answer.status == 200
     assert {"transactionId", "status"} == set(answer.body)
-    assert "unknown_members" in answer.assumed
+    assert "unknown_body_members" in answer.assumed
 
 
 def test_all_problems_are_reported_together(api):

@@ -137,7 +137,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("account_other_variant", "create_payment_account", "members of the other kind of beneficiary are taken and kept", "the fields of the business variant are not shown"),
         Behavior("account_words", "create_payment_account", "currency, rail and bankAccountType take any text", "allowed values other than the observed ones are not shown"),
         # requests in general
-        Behavior("unknown_members", "requests", "unknown body members are dropped silently", "reported from live calls", WIDELY),
+        Behavior("unknown_body_members", "requests", "unknown body members are dropped silently", "reported from live calls", WIDELY),
         Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
         Behavior("roles_elsewhere", "requests", "operations for which no role is named need none", "roles of other endpoints are not shown"),
         Behavior("validation_errors", "requests", "a rule that is broken is 400 in the usual error body, whose message names each member once", "codes of validation failures are not shown", LIVE),

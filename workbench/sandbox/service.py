@@ -263,7 +263,7 @@ class Service:
             problem = "; ".join(str(problem) for problem in reversed(said.values()))
             raise context.bad_request(problem, "validation_errors")
         if unknown:
-            context.assumed.append("unknown_members")
+            context.assumed.append("unknown_body_members")
         for name, value in raw.items():
             if type(value) is int and value > MAX_WHOLE and name not in unknown:
                 raise context.bad_request(f"{name} is too large", "whole_numbers")
