@@ -15,7 +15,7 @@ from workbench.forms.answers import private_names
 from workbench.forms.widgets import sentence
 from workbench.interface import masks, walk
 from workbench.rendering.design import word
-from workbench.rendering.layout import Block, Cell, Grid, Sheet, Stack
+from workbench.rendering.layout import Block, Cell, Grid, Sheet
 from workbench.rendering.markup import Kind, state_diagram
 from workbench.rendering.show import describe
 from workbench.sandbox.results import StoredRecord
@@ -41,8 +41,6 @@ def block(shown: Block) -> dict[str, Any]:
         case Grid():
             cells = [[block(one) for one in row] for row in shown.rows]
             return {"title": shown.title, "columns": list(shown.columns), "cells": cells}
-        case Stack():
-            return {"title": shown.title, "parts": [block(one) for one in shown.parts]}
 
 
 def private(thing: Any) -> set[str]:

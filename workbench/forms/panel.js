@@ -540,7 +540,6 @@ function render({ model, el }) {
   function sheet(one) {
     if (UUID.test(one.text) && one.text !== view.id) return h("button", { class: "link mono", onclick: () => follow(one.text, "any") }, one.text);
     if (one.text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, one.text) : one.text;
-    if (one.parts) return h("div", {}, one.parts.map(sheet));
     if (one.cells) {
       return h("table", {}, h("thead", {}, h("tr", {}, one.columns.map((each) => h("th", {}, each)))),
         h("tbody", {}, one.cells.map((row) => h("tr", {}, row.map((each) => h("td", {}, sheet(each)))))));

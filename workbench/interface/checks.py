@@ -13,29 +13,11 @@ from functools import cache
 from typing import Any
 
 from workbench.errors import Problem, hidden_characters
+from workbench.interface import walk
 from workbench.interface.fields import MASK, Rule
 from workbench.interface.readers import is_empty
 from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
-from workbench.interface.walk import (
-    Array,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    DecimalNumber,
-    Integer,
-    Kind,
-    Member,
-    Nested,
-    Numeric,
-    Text,
-    Untyped,
-    cross_rules,
-    is_record,
-    members,
-    record_of,
-    values,
-)
+from workbench.interface.walk import Kind, Member, cross_rules, is_record, members, record_of, values
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
@@ -54,7 +36,7 @@ def _problems(record: Any, prefix: str, partial: bool, in_part: bool) -> Iterato
         if value is None:
             if one.required and not (in_part and partial):
                 yield Problem(path, "required", _missing(one.kind))
-        elif isinstance(one.kind, Nested) and type(value) is one.kind.of:
+        elif isinstance(one.kind, walk.Nested) and type(value) is one.kind.of:
             yield from _problems(value, f"{path}.", partial, one.about.partial)
         else:
             yield from _value_problems(one.kind, one.about.rule, value, path)
@@ -63,13 +45,13 @@ def _problems(record: Any, prefix: str, partial: bool, in_part: bool) -> Iterato
 
 
 def _missing(kind: Kind) -> str:
-    if isinstance(kind, Integer) and kind.full:
+    if isinstance(kind, walk.Integer) and kind.full:
         return "is empty; write FULL for the full amount"
-    return "is not given; it is True or False" if isinstance(kind, Boolean) else "is missing"
+    return "is not given; it is True or False" if isinstance(kind, walk.Boolean) else "is missing"
 
 
 def _value_problems(kind: Kind, rule: Rule, value: Any, path: str) -> Iterator[Problem]:
-    if isinstance(kind, Array) and isinstance(value, list | tuple):
+    if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
             if is_record(item):
                 yield from _problems(item, f"{path}[{i}].", False, False)
@@ -83,13 +65,13 @@ def _value_problems(kind: Kind, rule: Rule, value: Any, path: str) -> Iterator[P
 def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
     """Yield the names of the rules that a value breaks, each with a message."""
     match kind:
-        case Integer(full=True) if value is FULL:
+        case walk.Integer(full=True) if value is FULL:
             return
-        case Choice(of=words) if not isinstance(value, str) or value not in frozenset(words):
+        case walk.Choice(of=words) if not isinstance(value, str) or value not in frozenset(words):
             yield "enum", f"must be one of {', '.join(words)}" if len(words) > 1 else f"can only be {', '.join(words)}"
-        case Choice():
+        case walk.Choice():
             return
-        case Date():
+        case walk.Date():
             text = value.isoformat() if type(value) is date else value
             if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
                 yield "date", "must be a date written YYYY-MM-DD, as 1990-02-01"
@@ -97,10 +79,10 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
                 yield "date", "is not a day of the calendar"
         case _:
             fits, noun = _TYPES[type(kind)]
-            if not fits(value) and isinstance(kind, Integer) and kind.full and is_empty(value):
+            if not fits(value) and isinstance(kind, walk.Integer) and kind.full and is_empty(value):
                 yield "required", _missing(kind)
             elif not fits(value):
-                unit = f" of {rule.unit}" if rule.unit and isinstance(kind, Integer) else ""
+                unit = f" of {rule.unit}" if rule.unit and isinstance(kind, walk.Integer) else ""
                 yield "type", f"must be {noun}{unit}, not {_named(value)}"
             elif isinstance(value, str):
                 yield from _broken_by_text(rule, value)
@@ -145,15 +127,15 @@ _FORMATS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "ip": (_is_ip, "an IP address"),
 }
 _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
-    Text: (lambda value: isinstance(value, str), "text"),
-    Integer: (lambda value: type(value) is int, "a whole number"),
-    Boolean: (lambda value: type(value) is bool, "True or False"),
-    DecimalNumber: (_is_number, "an exact number"),
-    Numeric: (_is_number, "an exact number"),
-    DateTime: (lambda value: isinstance(value, datetime) and value.tzinfo is not None, "a datetime with a time zone"),
-    Nested: (lambda value: False, "an object"),
-    Array: (lambda value: False, "a list"),
-    Untyped: (lambda value: True, ""),
+    walk.Text: (lambda value: isinstance(value, str), "text"),
+    walk.Integer: (lambda value: type(value) is int, "a whole number"),
+    walk.Boolean: (lambda value: type(value) is bool, "True or False"),
+    walk.DecimalNumber: (_is_number, "an exact number"),
+    walk.Numeric: (_is_number, "an exact number"),
+    walk.DateTime: (lambda value: isinstance(value, datetime) and bool(value.tzinfo), "a datetime with a time zone"),
+    walk.Nested: (lambda value: False, "an object"),
+    walk.Array: (lambda value: False, "a list"),
+    walk.Untyped: (lambda value: True, ""),
 }
 """What fits a kind, and what that is called; a nested record and the items of a list are checked by themselves."""
 _NAMES = {
@@ -289,12 +271,12 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
         if value is None:
             if one.about.needed:
                 yield Problem(path, "required", "is missing")
-        elif isinstance(one.kind, Choice):
+        elif isinstance(one.kind, walk.Choice):
             if type(value) is not one.kind.of:
                 yield Problem(path, "enum", f"is not one of {', '.join(one.kind.of)}")
         elif limited:
             yield from _value_problems(one.kind, one.about.rule, value, path)
-        elif isinstance(one.kind, Nested):
+        elif isinstance(one.kind, walk.Nested):
             yield from _flags(value, f"{path}.")
         elif record_of(one.kind):
             for i, item in enumerate(value):
@@ -308,8 +290,8 @@ def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
     def is_limited(one: Member) -> bool:
         rule = one.about.rule
         limits = (rule.pattern, rule.min_length, rule.max_length, rule.minimum, rule.maximum)
-        if isinstance(one.kind, Text | Integer | Array) and record_of(one.kind) is None:
+        if isinstance(one.kind, walk.Text | walk.Integer | walk.Array) and record_of(one.kind) is None:
             return rule.format in _FORMATS or any(limit is not None for limit in limits)
-        return isinstance(one.kind, Date)
+        return isinstance(one.kind, walk.Date)
 
     return tuple((one, is_limited(one)) for one in members(cls))

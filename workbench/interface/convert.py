@@ -13,10 +13,10 @@ from enum import StrEnum
 from functools import cache, lru_cache, partial
 from typing import Any, TypeVar, get_args
 
-import attrs
 import cattrs
 
 from workbench.errors import MAX_PROBLEMS, Problem, first_problems
+from workbench.interface import walk
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.fields import Answer
 from workbench.interface.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
@@ -24,24 +24,7 @@ from workbench.interface.readers import Unreadable as Unreadable
 from workbench.interface.readers import read_time as read_time
 from workbench.interface.rules import FULL
 from workbench.interface.table import Operation
-from workbench.interface.walk import (
-    Array,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    DecimalNumber,
-    Integer,
-    Kind,
-    Member,
-    Nested,
-    Numeric,
-    Text,
-    Untyped,
-    is_record,
-    members,
-    snake,
-)
+from workbench.interface.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
 Names = Mapping[str, str]
@@ -106,8 +89,8 @@ class Converter(cattrs.Converter):
         """
         fields = [self._field(cls, one, strict) for one in members(cls)]
         known = frozenset(wire for _, wire, *_ in fields)
-        unread = [(getattr(cls, one.name).__set__, one.default) for one in attrs.fields(cls) if not one.init]
-        new, put = object.__new__, object.__setattr__
+        is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
+        new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
         def read(raw: Any) -> Any:
             if not isinstance(raw, (dict, Mapping)):
@@ -136,18 +119,14 @@ class Converter(cattrs.Converter):
                             problems += error.inside(wire)
                             value = absent if error.partial is None else error.partial
                 fill(record, value)
-            for fill, value in unread:
-                fill(record, value)
-            if not known.issuperset(raw):
-                extra = {name: raw[name] for name in raw if name not in known}
-                if strict:
-                    problems += (Problem(str(name), "unknown", "is not a member") for name in extra)
-                else:
-                    put(record, "extra", extra)
+            extra = {} if known.issuperset(raw) else {name: raw[name] for name in raw if name not in known}
+            if is_answer:
+                put_extra(record, {} if strict else extra)
+                put_marks(record, () if strict else tuple(marks))
+            if strict:
+                problems += (Problem(str(name), "unknown", "is not a member") for name in extra)
             if problems:
                 raise Unreadable(tuple(problems), record if strict else None)
-            if marks and not strict:
-                put(record, "marks", tuple(marks))
             return record
 
         return read
@@ -160,23 +139,23 @@ class Converter(cattrs.Converter):
             another type stays, and what stands for an absent one.
         """
         absent = None if one.required else one.default
-        if strict and one.kind == Integer(full=True):
+        if strict and one.kind == walk.Integer(full=True):
             absent = FULL
-        elif not strict and isinstance(one.kind, Array):
+        elif not strict and isinstance(one.kind, walk.Array):
             absent = ()
-        read, stays = self._kind_reader(one.kind, strict), strict and not isinstance(one.kind, Nested)
+        read, stays = self._kind_reader(one.kind, strict), strict and not isinstance(one.kind, walk.Nested)
         return getattr(cls, one.name).__set__, self.wire_name(cls, one), _USUAL.get(type(one.kind)), read, stays, absent
 
     def _kind_reader(self, kind: Kind, strict: bool) -> Reader:
         match kind:
-            case Nested(of=cls) if strict:
+            case walk.Nested(of=cls) if strict:
                 return self._reader(cls, strict)
-            case Nested(of=cls):
+            case walk.Nested(of=cls):
                 hook = self.get_structure_hook(cls)
                 return lambda value: hook(value, cls)
-            case Array(of=inner):
+            case walk.Array(of=inner):
                 return array_reader(self._kind_reader(inner, strict))
-            case Choice(of=words):
+            case walk.Choice(of=words):
                 return choice_reader(words)
         return READERS[kind]
 
@@ -232,19 +211,19 @@ class Converter(cattrs.Converter):
     def _kind_writer(self, kind: Kind, extra: bool) -> Callable[[Any], Any] | None:
         """Return what writes a value of a kind; None where it is written as it is."""
         match kind:
-            case Nested(of=cls):
+            case walk.Nested(of=cls):
                 write_record = self._writer(cls, extra)
                 return lambda value: write_record(value) if is_record(value) else value
-            case Untyped():
+            case walk.Untyped():
                 return lambda value: self.unstructure(value) if is_record(value) else value
-            case Array(of=inner):
+            case walk.Array(of=inner):
                 write = self._kind_writer(inner, extra)
                 return lambda value: [*map(write, value)] if write else [*value]
-            case DecimalNumber(text=True):
+            case walk.DecimalNumber(text=True):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value
-            case Integer(text=True):
+            case walk.Integer(text=True):
                 return str
-            case Text() | Integer() | Boolean() | Numeric() | DecimalNumber():
+            case walk.Text() | walk.Integer() | walk.Boolean() | walk.Numeric() | walk.DecimalNumber():
                 return None
         return self.unstructure
 
@@ -298,9 +277,9 @@ class Converter(cattrs.Converter):
         for one in members(cls):
             wire = self.wire_name(cls, one)
             text = made.get(wire)
-            if isinstance(one.kind, Boolean) and text in ("true", "false"):
+            if isinstance(one.kind, walk.Boolean) and text in ("true", "false"):
                 made[wire] = text == "true"
-            elif isinstance(one.kind, Integer) and isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,400}", text):
+            elif isinstance(one.kind, walk.Integer) and isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,400}", text):
                 made[wire] = int(text)
             elif text is None and one.required and one.about.otherwise is not None:
                 made[wire] = one.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
@@ -320,10 +299,11 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
         raise error
 
 
-_USUAL: Mapping[type[Kind], type[Any]] = {Text: str, Integer: int, Boolean: bool}
+_USUAL: Mapping[type[Kind], type[Any]] = {walk.Text: str, walk.Integer: int, walk.Boolean: bool}
 """The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Kind] = {
-    str: Text(), int: Integer(), bool: Boolean(), Decimal: DecimalNumber(text=False), datetime: DateTime(), date: Date(),
+    str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
+    datetime: walk.DateTime(), date: walk.Date(),
 }  # fmt: skip
 
 

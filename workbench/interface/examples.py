@@ -6,24 +6,10 @@ from decimal import Decimal
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
+from workbench.interface import walk
 from workbench.interface.fields import Answer
 from workbench.interface.rules import EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, OneOf
-from workbench.interface.walk import (
-    Array,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    DecimalNumber,
-    Kind,
-    Member,
-    Nested,
-    Numeric,
-    build,
-    cross_rules,
-    members,
-    snake,
-)
+from workbench.interface.walk import Kind, Member, build, cross_rules, members, snake
 
 T = TypeVar("T")
 TIME = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -113,23 +99,23 @@ def example_of(cls: type[Any], one: Member) -> Any:
 
 def _value(cls: type[Any], one: Member, kind: Kind) -> Any:
     known = next((_VALUES[key] for key in _keys(cls, one) if key in _VALUES), None)
-    if known is not None and not isinstance(kind, Nested):
-        return kind.of(known) if isinstance(kind, Choice) else known
+    if known is not None and not isinstance(kind, walk.Nested):
+        return kind.of(known) if isinstance(kind, walk.Choice) else known
     rule = one.about.rule
     match kind:
-        case Nested(of=inner):
+        case walk.Nested(of=inner):
             return example(inner)
-        case Array(of=inner_kind):
+        case walk.Array(of=inner_kind):
             return (_value(cls, one, inner_kind),)
-        case Choice(of=words):
+        case walk.Choice(of=words):
             return next(iter(words))
-        case Boolean():
+        case walk.Boolean():
             return True
-        case DateTime():
+        case walk.DateTime():
             return TIME
-        case Date():
+        case walk.Date():
             return date(1990, 2, 1)
-        case DecimalNumber() | Numeric():
+        case walk.DecimalNumber() | walk.Numeric():
             return Decimal(1)
     if rule.format == "uuid" or one.name == "id" or one.name.endswith("_id"):
         return str(uuid5(NAMESPACE_URL, f"{cls.__name__}.{one.name}"))

@@ -3,7 +3,7 @@
 A mask never shows the length of a value, nor more of it than its format allows.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum
 from typing import Any, TypeVar, dataclass_transform
 
@@ -53,23 +53,6 @@ _MASKS: Mapping[str, Callable[[str], str]] = {
     "name": _name, "email": _email, "phone": _ends, "ip": _ip, "long-text": _length, "account-number": _ends,
 }  # fmt: skip
 """How a text of a format is masked; any other is `•••`, whatever its length."""
-
-
-def mask(value: Any, form: str | None, privacy: Privacy) -> str:
-    """Return what is shown in place of a private value; empty for None.
-
-    Args:
-        form: Format of the field's rule; of a secret, only an account number shows its last two characters.
-    """
-    if value is None:
-        return ""
-    of_format = masker(form, privacy)
-    return DOTS if of_format is None or not isinstance(value, str) else of_format(value)
-
-
-def masker(form: str | None, privacy: Privacy) -> Callable[[str], str] | None:
-    """Return what masks the texts of a format; None if all become dots."""
-    return _MASKS.get(form or "") if privacy is not SECRET or form == "account-number" else None
 
 
 T = TypeVar("T")
@@ -134,9 +117,28 @@ class About:
     nullable: bool = False  # the document lets it be null in an answer
     otherwise: Any = None  # what the service takes where a request leaves it out
 
+    @property
+    def masker(self) -> Callable[[str], str] | None:
+        """What masks a private text of the field; None if all become dots, as secrets do but for account numbers."""
+        form = self.rule.format or ""
+        return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
+
     def mask(self, value: Any) -> str:
-        """Return what is shown in place of a private value of the field."""
-        return mask(value, self.rule.format, self.privacy)
+        """Return what is shown in place of a private value of the field; empty for None."""
+        of_format = self.masker if isinstance(value, str) else None
+        return "" if value is None else of_format(value) if of_format else DOTS
+
+    def shown(self, value: Any) -> str:
+        """Return how a value of the field is printed: by the record itself, and by others that go through its fields."""
+        if value is None:
+            return "None"
+        if self.privacy is not OPEN:
+            return self.mask(value)
+        if isinstance(
+            value, Mapping
+        ):  # a nested record not made yet: which of its members are private is not known here
+            return f"<{len(value)} members>"
+        return repr(str(value) if isinstance(value, StrEnum) else value)
 
 
 ANY = Rule()
@@ -170,24 +172,7 @@ def about(
         doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, needed=needed, partial=partial,
         nullable=nullable, otherwise=otherwise,
     )  # fmt: skip
-    return attrs.field(default=default, init=init, eq=init, repr=_look(fact), metadata={ABOUT: fact}, kw_only=True)
-
-
-def _look(fact: About) -> Callable[[Any], str]:
-    """Return how a value of a field is printed: by the record itself, and by others that go through its fields."""
-
-    def look(value: Any) -> str:
-        if value is None:
-            return "None"
-        if fact.privacy is not OPEN:
-            return fact.mask(value)
-        if isinstance(
-            value, Mapping
-        ):  # a nested record not made yet: which of its members are private is not known here
-            return f"<{len(value)} members>"
-        return repr(str(value) if isinstance(value, StrEnum) else value)
-
-    return look
+    return attrs.field(default=default, init=init, eq=init, repr=fact.shown, metadata={ABOUT: fact}, kw_only=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
@@ -224,30 +209,6 @@ def _repr(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class _Empty(Mapping[str, Any]):
-    """An empty mapping that all answers share: it cannot be written to, and can be pickled and copied."""
-
-    __slots__ = ()
-
-    def __getitem__(self, name: str) -> Any:
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-    def __repr__(self) -> str:
-        return "{}"
-
-    def __reduce__(self) -> str:
-        return "EMPTY"
-
-
-EMPTY: Mapping[str, Any] = _Empty()
-
-
 @record
 class Answer:
     """What the service sends. Members it does not name in the document are kept in `extra`.
@@ -256,5 +217,7 @@ class Answer:
     unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.
     """
 
-    extra: Mapping[str, Any] = about("Members the document does not name", init=False, default=EMPTY, privacy=PERSONAL)
+    extra: Mapping[str, Any] = about(
+        "Members the document does not name", init=False, default=attrs.Factory(dict), privacy=PERSONAL
+    )
     marks: tuple[Any, ...] = about("What was unusual while reading", init=False, default=())

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workbench.interface import strict_json
+from workbench.interface import strict_json, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
@@ -18,24 +18,7 @@ from workbench.interface.examples import example, example_of
 from workbench.interface.fields import Privacy, Reason
 from workbench.interface.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION, Failure, Operation
-from workbench.interface.walk import (
-    Array,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    DecimalNumber,
-    Integer,
-    Kind,
-    Member,
-    Nested,
-    Numeric,
-    Text,
-    Untyped,
-    cross_rules,
-    member,
-    members,
-)
+from workbench.interface.walk import Kind, Member, cross_rules, member, members
 
 Schema = dict[str, Any]
 
@@ -225,18 +208,18 @@ class _Document:
     def _schema(self, kind: Kind, one: Member, sent: bool) -> Schema:
         rule, loose = one.about.rule, "" if sent else "x-"
         match kind:
-            case Nested(of=cls):
+            case walk.Nested(of=cls):
                 return self._reference(cls, sent=sent, partial=one.about.partial)
-            case Array(of=inner):
+            case walk.Array(of=inner):
                 return {"type": "array", "items": self._schema(inner, one, sent)}
-            case Choice(of=words):
+            case walk.Choice(of=words):
                 known: Schema = {"type": "string", "enum": [str(word) for word in words]}
                 return known if sent else {"anyOf": [known, {"type": "string"}]}
-            case Integer() if sent:
+            case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 number = {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
                 return {"anyOf": [{"type": "string", "pattern": "^0*[1-9][0-9]*$"}, number]} if kind.text else number
-            case Text() | Date():
+            case walk.Text() | walk.Date():
                 form = rule.format if rule.format in _FORMATS else None
                 if sent and rule.format == "ip":
                     return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
@@ -260,14 +243,14 @@ _ERROR: Schema = {
 
 
 _PLAIN: Mapping[Kind, Schema] = {
-    Integer(): {"type": "integer"},
-    Integer(text=True): {"type": "string"},
-    Boolean(): {"type": "boolean"},
-    DecimalNumber(text=True): {"type": "string", "format": "decimal"},
-    DecimalNumber(text=False): {"type": "number"},
-    Numeric(): {"type": "number"},
-    DateTime(): {"type": "string", "format": "date-time"},
-    Untyped(): {},
+    walk.Integer(): {"type": "integer"},
+    walk.Integer(text=True): {"type": "string"},
+    walk.Boolean(): {"type": "boolean"},
+    walk.DecimalNumber(text=True): {"type": "string", "format": "decimal"},
+    walk.DecimalNumber(text=False): {"type": "number"},
+    walk.Numeric(): {"type": "number"},
+    walk.DateTime(): {"type": "string", "format": "date-time"},
+    walk.Untyped(): {},
 }
 
 
@@ -281,7 +264,7 @@ def _json(schema: Schema, shown: Any) -> Schema:
 
 def _needed(one: Member) -> bool:
     """Whether a request without the member is refused by the service: FULL means leaving it out."""
-    return one.required and one.about.otherwise is None and not (isinstance(one.kind, Integer) and one.kind.full)
+    return one.required and one.about.otherwise is None and not (isinstance(one.kind, walk.Integer) and one.kind.full)
 
 
 def _about(one: Member) -> Schema:

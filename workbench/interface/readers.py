@@ -13,22 +13,9 @@ from typing import Any
 import attrs
 
 from workbench.errors import MAX_PROBLEMS, Problem
+from workbench.interface import walk
 from workbench.interface.rules import FULL, ISO_DAY, iso_day
-from workbench.interface.walk import (
-    Array,
-    Boolean,
-    Choice,
-    Date,
-    DateTime,
-    DecimalNumber,
-    Integer,
-    Kind,
-    Member,
-    Nested,
-    Numeric,
-    Text,
-    Untyped,
-)
+from workbench.interface.walk import Kind, Member
 
 DECIMAL = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 MAX_DIGITS = 400
@@ -62,7 +49,7 @@ def value_of(member: Member, text: str) -> Any:
 
 def _value(kind: Kind, unit: str | None, text: str) -> Any:
     match kind:
-        case Integer(full=full):
+        case walk.Integer(full=full):
             if full and text == "FULL":
                 return FULL
             if _DIGITS.fullmatch(text):
@@ -73,20 +60,20 @@ def _value(kind: Kind, unit: str | None, text: str) -> Any:
                     f"{text} is not a whole number of cents ({text} USD is {int(whole + part.ljust(2, '0'))})"
                 )
             raise ValueError(f"must be a whole number{f' of {unit}' if unit else ''}{', or FULL' if full else ''}")
-        case Boolean():
+        case walk.Boolean():
             if text.lower() in _BOOLEANS:
                 return _BOOLEANS[text.lower()]
             raise ValueError("must be true or false")
-        case Choice(of=words):
+        case walk.Choice(of=words):
             if text in frozenset(words):
                 return words(text)
             raise ValueError(f"must be one of {', '.join(words)}")
-        case Date():
+        case walk.Date():
             if day := iso_day(text):
                 return day
             like = "is not a day of the calendar", "must be a date written YYYY-MM-DD, as 1990-02-01"
             raise ValueError(like[ISO_DAY.fullmatch(text) is None])
-        case DateTime():
+        case walk.DateTime():
             try:
                 moment = datetime.fromisoformat(text)
             except ValueError:
@@ -94,13 +81,13 @@ def _value(kind: Kind, unit: str | None, text: str) -> Any:
             if moment is None or moment.tzinfo is None:
                 raise ValueError("must be a time with a zone, as 2026-01-02T03:04:05Z")
             return moment.astimezone(UTC)
-        case DecimalNumber() | Numeric():
+        case walk.DecimalNumber() | walk.Numeric():
             if len(text) > MAX_DIGITS or not DECIMAL.fullmatch(text):
                 raise ValueError("must be a decimal number, as 0.10")
-            return int(text) if isinstance(kind, Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
-        case Array(of=inner):
+            return int(text) if isinstance(kind, walk.Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
+        case walk.Array(of=inner):
             return tuple(_value(inner, unit, part.strip()) for part in text.split(",") if part.strip())
-        case Nested():
+        case walk.Nested():
             raise ValueError("cannot be given as text; give its members")
     return text
 
@@ -283,9 +270,10 @@ def array_reader(read: Reader) -> Reader:
 
 
 READERS: Mapping[Kind, Reader] = {
-    Text(): _read_text, Integer(): _read_integer, Integer(full=True): _read_integer,
-    Integer(text=True): _read_integer_text, Boolean(): _read_boolean,
-    Numeric(): _read_number, DecimalNumber(text=False): lambda value: Decimal(_read_number(value)), DecimalNumber(text=True): _read_decimal_text,
-    DateTime(): _read_time, Date(): _read_date, Untyped(): lambda value: value,
+    walk.Text(): _read_text, walk.Integer(): _read_integer, walk.Integer(full=True): _read_integer,
+    walk.Integer(text=True): _read_integer_text, walk.Boolean(): _read_boolean,
+    walk.Numeric(): _read_number, walk.DecimalNumber(text=False): lambda value: Decimal(_read_number(value)),
+    walk.DecimalNumber(text=True): _read_decimal_text,
+    walk.DateTime(): _read_time, walk.Date(): _read_date, walk.Untyped(): lambda value: value,
 }  # fmt: skip
 """What reads the values of a kind that holds single values."""

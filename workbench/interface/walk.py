@@ -151,34 +151,24 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
     Raises:
         TypeError: A field has no `about`, or a type that no kind is known for.
     """
-    found = _MEMBERS.get(cls)
-    if found is None:
-        found = _MEMBERS[cls] = _resolved(cls)
-    return found
+    if cls not in _MEMBERS:
+        _MEMBERS[cls] = tuple(_resolved(cls))
+    return _MEMBERS[cls]
 
 
-def _resolved(cls: type[Any]) -> tuple[Member, ...]:
+def _resolved(cls: type[Any]) -> Iterator[Member]:
     hints = get_type_hints(cls)
     everything: Reason | None = getattr(cls, "assumed", None)
-    found = []
     for field in attrs.fields(cls):
+        where = f"{cls.__name__}.{field.name}"
         if ABOUT not in field.metadata:
-            raise TypeError(f"{cls.__name__}.{field.name} is not declared by about()")
-        if not field.init:
-            continue
+            raise TypeError(f"{where} is not declared by about()")
         about: About = field.metadata[ABOUT]
         if everything and not about.assumed:
             about = attrs.evolve(about, assumed=everything)
-        found.append(
-            Member(
-                name=field.name,
-                wire=about.wire or camel(field.name),
-                about=about,
-                kind=_kind(hints[field.name], about, f"{cls.__name__}.{field.name}"),
-                default=field.default,
-            )
-        )
-    return tuple(found)
+        if field.init:
+            kind, wire = _kind(hints[field.name], about, where), about.wire or camel(field.name)
+            yield Member(name=field.name, wire=wire, about=about, kind=kind, default=field.default)
 
 
 def member(cls: type[Any], name: str) -> Member:

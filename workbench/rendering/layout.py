@@ -41,7 +41,7 @@ class Row:
     """A label and what stands beside it. `assumed` is the reason of an assumption; `warning` is a sentence of ours beside it."""
 
     label: str
-    value: "Cell | Sheet | Grid"
+    value: "Block"
     assumed: str | None = None
     warning: str | None = None
 
@@ -75,22 +75,11 @@ class Grid:
     notes: tuple[str, ...] = ()
 
 
-@attrs.frozen(kw_only=True)
-class Stack:
-    """Several things, one under the other; `total` counts those not shown too."""
-
-    title: str
-    parts: tuple[Sheet, ...]
-    total: int
-
-
-Block = Cell | Sheet | Grid | Stack
+Block = Cell | Sheet | Grid
 
 
 def is_assumed(block: Block) -> bool:
     """Whether a block shows something that is assumed."""
-    if isinstance(block, Stack):
-        return any(map(is_assumed, block.parts))
     return isinstance(block, Sheet) and any(row.assumed or is_assumed(row.value) for row in block.rows)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from workbench.interface import rules
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, is_assumed
 from workbench.rendering.text import ASSUMED, LEGEND
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
@@ -51,12 +51,6 @@ def _block(block: Block) -> str:
             return _sheet(block)
         case Grid():
             return _grid(block)
-        case Stack():
-            more = block.total - len(block.parts)
-            rest = f'<div style="{_QUIET}">… and {more:,} more</div>' if more > 0 else ""
-            parts = "".join(f'<div style="margin:10px 0 0 0">{_sheet(part)}</div>' for part in block.parts)
-            head = f"<div><strong>{escape(block.title)}</strong></div>" if block.total > 1 else ""
-            return f"{head}{parts}{rest}"
 
 
 def _cell(cell: Cell) -> str:

@@ -1,26 +1,14 @@
 """Anything of this package as plain text, as HTML, as a table, or as what these show; a request as a curl command."""
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import attrs
 
-from workbench.errors import (
-    ApiError,
-    DuplicateSuspected,
-    InvalidProfile,
-    InvalidRequest,
-    NotArmed,
-    NotSent,
-    OutcomeUnknown,
-    Problem,
-    UnexpectedAnswer,
-    WorkbenchError,
-    WrongEnvironment,
-    visible,
-)
+from workbench import errors
+from workbench.errors import Problem, WorkbenchError, visible
 from workbench.interface import checks, masks, strict_json
 from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
@@ -41,7 +29,6 @@ from workbench.rendering.layout import (
     Grid,
     Row,
     Sheet,
-    Stack,
     cell,
     label,
     member_cell,
@@ -143,33 +130,46 @@ def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = Non
 
 
 def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows: int) -> Block:
-    first, shown = type(x[0]), x[:rows]
+    first, shown, total = type(x[0]), x[:rows], len(x)
     alike = all(type(item) is first for item in x)
-    if alike and first is Event and len(x) > MAX_EVENTS and not columns:
-        return event_grid(shown[:SHOWN_EVENTS], len(x))
+    title = plural(first, total) if alike else f"{total:,} items"
+    if alike and first is Event and total > MAX_EVENTS and not columns:
+        shown = shown[:SHOWN_EVENTS]
+        title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
+        return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
         if columns or not _holds_many(first):
-            return record_grid(plural(first, len(x)), shown, len(x), reveal, columns)
-        parts = tuple(attrs.evolve(record_sheet(item, reveal), state=None) for item in shown)
-        return Stack(title=plural(first, len(x)), parts=parts, total=len(x))
-    if alike and first is Problem:
-        return problem_grid(shown, len(x))
-    if alike and first is Assumption:
-        lines = [(one.id, one.where, one.value, one.reason, _confidence(one), one.change) for one in shown]
-        return _grid(
-            plural(first, len(x)),
-            ("id", "where", "assumed", "reason", "confidence", "where to change it"),
-            lines,
-            len(x),
-        )
+            return record_grid(title, shown, total, reveal, columns)
+        parts = [attrs.evolve(record_sheet(item, reveal), state=None) for item in shown]
+        more = (f"… and {total - len(parts):,} more",) if total > len(parts) else ()
+        every = Sheet(title=title, rows=tuple(Row("", one) for one in parts), notes=more)
+        return every if total > 1 else parts[0]
+    if alike and first in _LINES:
+        return mapping_grid([*map(_LINES[first], shown)], None, total, title)
     if all(isinstance(item, Mapping) for item in x):
-        return mapping_grid(shown, columns, len(x))
-    return _grid(f"{len(x):,} items", ("",), [(_inline(item, reveal),) for item in shown], len(x))
+        return mapping_grid(shown, columns, total)
+    return mapping_grid([{"": _inline(item, reveal)} for item in shown], None, total, f"{total:,} items")
 
 
-def _grid(title: str, columns: Iterable[str], rows: Iterable[Iterable[Cell | str]], total: int) -> Grid:
-    cells = tuple(tuple(Cell((one,)) if isinstance(one, str) else one for one in row) for row in rows)
-    return Grid(title=title, columns=tuple(columns), rows=cells, total=total)
+def _event(one: Event) -> Mapping[str, Any]:
+    """Return the line of an event in a list of many."""
+    about = str(get_path(one.body, "id") or "")
+    status = next(filter(None, (get_path(one.body, name) for name in _EVENT_STATUS)), None)
+    at = next(filter(None, (get_path(one, name) for name in _EVENT_TIME)), None)
+    line = {"kind": one.kind, "about": about[:8] + "…" * (len(about) > 8), "status": status and str(status), "time": at}
+    return {name: value for name, value in line.items() if value}
+
+
+_LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
+    Problem: lambda one: {
+        "where": one.path or "(all)", "problem": one.message, "rule": Cell((visible(one.rule, 40),), "muted"),
+    },
+    Assumption: lambda one: {
+        "id": one.id, "where": one.where, "assumed": one.value, "reason": one.reason,
+        "confidence": status_cell(one.confidence), "where to change it": one.change,
+    },
+}  # fmt: skip
+"""What a line of many says of each, by column."""
 
 
 def plural(cls: type[Any], count: int) -> str:
@@ -199,25 +199,8 @@ def record_grid(
 ) -> Grid:
     """Put records into a grid: a column for each member that any of them has, nested ones too."""
     names = tuple(columns or _columns(type(shown[0]), shown))
-    rows = ((_leaf(item, name, reveal) for name in names) for item in shown)
-    return _grid(title, (label(name.replace(".", "_")) for name in names), rows, total)
-
-
-def event_grid(shown: Sequence[Event], total: int) -> Grid:
-    """Put many events into a grid, a line each; the title says how to see the others."""
-    lines = []
-    for one in shown:
-        about = str(get_path(one.body, "id") or "")
-        status = next(filter(None, (get_path(one.body, name) for name in _EVENT_STATUS)), None)
-        at = next(filter(None, (get_path(one, name) for name in _EVENT_TIME)), None)
-        lines.append(
-            (
-                visible(one.kind, 40), visible(about[:8]) + "…" * (len(about) > 8),
-                "" if status is None else _plain("status", str(status)), "" if at is None else _inline(at, ()),
-            )
-        )  # fmt: skip
-    hint = f", the first {len(lines)}; wb.to_frame has all" if total > len(lines) else ""
-    return _grid(plural(Event, total) + hint, ("kind", "about", "status", "time"), lines, total)
+    lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
+    return mapping_grid(lines, None, total, title)
 
 
 def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
@@ -270,7 +253,7 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
     )
 
 
-def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Cell | Sheet | Grid:
+def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Block:
     if is_record(value):
         return record_sheet(value, reveal, f"{path}.")
     if isinstance(value, tuple) and value and all(is_record(item) for item in value):
@@ -298,21 +281,21 @@ def _unusual(record: Any) -> Iterator[str]:
 
 def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
-    rows = []
-    for name, value in _printed(given).items():
-        shown: Cell | Sheet | Grid
+
+    def shown(name: Any, value: Any) -> Block:
         if isinstance(value, Mapping) and deep < _DEEPEST:
-            shown = mapping_sheet(value, deep + 1)
-        elif is_record(value):
-            shown = record_sheet(value)
-        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
-            shown = mapping_grid(value[:MAX_ROWS], None, len(value))
-        elif isinstance(value, list | tuple):
-            shown = Cell(tuple(_inline(item, ()).text for item in value[:MAX_ROWS]) or ("–",))
-        else:
-            shown = _plain(name, value)
-        rows.append(Row(label(str(name)), shown))
-    return Sheet(title="", rows=tuple(rows))
+            return mapping_sheet(value, deep + 1)
+        if is_record(value):
+            return record_sheet(value)
+        if isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            return mapping_grid(value[:MAX_ROWS], None, len(value))
+        if isinstance(value, list | tuple):
+            return Cell(tuple(_inline(item, ()).text for item in value[:MAX_ROWS]) or ("–",))
+        return _plain(name, value)
+
+    return Sheet(
+        title="", rows=tuple(Row(label(str(name)), shown(name, value)) for name, value in _printed(given).items())
+    )
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -329,26 +312,14 @@ def _plain(name: Any, value: Any) -> Cell:
     return status_cell(value) if str(name) in _STATUSES and isinstance(value, str) and value else _inline(value, ())
 
 
-def mapping_grid(shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int) -> Grid:
+def mapping_grid(
+    shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int, title: str = ""
+) -> Grid:
     """Put mappings into a grid: a column for each key any of them has, in the order first met."""
     shown = [_printed(one) for one in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
-    rows = ((_plain(name, item[name]) if name in item else "" for name in names) for item in shown)
-    return _grid("", (label(str(name)) for name in names), rows, total)
-
-
-def problem_grid(shown: Sequence[Problem], total: int) -> Grid:
-    """Put problems into a grid: where, what is wrong, and which rule is broken."""
-    rows = (
-        (visible(one.path, 200) or "(all)", visible(one.message, 500), Cell((visible(one.rule, 40),), "muted"))
-        for one in shown
-    )
-    return _grid(plural(Problem, total), ("where", "problem", "rule"), rows, total)
-
-
-def _confidence(one: Assumption) -> Cell:
-    mark = status_cell(one.confidence).text.partition(" ")[0]
-    return Cell((f"{mark} {one.confidence}",), f"status:{one.confidence}")
+    rows = tuple(tuple(_plain(name, item[name]) if name in item else Cell(("",)) for name in names) for item in shown)
+    return Grid(title=title, columns=tuple(label(str(name)) for name in names), rows=rows, total=total)
 
 
 MAX_EVENTS, SHOWN_EVENTS = 5, 20
@@ -356,10 +327,13 @@ MAX_EVENTS, SHOWN_EVENTS = 5, 20
 _EVENT_STATUS = ("application_status", "spend.status", "status")
 _EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (OutcomeUnknown, "unknown"),
-    (ApiError, "refused"),
-    (UnexpectedAnswer, "done"),
-    ((InvalidRequest, WrongEnvironment, NotArmed, DuplicateSuspected, NotSent), "not_sent"),
+    (errors.OutcomeUnknown, "unknown"),
+    (errors.ApiError, "refused"),
+    (errors.UnexpectedAnswer, "done"),
+    (
+        (errors.InvalidRequest, errors.WrongEnvironment, errors.NotArmed, errors.DuplicateSuspected, errors.NotSent),
+        "not_sent",
+    ),
 )
 """How a call ended, by the error that says so."""
 
@@ -367,27 +341,18 @@ _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
 def error_sheet(error: BaseException) -> Sheet:
     """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
     outcome = next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
-    ours = isinstance(error, WorkbenchError)
-    rows: list[Row] = []
-    words: tuple[str, ...] = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
-    title = label(type(error).__name__)
-    if isinstance(error, InvalidRequest | InvalidProfile | UnexpectedAnswer) and error.problems:
-        rows.append(Row("problems", problem_grid(error.problems, len(error.problems))))
-        if isinstance(error, InvalidRequest):
+    title = label(type(error).__name__) if isinstance(error, WorkbenchError) else type(error).__name__
+    words = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
+    rows: tuple[Row, ...] = ()
+    if isinstance(error, errors.InvalidRequest | errors.InvalidProfile | errors.UnexpectedAnswer) and error.problems:
+        rows = (Row("problems", describe(error.problems)),)
+        words = words[:1] if isinstance(error, errors.UnexpectedAnswer) else ()
+        if isinstance(error, errors.InvalidRequest):
             words = ("Nothing was sent.",)
             title += f" of {error.operation}" if error.operation else ""
-        elif isinstance(error, InvalidProfile):
-            words = ()
-        else:
-            words = words[:1]
-    if isinstance(error, OutcomeUnknown):
-        rows.append(Row("attempt", Cell((visible(error.attempt.id, 200),))))
-    return Sheet(
-        title=title if ours else type(error).__name__,
-        status=status_cell(outcome) if outcome else None,
-        words=words,
-        rows=tuple(rows),
-    )
+    elif isinstance(error, errors.OutcomeUnknown):
+        rows = (Row("attempt", Cell((visible(error.attempt.id, 200),))),)
+    return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=words, rows=rows)
 
 
 # How IPython and notebooks show records and errors. IPython is an argument, never imported.

@@ -7,13 +7,14 @@ import codecs
 import os
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat, zip_longest
 from typing import TextIO
 
 import attrs
 
 from workbench.rendering.design import LOOKS, OTHER, paint
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, Stack, is_assumed
+from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, is_assumed
 
 Paint = Callable[[str, str], str]
 """Returns text in the colors of its role; see `design.paint`."""
@@ -57,15 +58,6 @@ def _lines(block: Block, width: int, paint: Paint) -> Iterator[str]:
             yield from _sheet(block, width, paint)
         case Grid():
             yield from _grid(block, width, paint)
-        case Stack():
-            if block.total > 1:
-                yield paint(block.title, "title")
-            for n, part in enumerate(block.parts):
-                if n or block.total > 1:
-                    yield ""
-                yield from _sheet(part, width, paint)
-            if block.total > len(block.parts):
-                yield paint(f"… and {block.total - len(block.parts):,} more", "muted")
 
 
 def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
@@ -74,13 +66,11 @@ def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
         head = paint(sheet.title[:1].upper() + sheet.title[1:] + mark, "title")
         yield head + (f"  {paint(sheet.status.text, sheet.status.role)}" if sheet.status else "")
     inset = "  " if sheet.title else ""
-    for words in sheet.words:
-        for line in wrapped(words, width - len(inset)):
-            yield inset + line
-    yield from (inset + line for line in sheet.code)
-    yield from (inset + line for line in _rows(sheet.rows, width - len(inset), paint, sheet.all_assumed))
-    for note in sheet.notes:
-        yield from (inset + paint(line, "muted") for line in wrapped(note, width - len(inset)))
+    inner = width - len(inset)
+    lines = [*(line for words in sheet.words for line in wrapped(words, inner)), *sheet.code]
+    lines += _rows(sheet.rows, inner, paint, sheet.all_assumed)
+    lines += [paint(line, "muted") for note in sheet.notes for line in wrapped(note, inner)]
+    yield from (inset + line for line in lines)
 
 
 def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Iterator[str]:
@@ -95,8 +85,9 @@ def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Itera
                 yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
                 before = " " * (column + 2)
         else:
+            inset = "  " if name else ""  # a part without a label stands by itself, below an empty line
             yield paint(name, "label") + aside
-            yield from (f"  {line}" for line in _lines(row.value, width - 2, paint))
+            yield from (inset + line for line in _lines(row.value, width - len(inset), paint))
 
 
 def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
@@ -106,25 +97,21 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
     if widths is None:
         yield from _upright(grid, width, paint)
     else:
-        numbers = {
-            i for i in range(len(grid.columns)) if any(row[i].role == "number" for row in grid.rows)
-        }  # fmt: skip
+        right = [any(row[i].role == "number" for row in grid.rows) for i in range(len(widths))]
+
+        def line(texts: Iterable[str], roles: Iterable[str]) -> str:
+            return "  ".join(paint(_pad(one, w, r), role) for one, w, r, role in zip(texts, widths, right, roles))  # noqa: B905
+
         if any(grid.columns):
-            yield "  ".join(
-                paint(_pad(name, w, i in numbers), "head")
-                for i, (name, w) in enumerate(zip(grid.columns, widths, strict=True))
-            )
+            yield line(grid.columns, repeat("head"))
             yield "  ".join("─" * w for w in widths)
         for row in grid.rows:
-            columns = [
-                [line for each in one.lines for line in wrapped(each, w)] or [""]
+            columns = (
+                [part for each in one.lines for part in wrapped(each, w)] or [""]
                 for one, w in zip(row, widths, strict=True)
-            ]
-            for n in range(max(map(len, columns), default=0)):
-                yield "  ".join(
-                    paint(_pad(held[n] if n < len(held) else "", w, i in numbers), one.role)
-                    for i, (one, held, w) in enumerate(zip(row, columns, widths, strict=True))
-                )
+            )
+            for texts in zip_longest(*columns, fillvalue=""):
+                yield line(texts, [one.role for one in row])
     if grid.total > len(grid.rows):
         yield paint(f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}", "muted")
     for note in grid.notes:

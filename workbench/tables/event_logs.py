@@ -29,7 +29,7 @@ from workbench.errors import InvalidRequest, missing_extra
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import DOTS, masker
+from workbench.interface.fields import DOTS
 from workbench.interface.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.progress import INTERVAL, Progress, ProgressCallback, progress_callback
 from workbench.storage import write_file
@@ -581,7 +581,7 @@ _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
 
 def _mask_of(column: Column) -> Callable[[str], str] | None:
     """Return what masks the texts of a column; None if all become dots. The same people occur in many events."""
-    of_format = masker(column.about.rule.format, column.about.privacy)
+    of_format = column.about.masker
     return of_format and lru_cache(100_000)(of_format)
 
 
