@@ -1,16 +1,32 @@
-"""How a sequence is run: what each step needs, its result, and how that compares with what was expected."""
+"""How a sequence is run: against what, what each step needs, its result, and how that compares with what was expected."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from inspect import isawaitable
+from typing import Any, Literal
 
 import attrs
 
+from workbench.client.client import Client
 from workbench.client.effects import Outcome
-from workbench.errors import ApiError, EventTimeout, InvalidRequest, NotSent, OutcomeUnknown, WorkbenchError, visible
-from workbench.interface import masks, walk
+from workbench.errors import (
+    ApiError,
+    EventTimeout,
+    InvalidRequest,
+    NotSent,
+    OutcomeUnknown,
+    WorkbenchError,
+    WrongEnvironment,
+    visible,
+)
+from workbench.interface import masks, strict_json, walk
 from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
+from workbench.sandbox import Sandbox
+from workbench.sandbox.extensions import ROWS
 from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.sequence import (
@@ -25,7 +41,7 @@ from workbench.sequences.sequence import (
     duration,
     references,
 )
-from workbench.sequences.targets import Target
+from workbench.session import behaviors_of
 
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
@@ -73,10 +89,124 @@ class StepResult:
         return "; ".join(map(str, self.mismatches)) or (str(self.error) if self.error else None)
 
 
+_POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
+
+
+class Target:
+    """What a sequence runs against: a sandbox, a session or a client, with the controls of its sandbox, embedded or served.
+
+    Without a sandbox there is the time of day, the events that were received, and no record that could be looked at.
+
+    Raises:
+        WrongEnvironment: It is a production service, or lacks what the sequence needs.
+    """
+
+    def __init__(self, api: Any, sequence: Sequence) -> None:
+        if getattr(api, "environment", "sandbox") == "production":
+            raise WrongEnvironment("sequences run in sandboxes only; this is production, and nothing was sent")
+        self.api = api
+        self._sandbox: Any = None
+        if isinstance(api, Sandbox):
+            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport(), journal=False)
+            self._sandbox = api
+        else:
+            with suppress(WrongEnvironment, AttributeError):
+                self._sandbox = api.sandbox
+        if self._sandbox is not None:
+            self._check(sequence)
+
+    def _check(self, sequence: Sequence) -> None:
+        """Refuse a sequence that is written for another behavior or tenant, before its first step."""
+        behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
+        missing = None
+        if sequence.profile not in (None, behavior):
+            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
+        elif sequence.team not in (None, team):
+            missing = f"a tenant with {sequence.team} teams"
+        if missing:
+            found = f'behavior "{behavior}", {team} teams'
+            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {found}. Nothing was sent.")
+        for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Guide)):
+            self.example(reference.path)
+
+    @cached_property
+    def _guide(self) -> Any:
+        return self._sandbox.guide()
+
+    def now(self) -> datetime:
+        """Return the time there."""
+        now: datetime = datetime.now(UTC) if self._sandbox is None else self._sandbox.clock.now()
+        return now
+
+    def cursor(self) -> int:
+        """Return the number of events so far."""
+        return len(self.events(0)) if self._sandbox is None else int(self._sandbox.last_event())
+
+    def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
+        """Return the events after a cursor, and up to another one, as wire members."""
+        if self._sandbox is not None:
+            found = self._sandbox.events(since=after)
+            return [one["event"] for one in found if until is None or one["sequence"] <= until]
+        inbox: Any = getattr(self.api, "inbox", None)
+        listed = () if inbox is None else tuple(inbox.events())[after:until]
+        return [strict_json.loads(inbox.raw(event.id)) for event in listed]
+
+    def control(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a control of the sandbox.
+
+        Raises:
+            WrongEnvironment: There is no such control.
+        """
+        if self._sandbox is not None:
+            return getattr(self._sandbox, name)(**arguments)
+        if name != "settle":
+            raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
+        # assumed: settle_route, the route that public clients call
+        if not behaviors_of(self.api).get("settle_route"):
+            raise WrongEnvironment(
+                "settle is a control of our sandbox, and the document has no call for it. A real sandbox may serve "
+                "POST /simulate/transactions/{transactionId}/settle; sandbox.settle_route = true in its profile uses it"
+            )
+        return self.api.call(ROWS["settle"], {"amount": FULL, **arguments})
+
+    def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
+        """Move the sandbox's clock; without one, wait until `until` is true or the span is over."""
+        if self._sandbox is not None:
+            self._sandbox.advance(seconds=span.total_seconds())
+        elif until is None:
+            raise WrongEnvironment("a real service has no clock to move; a `wait` step waits for an event")
+        else:
+            deadline = time.monotonic() + span.total_seconds()
+            while not until() and time.monotonic() < deadline:
+                time.sleep(_POLL_INTERVAL)
+
+    def look(self, control: Literal["balance", "state"], record_id: str) -> Any:
+        """Return the balance of a card in cents, or a record as it is stored; None where it cannot be seen."""
+        try:
+            return None if self._sandbox is None else getattr(self._sandbox, control)(record_id)
+        except ApiError:
+            return None
+
+    def example(self, path: str) -> Any:
+        """Return an example id of the sandbox's guide.
+
+        Raises:
+            WrongEnvironment: There is none at that path.
+        """
+        if self._sandbox is None:
+            raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
+        value = walk.get_path(self._guide, path)
+        value = value[0] if isinstance(value, list) and value else value
+        if not value:
+            tenant = visible(self._guide["tenant"]["name"], 80)
+            raise WrongEnvironment(
+                f"the tenant {tenant} has nothing at {path} of the guide; give the parameter. Nothing was sent."
+            )
+        return value["id"] if isinstance(value, Mapping) and "id" in value else value
+
+
 class Player:
     """One run of a sequence: the results so far, the ledger, and the steps that are left.
-
-    A driver plays each of `pending()` with `play`, or with `begin` and `finish` around a call of its own.
 
     Args:
         sequence: The sequence, which was checked.
@@ -97,7 +227,6 @@ class Player:
         self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
         self._check_balances = check_balances
         self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the target's and ours, at first
-        self._changed: dict[str, Mapping[str, Any]] = {}
 
     def _parameter(self, default: Any, value: Any) -> Any:
         value = default if value is None else value
@@ -110,18 +239,10 @@ class Player:
             if result.outcome == Outcome.DONE:
                 self._book(result)
 
-    def change(self, step: str, arguments: Mapping[str, Any]) -> None:
-        """Change arguments of a step that was not played yet."""
-        self._changed[step] = {**self._changed.get(step, {}), **arguments}
-
-    @property
-    def left(self) -> tuple[str, ...]:
-        """Names of the steps without a result."""
-        return tuple(step.name for step in self.sequence.steps if step.name not in self.results)
-
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
-        for step in self.sequence.steps:
+        for place in range(len(self.sequence.steps)):
+            step = self.sequence.steps[place]  # read as late as this: a stepper may have changed it
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)
@@ -129,15 +250,21 @@ class Player:
                 return
 
     def play(self, step: Step) -> StepResult:
-        """Play one step."""
-        result = self.begin(step)
-        return result if result.outcome == BLOCKED else self.finish(result, self.perform(result))
+        """Play one step with a client that does not wait."""
+        playing = self.play_async(step)
+        try:
+            playing.send(None)
+        except StopIteration as played:
+            result: StepResult = played.value
+            return result
+        playing.close()
+        raise InvalidRequest("an asynchronous client needs run_async", of="sequences.run")
 
-    def begin(self, step: Step) -> StepResult:
-        """Return the result of a step that is about to be sent; it is blocked if a reference cannot be resolved."""
+    async def play_async(self, step: Step) -> StepResult:
+        """Play one step; it is blocked if a reference cannot be resolved."""
         at, before = self.target.now(), self.target.cursor()
         try:
-            arguments = self._resolve({**step.arguments, **self._changed.get(step.name, {})})
+            arguments = self._resolve(step.arguments)
         except _Blocked as blocked:
             missing = (Mismatch("step", "its references", str(blocked)),)
             result = StepResult(step, BLOCKED, at, {}, before=before, after=before, mismatches=missing)
@@ -150,30 +277,12 @@ class Player:
                 self._balances[card] = (walk.given(balance), self.ledger.balance(card))
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
-        return result
-
-    def perform(self, result: StepResult) -> Any:
-        """Call the operation or control of a step; return the answer, or the WorkbenchError it raised."""
-        do, arguments = result.step.do, result.arguments
         try:
-            if do in SCRIPTED:
-                return getattr(self.target.api, do)(**arguments)
-            if do == "advance":
-                return self.target.advance(duration(arguments["by"]))
-            if do == "wait":
-                return self._wait(arguments, result.before)
-            return self.target.control(do, arguments)
+            answer = self._perform(step.do, arguments, before)
+            result.answer, result.outcome = await answer if isawaitable(answer) else answer, Outcome.DONE.value
         except WorkbenchError as error:
-            return error
-
-    def finish(self, result: StepResult, answer: Any) -> StepResult:
-        """Record the answer of a step, or the WorkbenchError its call raised."""
-        step = result.step
-        if isinstance(answer, WorkbenchError):
-            result.error = answer
-            result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(answer, kind)), FAILED)
-        else:
-            result.answer, result.outcome = answer, Outcome.DONE.value
+            result.error = error
+            result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(error, kind)), FAILED)
         self.results[step.name] = result
         self.record(result)  # before anything else can fail, and below with its mismatches
         if result.error is None:
@@ -185,6 +294,14 @@ class Player:
         result.after = self.target.cursor()
         self.record(result)
         return result
+
+    def _perform(self, do: str, arguments: Mapping[str, Any], before: int) -> Any:
+        """Call the operation or control of a step."""
+        if do in SCRIPTED:
+            return getattr(self.target.api, do)(**arguments)
+        if do == "advance":
+            return self.target.advance(duration(arguments["by"]))
+        return self._wait(arguments, before) if do == "wait" else self.target.control(do, arguments)
 
     def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
         event = ExpectedEvent(**{**arguments, "within": duration(arguments.get("within", "0s"))})

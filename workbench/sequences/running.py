@@ -4,7 +4,6 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
-from inspect import isawaitable
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
@@ -15,13 +14,12 @@ from workbench.bulk.plan import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import BaseClient, journal_of
 from workbench.client.journal import recorder_of
-from workbench.errors import InvalidRequest, Problem, WorkbenchError, hide_arguments
+from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import audit
-from workbench.sequences.player import BLOCKED, Player, StepResult
+from workbench.sequences.player import Player, StepResult, Target
 from workbench.sequences.results import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
-from workbench.sequences.targets import target_of
 from workbench.storage import FileLock
 from workbench.tables.bodies import load
 
@@ -37,7 +35,7 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
         WrongEnvironment: `api` is a production service, or lacks what the sequence needs.
     """
     audit.check(sequence, values)
-    player = Player(sequence, target_of(api, sequence), values)
+    player = Player(sequence, Target(api, sequence), values)
     journal = journal_of(api) if isinstance(api, BaseClient) else None
     if journal is not None:  # the calls are recorded there one by one
         recorder_of(journal).note("sequence", sequence.name)
@@ -109,15 +107,7 @@ async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
     """Run a sequence with an asynchronous client; see `run`."""
     player = prepared(sequence, api, values)
     for step in player.pending():
-        result = player.begin(step)
-        if result.outcome != BLOCKED:
-            answer = player.perform(result)
-            if isawaitable(answer):
-                try:
-                    answer = await answer
-                except WorkbenchError as error:
-                    answer = error
-            player.finish(result, answer)
+        await player.play_async(step)
     return Run(player)
 
 
@@ -135,7 +125,7 @@ class Stepper:
     @property
     def left(self) -> tuple[str, ...]:
         """Names of the steps that have not run yet."""
-        return self._player.left
+        return tuple(step.name for step in self._player.sequence.steps if step.name not in self._player.results)
 
     @hide_arguments
     def change(self, step: str, **arguments: Any) -> None:
@@ -149,8 +139,9 @@ class Stepper:
             raise InvalidSequence((Problem(step, "state", "has already run, or does not exist"),), sequence.name)
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
         steps = tuple(changed if one.name == step else one for one in sequence.steps)
-        audit.check(attrs.evolve(sequence, steps=steps))
-        self._player.change(step, arguments)
+        changed_sequence = attrs.evolve(sequence, steps=steps)
+        audit.check(changed_sequence)
+        self._player.sequence = changed_sequence
 
     def next(self) -> StepResult | None:
         """Run one step and return its result; None when none is left."""
@@ -215,7 +206,7 @@ def run_many(
         raise InvalidSequence(tuple(found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
-    target = target_of(api, sequence)
+    target = Target(api, sequence)
     numbers = range(len(earlier), len(todo))
     done: dict[int, Run] = {}
     halted = threading.Event()  # no further step of any run
