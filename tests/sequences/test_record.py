@@ -10,7 +10,7 @@ import pytest
 from workbench.errors import FileBusy, InvalidRequest, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
-from workbench.sequences.files import loads
+from workbench.sequences.reading import loads
 from workbench.session import connect
 from workbench.storage import FileLock
 

@@ -8,13 +8,9 @@ run.ok, run.verdict, run.ledger()
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.forms.sequence_panel import panel as panel
-    from workbench.sequences.audit import problems as problems
     from workbench.sequences.comparing import Evidence as Evidence
     from workbench.sequences.comparing import evidence as evidence
     from workbench.sequences.exports import export as export
-    from workbench.sequences.files import catalogue as catalogue
-    from workbench.sequences.files import load as load
-    from workbench.sequences.files import loads as loads
     from workbench.sequences.generated import Mix as Mix
     from workbench.sequences.generated import from_journal as from_journal
     from workbench.sequences.generated import traffic as traffic
@@ -22,6 +18,10 @@ if TYPE_CHECKING:
     from workbench.sequences.ledger import Ledger as Ledger
     from workbench.sequences.ledger import Unbalanced as Unbalanced
     from workbench.sequences.player import StepResult as StepResult
+    from workbench.sequences.reading import catalogue as catalogue
+    from workbench.sequences.reading import load as load
+    from workbench.sequences.reading import loads as loads
+    from workbench.sequences.reading import problems as problems
     from workbench.sequences.results import Run as Run
     from workbench.sequences.results import Runs as Runs
     from workbench.sequences.running import Stepper as Stepper

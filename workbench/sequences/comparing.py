@@ -21,10 +21,9 @@ from workbench.interface.table import OPERATIONS
 from workbench.rendering.layout import Cell, Grid
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
-from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.exports import Recording, read_answer
-from workbench.sequences.files import catalogue
 from workbench.sequences.player import event_kind
+from workbench.sequences.reading import SCRIPTED, catalogue
 from workbench.sequences.results import TIME, Run
 from workbench.sequences.running import run
 from workbench.sequences.sequence import Sequence

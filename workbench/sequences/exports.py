@@ -29,9 +29,9 @@ from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
 from workbench.sandbox.service import Request, Response
-from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.generated import from_journal
-from workbench.sequences.sequence import Ref, Sequence, Step, duration, references
+from workbench.sequences.reading import SCRIPTED
+from workbench.sequences.sequence import Ref, Sequence, Step, duration, references, replaced
 from workbench.storage import write_file
 
 Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
@@ -101,7 +101,7 @@ def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str 
     if (call := _call(entry)) is None:
         return None
     operation = OPERATIONS[call.operation]
-    request, _, _ = converter().read_request(operation, call.request, _split(operation, call.request)[0])
+    request, _, _ = converter().read_request(operation, call.request, call.request)
     if to == "curl":
         return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
     return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
@@ -225,10 +225,9 @@ def _openapi(calls: list[_Call]) -> str:
     for number, call in enumerate(calls, 1):
         row = SCRIPTED[call.operation]
         described = made["paths"][row.path][row.method.lower()]
-        _, body = _split(row, call.request)
         content = described.get("requestBody", {}).get("content", {})
         if call.status < 300:
-            _add_example(content, f"call-{number}", body)
+            _add_example(content, f"call-{number}", _body(row, call.request))
         answer = described["responses"].setdefault(str(call.status), {"description": "An error."})
         _add_example(answer.get("content", {}), f"call-{number}", call.answer)
     return strict_json.dumps(made).decode()
@@ -274,8 +273,8 @@ def _shell(sequence: Sequence) -> str:
 
 def _curl(step: Step, names: Mapping[str, str]) -> str:
     """Return a step as a curl command whose answer is kept in a variable; a control goes to the sandbox beside the service."""
-    marks = {f"ref-{uuid4().hex}": one for one in references(step.arguments) if isinstance(one, Ref)}
-    arguments = _marked(step.arguments, {one: mark for mark, one in marks.items()})
+    marks = {one: f"ref-{uuid4().hex}" for one in references(step.arguments) if isinstance(one, Ref)}
+    arguments = replaced(step.arguments, marks.__getitem__)  # type: ignore[arg-type]  # calls give no other references
     operation = OPERATIONS.get(step.do)
     if operation is None:
         span = {"seconds": duration(arguments["by"]).total_seconds()} if step.do == "advance" else None
@@ -286,7 +285,7 @@ def _curl(step: Step, names: Mapping[str, str]) -> str:
     sent = ""
     if method not in ("GET", "DELETE"):
         sent = f" -H 'Content-Type: application/json' -d {shlex.quote(strict_json.dumps(body).decode())}"
-    for mark, one in marks.items():
+    for one, mark in marks.items():
         member = ".".join(map(walk.camel, one.attribute.split(".")))
         read = f'$(member "${names[one.step]}" {member})'
         url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
@@ -294,18 +293,10 @@ def _curl(step: Step, names: Mapping[str, str]) -> str:
     return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
 
 
-def _marked(value: Any, marks: Mapping[Ref, str]) -> Any:
-    if isinstance(value, Ref):
-        return marks[value]
-    if isinstance(value, Mapping):
-        return {name: _marked(one, marks) for name, one in value.items()}
-    return [_marked(one, marks) for one in value] if isinstance(value, list | tuple) else value
-
-
 def _har_entry(call: _Call) -> dict[str, Any]:
     operation = OPERATIONS[call.operation]
-    path, body = _split(operation, call.request)
-    url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(path, body)}"
+    body = _body(operation, call.request)
+    url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(call.request, body)}"
     rest: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
     posted = {}
     if not operation.in_query and operation.method != "DELETE":
@@ -385,10 +376,9 @@ class Recording:
         return response
 
 
-def _split(operation: Operation[..., Any], request: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the members of a request in the path, and the others."""
-    path = {name: value for name, value in request.items() if f"{{{name}}}" in operation.path}
-    return path, {name: value for name, value in request.items() if name not in path}
+def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request that are not in its path."""
+    return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
 
 
 def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:

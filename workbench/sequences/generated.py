@@ -15,7 +15,7 @@ from workbench.errors import InvalidRequest, Problem
 from workbench.interface import masks, walk
 from workbench.interface.rules import FULL, UUID, DeclineReason
 from workbench.interface.table import OPERATIONS
-from workbench.sequences.audit import SCRIPTED
+from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import NOTHING, Expect, Guide, Param, Parameter, Ref, Sequence, Step
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (

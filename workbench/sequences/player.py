@@ -27,19 +27,19 @@ from workbench.interface.rules import FULL
 from workbench.interface.walk import get_path
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
-from workbench.sequences.audit import SCRIPTED
 from workbench.sequences.ledger import Ledger
+from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import (
     NOTHING,
     Expect,
     ExpectedEvent,
     Guide,
     Param,
-    Ref,
+    Reference,
     Sequence,
     Step,
     duration,
-    references,
+    replaced,
 )
 from workbench.session import behaviors_of
 
@@ -353,20 +353,13 @@ class Player:
         Raises:
             _Blocked: A reference names a step without a result.
         """
-        match value:
-            case Ref():
-                return self._result_of(value)
-            case Param(name=name):
-                return self.values[name]
-            case Guide(path=path):
-                return self.target.example(path)
-        if not any(True for _ in references(value)):
-            return value
-        if isinstance(value, Mapping):
-            return {key: self._resolve(one) for key, one in value.items()}
-        return [self._resolve(one) for one in value]
+        return replaced(value, self._read)
 
-    def _result_of(self, reference: Ref) -> Any:
+    def _read(self, reference: Reference) -> Any:
+        if isinstance(reference, Param):
+            return self.values[reference.name]
+        if isinstance(reference, Guide):
+            return self.target.example(reference.path)
         result = self.results.get(reference.step)
         if result is None or result.answer is None:
             outcome = result.outcome if result else "not played"

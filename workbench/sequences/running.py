@@ -16,7 +16,7 @@ from workbench.client.base import BaseClient, journal_of
 from workbench.client.journal import recorder_of
 from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback
-from workbench.sequences import audit
+from workbench.sequences import reading
 from workbench.sequences.player import Player, StepResult, Target
 from workbench.sequences.results import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
@@ -34,7 +34,7 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
         InvalidSequence: Anything is wrong; nothing was sent.
         WrongEnvironment: `api` is a production service, or lacks what the sequence needs.
     """
-    audit.check(sequence, values)
+    reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
     journal = journal_of(api) if isinstance(api, BaseClient) else None
     if journal is not None:  # the calls are recorded there one by one
@@ -140,7 +140,7 @@ class Stepper:
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
         steps = tuple(changed if one.name == step else one for one in sequence.steps)
         changed_sequence = attrs.evolve(sequence, steps=steps)
-        audit.check(changed_sequence)
+        reading.check(changed_sequence)
         self._player.sequence = changed_sequence
 
     def next(self) -> StepResult | None:
@@ -200,7 +200,7 @@ def run_many(
     found = [
         Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)
         for number, row in enumerate(given, 1)
-        for one in (audit.problems(sequence, row) if number == 1 else audit.problems_of_values(sequence, row))
+        for one in (reading.problems(sequence, row) if number == 1 else reading.problems_of_values(sequence, row))
     ]
     if found:
         raise InvalidSequence(tuple(found), sequence.name)

@@ -71,6 +71,17 @@ def references(value: Any) -> Iterator[Reference]:
             yield from references(item)
 
 
+def replaced(value: Any, read: Callable[[Reference], Any]) -> Any:
+    """Return a value in which each reference, however deep, is replaced by what `read` returns for it."""
+    if isinstance(value, Reference):
+        return read(value)
+    if not any(True for _ in references(value)):
+        return value
+    if isinstance(value, Mapping):
+        return {key: replaced(one, read) for key, one in value.items()}
+    return [replaced(one, read) for one in value]
+
+
 _DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
