@@ -13,7 +13,6 @@ import operator
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from workbench.errors import InvalidRequest, Problem, hide_arguments
@@ -27,16 +26,11 @@ _STRKEYS = {"G": (6 << 3, 32), "C": (2 << 3, 32), "M": (12 << 3, 40), "S": (18 <
 _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
-@cache
-def _keccak() -> Any:
-    from Crypto.Hash import keccak  # loaded when first used
-
-    return keccak.new
-
-
 def keccak256(data: bytes) -> bytes:
     """Return the Keccak-256 hash (the original padding, not SHA3-256)."""
-    hashed: bytes = _keccak()(digest_bits=256, data=data).digest()
+    from Crypto.Hash import keccak  # loaded when first used
+
+    hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
     return hashed
 
 
@@ -269,13 +263,6 @@ ED25519_PROGRAM = "Ed25519SigVerify111111111111111111111111111"
 _RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
 
 
-@cache
-def _coincurve() -> Any:
-    import coincurve  # loaded when first used
-
-    return coincurve
-
-
 def recover(digest: bytes, signature: BytesLike) -> str:
     """Return the address (EIP-55) whose key signed a 32-byte digest.
 
@@ -285,10 +272,12 @@ def recover(digest: bytes, signature: BytesLike) -> str:
         InvalidRequest: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
             (which contracts refuse, since every signature has such a second form), or no key fits.
     """
+    import coincurve  # loaded when first used
+
     hashed = _digest(digest)
     raw = canonical_signature(signature)
     try:
-        key = _coincurve().PublicKey.from_signature_and_message(raw[:64] + _RECOVERY_IDS[raw[64]], hashed, hasher=None)
+        key = coincurve.PublicKey.from_signature_and_message(raw[:64] + _RECOVERY_IDS[raw[64]], hashed, hasher=None)
     except ValueError:
         raise invalid("signature", "signature", "fits no key: it was not made over this message") from None
     return _address(key)
@@ -311,13 +300,17 @@ def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
 
 def sign(digest: bytes, secret: bytes) -> bytes:
     """Sign a digest with a throw-away key (sandbox only); return 65 bytes with v 27 or 28."""
-    raw: bytes = _coincurve().PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
+    import coincurve
+
+    raw: bytes = coincurve.PrivateKey(secret).sign_recoverable(_digest(digest), hasher=None)
     return raw[:64] + bytes([27 + raw[64]])
 
 
 def public_address(secret: bytes) -> str:
     """Return the EVM address (EIP-55) of a throw-away key."""
-    return _address(_coincurve().PrivateKey(secret).public_key)
+    import coincurve
+
+    return _address(coincurve.PrivateKey(secret).public_key)
 
 
 def derive_secret(seed: bytes, *labels: str) -> bytes:

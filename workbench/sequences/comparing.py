@@ -35,8 +35,10 @@ _SHOWN = 50  # differences that are printed
 _SEVERITIES = ("outcome", "shape", "value", "text")
 _WHOLE = re.compile(r"event [0-9]+|record")
 
-Facts = dict[tuple[str, str], tuple[Any, str]]
-"""By step and path: a value without ids and times, to compare, and the masked value, to show."""
+Facts = dict[tuple[str, str, str], tuple[Any, str]]
+"""By sequence or kind of record, step or id, and path: a value without ids and times, to compare, and the masked value, to show."""
+Rests = dict[tuple[str, str], set[str]]
+"""By sequence and step: the assumptions that the response rests on."""
 
 
 @attrs.frozen(kw_only=True)
@@ -57,10 +59,10 @@ class Comparison:
 
     row_type = Difference
 
-    def __init__(self, found: list[Difference], compared: list[str], skipped: Mapping[str, str]) -> None:
+    def __init__(self, found: Iterable[Difference], compared: list[str], skipped: Mapping[str, str]) -> None:
         self.compared = tuple(compared)
         self.skipped = dict(skipped)  # sequences that cannot run, with the reason
-        self._found = found
+        self._found = sorted(found, key=lambda one: compared.index(one.of))
 
     def rows(self) -> list[Difference]:
         """Return the differences, in the order of what was compared."""
@@ -119,20 +121,36 @@ def compare(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None
         sequences = catalogue
     sides = [_side(a), _side(b)]
     if sequences is None:
-        return _compare_worlds(*map(_sandbox, sides))
-    found: list[Difference] = []
-    compared, skipped = [], {}
-    for one in sequences:
-        sequence = _sequence(one)
-        apis = [side.fork() if isinstance(side, Sandbox) else side for side in sides]
+        return Comparison(_found(_record_facts(sides[0]), _record_facts(sides[1])), list(RECORD_KINDS), {})
+    chosen = [_sequence(one) for one in sequences]
+    (ours, rests, missing), (theirs, their_rests, lacking) = (_played(side, chosen, values) for side in sides)
+    skipped = missing | lacking
+    ours, theirs = ({key: fact for key, fact in one.items() if key[0] not in skipped} for one in (ours, theirs))
+    first, second = ((one.settings if (one := _embedded(side)) else {}) for side in sides)
+    # of the rate limit headers alone differ
+    differing = {name for name, value in first.items() if second and value != second.get(name)} - {"rate_limit"}
+    reasons = {
+        step: differing & (rests.get(step, set()) | their_rests.get(step, set())) for step in rests | their_rests
+    }
+    compared = [one.name for one in chosen if one.name not in skipped]
+    return Comparison(_found(ours, theirs, reasons), compared, skipped)
+
+
+def _played(side: Any, sequences: Iterable[Sequence], values: Mapping[str, Any]) -> tuple[Facts, Rests, dict[str, str]]:
+    """Run sequences, on copies of a sandbox; return what they showed, what it rests on, and why others cannot run."""
+    facts: Facts = {}
+    rests: Rests = {}
+    skipped: dict[str, str] = {}
+    for sequence in sequences:
+        api = side.fork() if isinstance(side, Sandbox) else side
         try:
-            runs = [run(sequence, api, progress=False, **values) for api in apis]
+            made = run(sequence, api, progress=False, **values)
         except WrongEnvironment as error:
             skipped[sequence.name] = str(error)
-            continue
-        compared.append(sequence.name)
-        found += _found(sequence.name, _facts(runs[0]), _facts(runs[1]), _assumptions(runs, apis))
-    return Comparison(found, compared, skipped)
+        else:
+            facts |= _facts(made)
+            rests |= _rests_on(made, _embedded(api))
+    return facts, rests, skipped
 
 
 @attrs.frozen(kw_only=True)
@@ -171,49 +189,35 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
         InvalidRequest: A sequence is unknown.
         WrongEnvironment: It is a production service.
     """
-    side = _side(service)
-    theirs: list[tuple[Sequence, Facts]] = []
-    for sequence in map(_sequence, sequences or catalogue):
-        with suppress(WrongEnvironment):  # it needs what the service does not have
-            made = run(sequence, side.fork() if isinstance(side, Sandbox) else side, progress=False, **values)
-            theirs.append((sequence, _facts(made)))
+    side, chosen = _side(service), [_sequence(one) for one in sequences or catalogue]
+    theirs, _, skipped = _played(side, chosen, values)
+    chosen = [one for one in chosen if one.name not in skipped]
+
+    def fitted(settings: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], Rests]:
+        """Return where a sandbox with settings differs, and what its responses rest on."""
+        ours, rests, _ = _played(Sandbox(settings=settings), chosen, values)
+        return {(one.of, one.step, one.path) for one in _found(ours, theirs)}, rests
+
     corrected: dict[str, Any] = {}
-    differing, rests = _fitted({}, theirs, values)
+    differing, rests = fitted({})
     settled: dict[str, bool] = {}
     choices = [one for one in BEHAVIORS.values() if one.settable and one.documented != one.observed]
     for one in (*choices, *choices):  # twice: some show only beside others
         if one.id in corrected:
             continue
-        tried, resting = _fitted({**corrected, one.id: one.observed}, theirs, values)
+        tried, resting = fitted({**corrected, one.id: one.observed})
         if len(tried) < len(differing):
             corrected[one.id] = one.observed
             differing, rests = tried, resting
         settled[one.id] = settled.get(one.id, False) or len(tried) != len(differing)
-    steps = {(name, step) for name, step, _ in differing}
-    alike = {one for one, resting in rests.items() if not resting & steps}
+    known = set().union(*rests.values())
+    alike = known - set().union(*(rests.get(one[:2], ()) for one in differing))
     confirmed = {one for one, shown in settled.items() if shown} | {one for one in alike if one not in settled}
-    left = {*rests, *settled} - confirmed - corrected.keys()
+    left = {*known, *settled} - confirmed - corrected.keys()
     return Evidence(
         service=getattr(side, "host", "a sandbox"), confirmed=tuple(sorted(confirmed - corrected.keys())),
         corrected=corrected, open=tuple(sorted(left)),
     )  # fmt: skip
-
-
-def _fitted(
-    settings: Mapping[str, Any], theirs: list[tuple[Sequence, Facts]], values: Mapping[str, Any]
-) -> tuple[set[tuple[str, str, str]], dict[str, set[tuple[str, str]]]]:
-    """Return what differs from a sandbox with settings, by sequence, step and path, and the steps that each assumption is behind."""
-    sandbox = Sandbox(settings=settings)
-    differing: set[tuple[str, str, str]] = set()
-    rests: dict[str, set[tuple[str, str]]] = {}
-    for sequence, facts in theirs:
-        copy = sandbox.fork()
-        made = run(sequence, copy, progress=False, **values)
-        differing |= {(one.of, one.step, one.path) for one in _found(sequence.name, _facts(made), facts)}
-        for step, ids in _rests_on(made, copy).items():
-            for one in ids:
-                rests.setdefault(one, set()).add((sequence.name, step))
-    return differing, rests
 
 
 def _sequence(one: str | Sequence) -> Sequence:
@@ -227,7 +231,7 @@ def _compare_recording(recording: Recording, side: Any) -> Comparison:
     if isinstance(side, Sandbox):
         sandbox = side.fork()
         side = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.direct(), journal=False)
-    readers = [_Reader(None), _Reader(None)]
+    readers = [_Reader(recording.of, None), _Reader(recording.of, None)]
     ids: dict[str, str] = {}
     for number, (name, sent, response) in enumerate(recording.calls, 1):
         operation, step = OPERATIONS[name], f"{number} {name}"
@@ -243,7 +247,7 @@ def _compare_recording(recording: Recording, side: Any) -> Comparison:
             reader.put(step, "answer" if end.status < 300 else "error", answer, answer)
         old, new = (UUID.findall(end.body.decode("utf-8", "replace")) for end in ends)
         ids |= dict(zip(old, new, strict=False)) if len(old) == len(new) else {}
-    return Comparison(list(_found(recording.of, readers[0].facts, readers[1].facts)), [recording.of], {})
+    return Comparison(_found(readers[0].facts, readers[1].facts), [recording.of], {})
 
 
 def _side(x: Any) -> Any:
@@ -252,21 +256,20 @@ def _side(x: Any) -> Any:
     return x
 
 
-def _sandbox(side: Any) -> Any:
+def _embedded(side: Any) -> Sandbox | None:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
-    if sandbox is None:
-        raise InvalidRequest("a real service shows no records; give sequences to compare by", of="compare")
-    return sandbox
+    return sandbox if isinstance(sandbox, Sandbox) else None
 
 
 def _found(
-    of: str, a: Facts, b: Facts, reasons: Mapping[str, list[str]] = MappingProxyType({})
+    a: Facts, b: Facts, reasons: Mapping[tuple[str, str], set[str]] = MappingProxyType({})
 ) -> Iterator[Difference]:
-    whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[1])}  # an event or record on one side
-    for step, path in dict.fromkeys((*a, *b)):
-        if (step, path.partition(".")[0]) in whole and (step, path) not in whole:
+    whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[2])}  # an event or record on one side
+    for key in dict.fromkeys((*a, *b)):
+        of, step, path = key
+        if (of, step, path.partition(".")[0]) in whole and key not in whole:
             continue
-        (ours, shown_a), (theirs, shown_b) = (side.get((step, path), (None, None)) for side in (a, b))
+        (ours, shown_a), (theirs, shown_b) = (side.get(key, (None, None)) for side in (a, b))
         if ours == theirs:
             continue
         if path in ("outcome", "error.status"):
@@ -277,15 +280,16 @@ def _found(
             severity = "text" if path == "error.message" else "value"
             if shown_a != shown_b and shown_a.strip() == shown_b.strip():  # in what nobody would see
                 shown_a, shown_b = (json.dumps(one, ensure_ascii=False) for one in (shown_a, shown_b))
-        because = ", ".join(reasons.get(step, ()))
+        because = ", ".join(sorted(reasons.get((of, step), ())))
         yield Difference(of=of, step=step, path=path, a=shown_a, b=shown_b, severity=severity, assumptions=because)
 
 
 class _Reader:
     """Collects facts: ids are named by where they were first seen, times by how long after the start."""
 
-    def __init__(self, started: datetime | None) -> None:
+    def __init__(self, of: str, started: datetime | None) -> None:
         self.facts: Facts = {}
+        self._of = of
         self._started = started  # None: times are not compared
         self._seen: dict[str, str] = {}  # an id by where it was first seen
 
@@ -298,7 +302,7 @@ class _Reader:
             return
         text = value.isoformat() if isinstance(value, datetime) else str(value)
         plain = UUID.sub(lambda found: self._seen.setdefault(found[0], f"{step}.{path}"), text)
-        self.facts[step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
+        self.facts[self._of, step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
 
     def _after(self, found: re.Match[str]) -> str:
         if self._started is None:
@@ -315,7 +319,7 @@ def _parts(value: Any) -> Mapping[Any, Any] | None:
 
 def _facts(run: Run) -> Facts:
     """Return what a run showed: outcomes, errors, answers and events."""
-    reader = _Reader(run.started)
+    reader = _Reader(run.sequence.name, run.started)
     put = reader.put
     for result in run.steps:
         name, error = result.step.name, result.error
@@ -334,41 +338,22 @@ def _facts(run: Run) -> Facts:
     return reader.facts
 
 
-def _assumptions(runs: list[Run], apis: list[Any]) -> dict[str, list[str]]:
-    """Return the behaviors by step in which two sandboxes differ, and which the answers of the step rest on."""
-    sandboxes = [api if isinstance(api, Sandbox) else sandbox_of(api) for api in apis]
-    if not all(isinstance(one, Sandbox) for one in sandboxes):
-        return {}
-    first, second = (one.settings for one in sandboxes if one is not None)
-    differing = {name for name in first if first[name] != second.get(name)} - {"rate_limit"}  # of headers alone
-    found: dict[str, set[str]] = {}
-    for made, sandbox in zip(runs, sandboxes, strict=True):
-        for step, ids in _rests_on(made, sandbox).items():
-            found.setdefault(step, set()).update(differing & ids)
-    return {step: sorted(names) for step, names in found.items()}
-
-
-def _rests_on(made: Run, sandbox: Any) -> dict[str, set[str]]:
+def _rests_on(made: Run, sandbox: Sandbox | None) -> Rests:
     """Return the assumptions by step that a sandbox named with its responses to a run."""
-    steps = [one.step.name for one in made.steps if one.step.do in SCRIPTED]
-    entries = sandbox.requests()[-len(steps) :] if steps else []
+    steps = [(made.sequence.name, one.step.name) for one in made.steps if one.step.do in SCRIPTED]
+    entries = sandbox.requests()[-len(steps) :] if steps and sandbox is not None else []
     return {step: set(entry.assumptions) for step, entry in zip(steps, entries, strict=False)}
 
 
-def _compare_worlds(a: Any, b: Any) -> Comparison:
-    found: list[Difference] = []
+def _record_facts(side: Any) -> Facts:
+    sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
+    if sandbox is None:
+        raise InvalidRequest("a real service shows no records; give sequences to compare by", of="compare")
+    facts: Facts = {}
     for kind in RECORD_KINDS:
-        ours, theirs = ({one["id"]: one for one in side.records(kind, all_tenants=True)} for side in (a, b))
-        for id_ in dict.fromkeys((*ours, *theirs)):
-            found += _found(kind, _record_facts(id_, ours.get(id_)), _record_facts(id_, theirs.get(id_)))
-    return Comparison(found, list(RECORD_KINDS), {})
-
-
-def _record_facts(id_: str, record: Mapping[str, Any] | None) -> Facts:
-    if record is None:
-        return {}
-    facts: Facts = {(id_, "record"): ("", "there")}
-    for name, value in record.items():
-        is_open = name in _OPEN or isinstance(value, int | None) or UUID.fullmatch(str(value))
-        facts[id_, f"record.{name}"] = value, str(value) if is_open else masks.DOTS
+        for record in sandbox.records(kind, all_tenants=True):
+            facts[kind, record["id"], "record"] = "", "there"
+            for name, value in record.items():
+                is_open = name in _OPEN or isinstance(value, int | None) or UUID.fullmatch(str(value))
+                facts[kind, record["id"], f"record.{name}"] = value, str(value) if is_open else masks.DOTS
     return facts

@@ -289,7 +289,7 @@ def _curl(step: Step, names: Mapping[str, str]) -> str:
         member = ".".join(map(walk.camel, one.attribute.split(".")))
         read = f'$(member "${names[one.step]}" {member})'
         url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
-    failing = "" if step.expect.refusal else " --fail-with-body"
+    failing = "" if step.expect.error else " --fail-with-body"
     return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
 
 

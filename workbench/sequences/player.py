@@ -35,6 +35,7 @@ from workbench.sequences.sequence import (
     ExpectedEvent,
     Guide,
     Param,
+    Ref,
     Reference,
     Sequence,
     Step,
@@ -80,7 +81,7 @@ class StepResult:
     @property
     def ok(self) -> bool:
         """Whether it met its expectations: done where none are given, refused where a refusal is expected."""
-        expected = Outcome.REFUSED if self.step.expect.refusal else Outcome.DONE
+        expected = Outcome.REFUSED if self.step.expect.error else Outcome.DONE
         return not self.mismatches and self.outcome == expected
 
     @property
@@ -324,11 +325,11 @@ class Player:
     def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
         error = result.error
         text = result.outcome if error is None else f"{result.outcome}: {error}"
-        if expect.refusal and isinstance(error, ApiError):
+        if expect.error and isinstance(error, ApiError):
             given = {name: _refusal(error, name, wanted) for name, wanted in expect.error.items()}
             yield from _differences("error", expect.error, given)
-        elif expect.refusal or error is not None:
-            yield Mismatch("outcome", "a refusal" if expect.refusal else "done", text)
+        elif expect.error or error is not None:
+            yield Mismatch("outcome", "a refusal" if expect.error else "done", text)
         else:
             yield from _differences("result", self._resolve(expect.result), result.answer)
         if expect.events:
@@ -357,8 +358,8 @@ class Player:
 
     def _read(self, reference: Reference) -> Any:
         if isinstance(reference, Param):
-            return self.values[reference.name]
-        if isinstance(reference, Guide):
+            return self.values[reference.path]
+        if not isinstance(reference, Ref):  # an example
             return self.target.example(reference.path)
         result = self.results.get(reference.step)
         if result is None or result.answer is None:

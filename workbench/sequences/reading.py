@@ -355,8 +355,8 @@ def _reference_problems(
 ) -> _Found:  # fmt: skip
     for reference in step.references():
         message = None
-        if isinstance(reference, Param) and reference.name not in declared:
-            message = f"names the parameter {visible(reference.name, 60)}, which is not declared"
+        if isinstance(reference, Param) and reference.path not in declared:
+            message = f"names the parameter {visible(reference.path, 60)}, which is not declared"
         elif isinstance(reference, Ref):
             if reference.step == step.name:  # an expectation may name the result of its own step
                 message = "refers to this very step" if reference in references(step.arguments) else None

@@ -28,10 +28,14 @@ class InvalidSequence(WorkbenchError, ValueError):
 
 
 @attrs.frozen
-class Ref:
-    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
+class Reference:
+    """A value that is filled in when the sequence runs."""
 
     path: str
+
+
+class Ref(Reference):
+    """Refer to the result of an earlier step: `ref("authorize.transaction_id")`."""
 
     @property
     def step(self) -> str:
@@ -44,21 +48,14 @@ class Ref:
         return self.path.partition(".")[2]
 
 
-@attrs.frozen
-class Param:
+class Param(Reference):
     """Refer to a parameter of the run: `param("amount")`."""
 
-    name: str
 
-
-@attrs.frozen
-class Guide:
+class Guide(Reference):
     """Refer to an example id of the sandbox's guide: `guide("cards.active")`, or `guide("cards.active.2")`."""
 
-    path: str
 
-
-Reference = Ref | Param | Guide
 ref, param, guide = Ref, Param, Guide
 
 
@@ -178,11 +175,6 @@ class Expect:
     money: Mapping[str, int] = attrs.field(factory=dict)  # change since the start of the run, in cents
     events: tuple[ExpectedEvent, ...] = ()
 
-    @property
-    def refusal(self) -> bool:
-        """Whether the step has to be refused."""
-        return bool(self.error)
-
 
 NOTHING = Expect()
 
@@ -283,9 +275,8 @@ def _private(record: Any) -> frozenset[str]:
 
 
 def _shown(value: Any, hidden: bool) -> str:
-    match value:
-        case Ref(path=name) | Param(name=name) | Guide(path=name):
-            return f"{type(value).__name__.lower()} {name}"
+    if isinstance(value, Reference):
+        return f"{type(value).__name__.lower()} {value.path}"
     return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
 
 
@@ -331,7 +322,7 @@ def _toml(value: Any) -> str:
     match value:
         case Full():
             return '"FULL"'
-        case Ref(path=name) | Param(name=name) | Guide(path=name):
+        case Reference(path=name):
             return f"{{ {type(value).__name__.lower()} = {_quoted(name)} }}"
         case bool():
             return "true" if value else "false"
