@@ -6,7 +6,7 @@ rewards.frame()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.forms.rewards_panel import panel as panel
+    from workbench.forms.work import rewards_panel as panel
     from workbench.tables.reports import liability as liability
     from workbench.tables.reports import outstanding as outstanding
     from workbench.tables.rewards import read as read

@@ -13,10 +13,9 @@ import pytest
 
 import workbench
 from tests.forms.conftest import below
-from workbench.forms.bulk_panel import panel as bulk_panel
 from workbench.forms.panel import browse, form
 from workbench.forms.widgets import css
-from workbench.forms.work import Work
+from workbench.forms.work import Work, bulk_panel
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
 from workbench.rendering import design

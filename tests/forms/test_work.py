@@ -9,8 +9,7 @@ import pytest
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
 from workbench.errors import InvalidArguments
-from workbench.forms.bulk_panel import panel as bulk_panel
-from workbench.forms.work import Work
+from workbench.forms.work import Work, bulk_panel
 from workbench.progress import Progress, ProgressCallback
 from workbench.sequences import Sequence, Step
 from workbench.sequences import run as run_sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
     from workbench.bulk.thread_pool import Interrupted as Interrupted
-    from workbench.forms.bulk_panel import panel as panel
+    from workbench.forms.work import bulk_panel as panel
     from workbench.tables.bodies import load as load
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

@@ -1,14 +1,17 @@
 """What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a signature."""
 
+import os
 import threading
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from typing import Any, Literal
 
+import attrs
 import ipywidgets
 
-from workbench import rendering
-from workbench.errors import WorkbenchError
+from workbench import bulk, rendering, sequences
+from workbench.errors import InvalidArguments, WorkbenchError
 from workbench.forms.widgets import (
     Displayed,
     Later,
@@ -20,9 +23,11 @@ from workbench.forms.widgets import (
     line,
     root,
     row,
+    sentence,
 )
 from workbench.progress import Progress, ProgressCallback
 from workbench.rendering.markup import isolated
+from workbench.tables.rewards import read
 from workbench.withdrawals.withdrawal import Withdrawal
 
 State = Literal["running", "stopping", "stopped", "ended", "failed"]
@@ -37,21 +42,18 @@ class Work(Displayed):
         title: The title of its widget.
         run: Does the work, given a function that reports progress and the result so far; returns the result.
         resumable: Whether, given the result so far, there is something to resume.
-        unfinished: Whether a result is that of stopped work.
-        describe: Returns the HTML of a result.
+        describe: Returns the HTML of a result; by default that of its own.
     """
 
     def __init__(
         self, name: str, title: str, api: Any, run: Callable[[ProgressCallback, Any], Any], *,
-        resumable: Callable[[Any], bool],
-        unfinished: Callable[[Any], bool] = lambda result: bool(getattr(result, "stopped", False)),
-        describe: Callable[[Any], str] | None = None,
+        resumable: Callable[[Any], bool], describe: Callable[[Any], str] | None = None,
     ) -> None:  # fmt: skip
         self.state: State = "running"
         self.result: Any = None
         self.error: WorkbenchError | None = None
         self._name, self._work = name, run
-        self._resumable, self._unfinished, self._describe = resumable, unfinished, describe or _html
+        self._resumable, self._describe = resumable, describe
         self._stopping, self._over = threading.Event(), threading.Event()
         self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
         self.text = ipywidgets.HTML().add_class("wb-progress")
@@ -75,7 +77,8 @@ class Work(Displayed):
     def _run(self) -> None:
         try:
             self.result = self._work(self.report, self.result)
-            self._enter("stopped" if self._unfinished(self.result) else "ended")
+            left = getattr(self.result, "stopped", None) or getattr(self.result, "unfinished", ())
+            self._enter("stopped" if left else "ended")
         except KeyboardInterrupt as stopped:
             self.result = getattr(stopped, "result", None)
             self._enter("stopped")
@@ -113,7 +116,9 @@ class Work(Displayed):
 
     def _outcome(self) -> str:
         error = f'<div role="alert">{rendering.html(self.error)}</div>' if self.error is not None else ""
-        return error or ("" if self.result is None else self._describe(self.result))
+        if error or self.result is None:
+            return error
+        return str(self.result._repr_html_()) if self._describe is None else self._describe(self.result)
 
     def stop(self) -> None:
         """Start nothing new; what is in flight is awaited for a moment."""
@@ -143,11 +148,6 @@ class Work(Displayed):
 
     def __repr__(self) -> str:
         return f"<{self._name}: {self.state}, {self.bar.value:,} of {self.bar.max:,}>"
-
-
-def _html(result: Any) -> str:
-    own = getattr(result, "_repr_html_", None)
-    return str(own()) if own is not None else rendering.html(result)
 
 
 def receive_while_busy(widget: Any) -> None:
@@ -207,3 +207,79 @@ class Countdown(Displayed):
 def countdown(withdrawal: Withdrawal) -> Countdown:
     """Show a withdrawal with the remaining time of its signature."""
     return Countdown(withdrawal)
+
+
+def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> Work:
+    """Send one call for each row, as `bulk.run`, in the background: with a progress bar, and buttons to stop and resume.
+
+    Args:
+        call: An operation of a client, as `api.create_user_application`.
+        rows: As for `bulk.run`.
+        path: File in which outcomes are stored, so that the run can be resumed after a stop or a crash.
+        options: Further options of `bulk.run`, as `workers` or `confirm`.
+
+    Raises:
+        InvalidArguments: `progress` is given.
+    """
+    if "progress" in options:
+        raise InvalidArguments("bulk.panel() shows the progress itself", of="panel")
+    name, kept = call.operation.name, Path(path)
+
+    def run(progress: ProgressCallback, _: Any) -> Any:
+        if kept.exists():
+            return bulk.resume(kept, call.client, rows, progress=progress, **options)
+        return bulk.run(call, rows, path=kept, progress=progress, **options)
+
+    title = f"{sentence(rendering.label(name))}, in bulk"
+    return Work(f"bulk {name}", title, call.client, run, resumable=lambda _: kept.exists())
+
+
+def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> Work:
+    """Run a sequence, as `sequences.run`, in the background: with a progress bar, and buttons to stop and resume.
+
+    Args:
+        sequence: From Python, a file, the catalogue or forms.
+        api: A session.
+        path: File in which the outcomes of steps are stored, so that the run can be resumed after a stop or a crash.
+        values: The parameters of the sequence; also `resolved` of `run`.
+    """
+
+    def run(progress: ProgressCallback, _: Any) -> Any:
+        return sequences.run(sequence, api, path=path, progress=progress, **values)
+
+    name = sequence.name
+    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: Path(path).exists())
+
+
+def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
+    """Read rewards, as `rewards.read`, in the background: with a progress bar, and buttons to stop and resume.
+
+    `wait()` waits for it, and `result` is what was read.
+
+    Args:
+        api: A Client or a session.
+        users: As for `rewards.read`.
+        options: Further options of `rewards.read`, as `type`, `since` or `concurrency`.
+
+    Raises:
+        InvalidArguments: `progress` or `resume` is given.
+    """
+    if options.keys() & {"progress", "resume"}:
+        raise InvalidArguments("rewards.panel() shows the progress and resumes itself", of="panel")
+
+    def run(progress: ProgressCallback, before: Any) -> Any:
+        had = 0 if before is None else len(before.users) - len(before.unfinished)  # users that were read
+
+        def report(leg: Progress) -> None:
+            progress(attrs.evolve(leg, total=leg.total + had, done=leg.done + had))
+
+        return read(api, users, progress=report, resume=before, **options)
+
+    def described(rewards: Any) -> str:
+        complete = "Complete: every row that the service returns was read." if rewards.complete else ""
+        rest = "Resume reads the rest." if rewards.unfinished else ""
+        return "".join(line("quiet", note) for note in (complete, *rewards.notes[:8], rest) if note)
+
+    return Work(
+        "rewards", "Read rewards", api, run, resumable=lambda found: bool(found and found.unfinished), describe=described
+    )  # fmt: skip

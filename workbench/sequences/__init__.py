@@ -7,7 +7,7 @@ run.ok, run.verdict, run.ledger()
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.forms.sequence_panel import panel as panel
+    from workbench.forms.work import sequence_panel as panel
     from workbench.sequences.comparing import Evidence as Evidence
     from workbench.sequences.comparing import evidence as evidence
     from workbench.sequences.exports import export as export
