@@ -77,7 +77,7 @@ class AnswerCard:
             operation != "sign_withdrawal" and walk.is_record(answer) and bool(private_names(answer))
         )  # fmt: skip
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
-        actions = [self._step(*one) for one in steps if not one[0].control or sandbox_of(api) is not None]
+        actions = [self._step(*one) for one in steps]
         if mark is not None:
             actions.append(button("Check for events again", self.check_events))
         if self.may_reveal:
@@ -105,7 +105,7 @@ class AnswerCard:
         with self._errors_shown():
             answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
             self.check_events()
-            steps = [self._step(*step) for step in after_call(one.do, None, answer)]
+            steps = [self._step(*step) for step in after_call(one.do, None, answer, self._api)]
             self._actions.children = (*steps, *self._actions.children)
 
     def _open(self, name: str, values: dict[str, Any]) -> None:

@@ -1,21 +1,20 @@
 """The details of a thing in the panel: its fields, its timeline, and the events, deliveries and requests about it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import attrs
+import attr
 
 from workbench import rendering
 from workbench.errors import visible
 from workbench.forms import things
 from workbench.forms.answers import private_names
-from workbench.forms.widgets import sentence
 from workbench.interface import masks, walk
 from workbench.rendering.design import word
-from workbench.rendering.layout import Block, Cell, Grid, Sheet
+from workbench.rendering.layout import Sheet
 from workbench.rendering.markup import Kind, state_diagram
 from workbench.rendering.show import describe
 from workbench.sandbox.results import StoredRecord
@@ -24,23 +23,6 @@ from workbench.session import sandbox_of
 
 _MAX_RELATED = 20
 _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
-
-
-def block(shown: Block) -> dict[str, Any]:
-    """Return what is to be shown as plain values for a page; every text in it is safe to print."""
-    match shown:
-        case Cell():
-            return {"text": "\n".join(shown.lines), "role": shown.role}
-        case Sheet():
-            rows = [
-                {**attrs.asdict(one, recurse=False), "label": sentence(one.label), "value": block(one.value)}
-                for one in shown.rows
-            ]
-            status = None if shown.status is None else block(shown.status)
-            return {"title": shown.title, "status": status, "rows": rows, "words": [*shown.words, *shown.notes]}
-        case Grid():
-            cells = [[block(one) for one in row] for row in shown.rows]
-            return {"title": shown.title, "columns": list(shown.columns), "cells": cells}
 
 
 def private(thing: Any) -> set[str]:
@@ -52,13 +34,16 @@ def private(thing: Any) -> set[str]:
 
 
 def fields(thing: Any, *, reveal: bool = False) -> dict[str, Any] | None:
-    """Return the fields of a thing, private values masked or not; None if its row says all."""
-    if isinstance(thing, Sequence):
-        return {"code": thing.to_toml()}
+    """Return the fields of a thing as plain values for a page, private ones masked or not; None if its row says all."""
     if isinstance(thing, StoredRecord):
-        return block(describe(dict(_readable(dict(thing) if reveal else thing.shown()))))
-    revealed = private(thing) if reveal else ()
-    return None if thing is None or thing == {} else block(describe(thing, reveal=revealed))
+        return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
+    return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
+
+
+def plain(thing: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
+    """Return what is to be shown of a thing as plain values for a page; every text in it is safe to print."""
+    block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
+    return attr.asdict(block, retain_collection_types=False)
 
 
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -86,7 +71,7 @@ def related(api: Any, key: str) -> dict[str, Any]:
         "timeline": list(_timeline(api, key, caused, known_events)),
         "events": [
             {
-                "id": kept.event.id, "title": visible(kept.event.kind, 80), "at": iso(kept.arrived),
+                "id": kept.event.id, "title": visible(kept.event.kind, 80), "at": things.iso(kept.arrived),
                 "json": json.dumps(masks.masked(kept.event), indent=2, ensure_ascii=False, default=str),
             }
             for kept in known_events[: -_MAX_RELATED - 1 : -1]
@@ -94,14 +79,14 @@ def related(api: Any, key: str) -> dict[str, Any]:
         "deliveries": [
             {
                 "id": one.id, "title": f"{one.kind}: {one.state}",
-                "at": iso(one.attempts[-1].at if one.attempts else one.due), "fields": block(describe(one)),
+                "at": things.iso(one.attempts[-1].at if one.attempts else one.due), "fields": plain(one),
             }
             for one in delivered[-_MAX_RELATED:]
         ],
         "requests": [
             {
-                "id": one.id, "title": visible(f"{one.outcome}: {one.what}", 200), "at": iso(one.started),
-                "fields": block(describe(things.call_facts(one))),
+                "id": one.id, "title": visible(f"{one.outcome}: {one.what}", 200), "at": things.iso(one.started),
+                "fields": plain(things.call_facts(one)),
             }
             for one in called[: -_MAX_RELATED - 1 : -1]
         ],
@@ -114,7 +99,7 @@ def _timeline(api: Any, key: str, caused: list[Any], known_events: list[Any]) ->
         found = [(one["at"], one["event"]["action"], one["event"]["body"], one["cause"]) for one in caused]
     else:
         found = [
-            (iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
+            (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
             for kept in known_events
         ]
     for at, action, body, cause in found:
@@ -139,10 +124,6 @@ def _happened(action: str, status: Any, cents: Any, cause: str | None) -> str:
     return visible(words + (f" ({rendering.label(cause)})" if cause else ""), 120)
 
 
-def iso(value: Any) -> str | None:
-    return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
-
-
 _STATES: Mapping[str, tuple[Kind, str]] = {
     "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
     "users": ("application", "application_status"), "companies": ("application", "application_status"),
@@ -164,10 +145,3 @@ def states(name: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _elements(one: ET.Element) -> list[Any]:
     return [one.tag, dict(one.attrib), one.text or "", [_elements(inner) for inner in one]]
-
-
-def facts_of(data: things.Rows, number: int) -> dict[str, Any]:
-    """Return all that is known of a row, by attribute name: what actions take their arguments from."""
-    thing = data.things[number]
-    held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
-    return {**held, "id": data.ids[number], **data.facts(number)}

@@ -222,7 +222,7 @@ class Form(Displayed):
         self.view.show_card(
             AnswerCard(
                 self._api, self.operation.name, answer, mark=mark, entry=entry,
-                steps=after_call(self.operation.name, request, answer), open_form=self._open, show_thing=self.show_thing,
+                steps=after_call(self.operation.name, request, answer, self._api), open_form=self._open, show_thing=self.show_thing,
             )
         )  # fmt: skip
         self.update_static()

@@ -15,9 +15,9 @@ import attrs
 from workbench import rendering
 from workbench.errors import InvalidArguments, WorkbenchError, visible
 from workbench.forms import things
-from workbench.forms.things import Column, Rows
-from workbench.forms.widgets import sentence
+from workbench.forms.things import Rows
 from workbench.rendering.design import look, word
+from workbench.rendering.layout import status_cell
 
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time
@@ -42,12 +42,6 @@ def terms(text: str) -> list[Term]:
     return [one for one in found if one.value]
 
 
-def label_of(column: Column) -> str:
-    """Return the head of a column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
-    name = re.sub(r"_id$" if column.kind == "id" else "_cents$", "", column.name)
-    return sentence(rendering.label(name))
-
-
 class Listing:
     """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `export(path)`.
 
@@ -60,13 +54,14 @@ class Listing:
         self.name = name
         self.text = ""
         """The filter."""
-        self.sorted: tuple[tuple[str, bool], ...] = ()
-        """The columns of the order, each with whether it descends."""
+        self.sorted: tuple[str, ...] = ()
+        """The columns of the order; a "-" before a name descends."""
         self.fresh: frozenset[str] = frozenset()
         """The ids that the last reading found for the first time."""
         self._load = load
         self._data: Rows | None = None
         self._order: list[int] = []
+        self._currency: int | None = None  # the place of its column
         self._prepared = False  # whether the texts that are searched are made, or are being made
 
     @property
@@ -88,8 +83,8 @@ class Listing:
         self._data = self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - before
-        for name in ("searched", "_currency_place"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("searched", None)
+        self._currency = next((place for place, one in enumerate(self._data.columns) if one.name == "currency"), None)
         self._arrange()
 
     def filter(self, text: str) -> None:
@@ -112,7 +107,7 @@ class Listing:
         wrong = [one for one in columns if one.lstrip("-") not in names]
         if wrong:
             raise InvalidArguments(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
-        self.sorted = tuple((one.lstrip("-"), one.startswith("-")) for one in columns)
+        self.sorted = columns
         self._arrange()
 
     def __len__(self) -> int:
@@ -140,31 +135,28 @@ class Listing:
         for term in terms(self.text):
             numbers = self._fitting(term, numbers)
         order = list(numbers)
-        for name, descending in reversed(self.sorted):
-            place = self._place(name)
-            if place is not None:
-                order = self._in_order(order, place, descending)
+        for name in reversed(self.sorted):
+            if (place := self._place(name.lstrip("-"))) is not None:
+                order = self._in_order(order, place, name.startswith("-"))
         self._order = order
 
     def _place(self, name: str) -> int | None:
         wanted = name.lower().replace(" ", "_")
         for test in (str.__eq__, str.startswith, str.__contains__):
             for place, one in enumerate(self.data.columns):
-                if test(one.name, wanted) or test(label_of(one).lower().replace(" ", "_"), wanted):
+                if test(one.name, wanted) or test(one.label.lower().replace(" ", "_"), wanted):
                     return place
         return None
 
     def _in_order(self, order: list[int], place: int, descending: bool) -> list[int]:
-        rows, names = self.data.rows, self.data.names if self.data.columns[place].to else {}
-        given = [number for number in order if rows[number][place] is not None]
+        names = self.data.names if self.data.columns[place].to else {}
+        values = [names.get(row[place], row[place]) if names else row[place] for row in self.data.rows]
+        given = [number for number in order if values[number] is not None]
         try:
-            if names:
-                given.sort(key=lambda number: names.get(rows[number][place], rows[number][place]), reverse=descending)
-            else:
-                given.sort(key=lambda number: rows[number][place], reverse=descending)
+            given.sort(key=values.__getitem__, reverse=descending)
         except TypeError:  # values of several types
-            given.sort(key=lambda number: plain(rows[number][place]), reverse=descending)
-        return given + [number for number in order if rows[number][place] is None]
+            given.sort(key=lambda number: plain(values[number]), reverse=descending)
+        return given + [number for number in order if values[number] is None]
 
     def _fitting(self, term: Term, numbers: Iterable[int]) -> list[int]:
         place = None if term.column is None else self._place(term.column)
@@ -208,7 +200,7 @@ class Listing:
                 return f"{value} {word(value)}"
             return f"{name} {value}" if kind == "id" and (name := self._name(value, place)) else value
         if self.data.columns[place].kind == "money" and isinstance(value, int):
-            code = None if self._currency_place is None else row[self._currency_place]
+            code = None if self._currency is None else row[self._currency]
             return rendering.money(value, str(code or "USD"))
         return plain(value)
 
@@ -217,18 +209,12 @@ class Listing:
 
     def words(self, row: Sequence[Any], place: int) -> str:
         """Return a cell in words, as a person calls the thing."""
-        value, column = row[place], self.data.columns[place]
-        if value is None:
-            return ""
+        value, kind = row[place], self.data.columns[place].kind
         if isinstance(value, datetime):
             return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
-        if column.kind == "id":
+        if kind == "id" and value is not None:
             return self._name(value, place) or str(value)[:8]
-        return word(str(value)) if column.kind == "status" else self._shown(row, place)
-
-    @cached_property
-    def _currency_place(self) -> int | None:
-        return next((place for place, one in enumerate(self.data.columns) if one.name == "currency"), None)
+        return word(str(value)) if kind == "status" and value is not None else self._shown(row, place)
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return some of the rows as a page shows them: texts, escaped where they would not print."""
@@ -236,7 +222,6 @@ class Listing:
         return [
             {
                 "id": self.data.ids[number],
-                "at": number,
                 "new": self.data.ids[number] in self.fresh,
                 "cells": [self.cell(self.data.rows[number], place) for place in range(len(self.data.columns))],
             }
@@ -249,10 +234,9 @@ class Listing:
         if value is None or value == "":
             return ""
         if column.kind == "status":
-            text = str(value)
-            return [f"{look(text).mark} {visible(word(text), 80)}", look(text).tone]
-        if column.kind in ("time", "wall") and isinstance(value, datetime):
-            return value.astimezone(UTC).isoformat(timespec="milliseconds")
+            return [status_cell(str(value)).text, look(str(value)).tone]
+        if column.kind in ("time", "wall") and (text := things.iso(value)):
+            return text
         if column.kind == "id" and (name := self._name(value, place)):
             return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
         return visible(self._shown(row, place), _LONGEST)
@@ -284,8 +268,7 @@ class Listing:
         if self.text:
             lines.append(f"rows.filter({self.text!r})")
         if self.sorted:
-            names = ", ".join(repr(("-" if descending else "") + name) for name, descending in self.sorted)
-            lines.append(f"rows.sort({names})")
+            lines.append(f"rows.sort({', '.join(map(repr, self.sorted))})")
         return "\n".join([*lines, "frame = rows.frame()"])
 
 

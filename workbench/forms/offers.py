@@ -1,12 +1,14 @@
 """The actions offered from a tab, an opened row or an answer: operations as forms, with the ids that are known."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
+from workbench.interface import walk
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.table import OPERATIONS
+from workbench.session import sandbox_of
 
 
 def _takes(text: str) -> Mapping[str, str]:
@@ -35,7 +37,7 @@ class Offer:
     takes: Mapping[str, str] = attrs.field(default="", converter=_takes)
     only: Mapping[str, frozenset[str]] = attrs.field(default="", converter=_only)
     extra: Mapping[str, str] = attrs.field(factory=dict)
-    asks: Mapping[str, tuple[str, ...] | str] = attrs.field(factory=dict)
+    asks: Mapping[str, list[str] | str] = attrs.field(factory=dict)
     opens: bool = False
 
     @property
@@ -46,17 +48,14 @@ class Offer:
     def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the arguments for a row, or None if it is not offered."""
         given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
-        return given if self.fits(facts.get) and None not in given.values() else None
-
-    def fits(self, value: Callable[[str], Any]) -> bool:
-        """Return whether it is offered, given what returns the value of a column."""
-        return all(value(fact) is None or str(value(fact)) in values for fact, values in self.only.items())
+        fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
+        return given if fits and None not in given.values() else None
 
 
 _ADD_ACCOUNT = "Add payment account"
-_STATUSES = tuple(str(one) for one in EventApplicationStatus)
+_STATUSES = [str(one) for one in EventApplicationStatus]
 _REVIEW = Offer("review", "Review", "user_or_owner_id=id", asks={"status": _STATUSES})
-_DECISIONS = ("inReview", "accepted", "rejected")
+_DECISIONS = ["inReview", "accepted", "rejected"]
 OF_TABS: Mapping[str, tuple[Offer, ...]] = {
     "users": (
         Offer("create_user_application", "Create application"),
@@ -156,30 +155,28 @@ AFTER: Mapping[str, tuple[Offer, ...]] = {
 """Offered after a call."""
 
 
-def of_tab(name: str, environment: str) -> tuple[Offer, ...]:
+def of_tab(name: str, api: Any) -> list[Offer]:
     """Return what a tab offers."""
-    return tuple(one for one in OF_TABS.get(name, ()) if _available(one, environment))
+    return [one for one in OF_TABS.get(name, ()) if _available(one, api)]
 
 
-def of_row(name: str, facts: Mapping[str, Any], environment: str) -> list[tuple[Offer, dict[str, Any]]]:
+def of_row(name: str, facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
     """Return what an opened row of a tab offers, each with its arguments."""
-    if facts.get(_FINAL.get(name, "")) is not None:
-        return []
-    found = [(one, one.arguments(facts)) for one in OF_ROWS.get(name, ()) if _available(one, environment)]
-    return [(one, given) for one, given in found if given is not None]
+    return [] if facts.get(_FINAL.get(name, "")) is not None else _offered(OF_ROWS.get(name, ()), facts, api)
 
 
-def after_call(name: str, request: Any, answer: Any) -> list[tuple[Offer, dict[str, Any]]]:
+def after_call(name: str, request: Any, answer: Any, api: Any) -> list[tuple[Offer, dict[str, Any]]]:
     """Return the next steps after a call, each with its arguments; those with unknown arguments are omitted."""
-
-    def value(path: str) -> Any:
-        holder, _, member = path.rpartition(".")
-        return getattr(request if holder else answer, member, None)
-
-    offered = [one for one in AFTER.get(name, ()) if one.fits(value)]
-    found = [(one, {argument: value(path) for argument, path in one.takes.items()}) for one in offered]
-    return [(one, given) for one, given in found if None not in given.values()]
+    facts = {f"request.{argument}": value for argument, value in walk.given(request).items()} if request else {}
+    return _offered(AFTER.get(name, ()), {**facts, **(walk.given(answer) if walk.is_record(answer) else {})}, api)
 
 
-def _available(one: Offer, environment: str) -> bool:
-    return environment == "sandbox" or not (one.control or OPERATIONS[one.do].sandbox_only)
+def _offered(found: Iterable[Offer], facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+    offered = [(one, one.arguments(facts)) for one in found if _available(one, api)]
+    return [(one, given) for one, given in offered if given is not None]
+
+
+def _available(one: Offer, api: Any) -> bool:
+    if one.opens or not (one.control or OPERATIONS[one.do].sandbox_only):
+        return True
+    return api.environment == "sandbox" and (sandbox_of(api) is not None or not one.control)

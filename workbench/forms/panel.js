@@ -21,6 +21,7 @@ function h(tag, props = {}, ...children) {
 }
 
 const show = (where, ...children) => where.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined));
+const sentence = (text) => text.replace(/\b(id|ip|mcc|ubo)\b/g, (one) => one.toUpperCase()).replace(/^./, (one) => one.toUpperCase());
 const exact = (text) => `${text.slice(0, 19).replace("T", " ")} UTC`;
 const short = (text) => (text.length > 12 ? text.slice(0, 8) : text);
 const middle = (text) => (text.length > 16 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text);
@@ -527,26 +528,28 @@ function render({ model, el }) {
   function record(answer) {
     const { fields } = answer;
     if (!fields) return null;
-    const inner = h("div", {}, fields.code ? h("pre", { tabindex: 0 }, fields.code) : sheet(fields));
+    const file = fields.code?.length > 0, inner = h("div", {}, sheet(fields));
     const unmask = h("button", { class: "edge reveal", onclick: quietly(async () => {
       const shown = await ask("reveal", { list: answer.list, id: answer.id });
       show(inner, h("div", { class: "warn" }, `Shown for ${shown.seconds} seconds; recorded in the journal.`), sheet(shown.fields));
       unmask.hidden = true;
       setTimeout(() => { show(inner, sheet(fields)); unmask.hidden = false; }, shown.seconds * 1000);
     }) }, "Show private values for 60 s");
-    return h("section", {}, h("details", { open: !!fields.code }, h("summary", {}, fields.code ? "File" : "All fields"), answer.private ? unmask : null, inner));
+    return h("section", {}, h("details", { open: file }, h("summary", {}, file ? "File" : "All fields"), answer.private ? unmask : null, inner));
   }
 
   function sheet(one) {
-    if (UUID.test(one.text) && one.text !== view.id) return h("button", { class: "link mono", onclick: () => follow(one.text, "any") }, one.text);
-    if (one.text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, one.text) : one.text;
-    if (one.cells) {
+    const text = one.lines?.join("\n");
+    if (UUID.test(text) && text !== view.id) return h("button", { class: "link mono", onclick: () => follow(text, "any") }, text);
+    if (text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, text) : text;
+    if (one.columns) {
       return h("table", {}, h("thead", {}, h("tr", {}, one.columns.map((each) => h("th", {}, each)))),
-        h("tbody", {}, one.cells.map((row) => h("tr", {}, row.map((each) => h("td", {}, sheet(each)))))));
+        h("tbody", {}, one.rows.map((row) => h("tr", {}, row.map((each) => h("td", {}, sheet(each)))))));
     }
-    return h("div", {}, one.words.map((each) => h("div", { class: "quiet" }, each)), h("dl", {}, one.rows.map((each) => [
-      h("dt", {}, each.label), h("dd", {}, sheet(each.value), each.warning ? h("div", { class: "warn" }, each.warning) : null,
-        each.assumed ? h("details", { class: "quiet" }, h("summary", {}, "assumed"), each.assumed) : null)])));
+    return h("div", {}, [...one.words, ...one.notes].map((each) => h("div", { class: "quiet" }, each)), one.code.map((each) => h("pre", { tabindex: 0 }, each)),
+      h("dl", {}, one.rows.map((each) => [
+        h("dt", {}, sentence(each.label)), h("dd", {}, sheet(each.value), each.warning ? h("div", { class: "warn" }, each.warning) : null,
+          each.assumed ? h("details", { class: "quiet" }, h("summary", {}, "assumed"), each.assumed) : null)])));
   }
 
   // actions

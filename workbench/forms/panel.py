@@ -2,9 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from html import escape
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,18 @@ from workbench.forms import details, offers, things
 from workbench.forms.answers import REVEAL_SECONDS
 from workbench.forms.draft import cents_of, no_amount
 from workbench.forms.form import Form
-from workbench.forms.listing import Listing, choices, label_of
+from workbench.forms.listing import Listing, choices
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
 from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import Displayed, StaticView, close, css, headline, sentence, what_went_wrong
-from workbench.interface.rules import ISO_DAY, RewardType
-from workbench.rendering.markup import isolated
+from workbench.interface.rules import RewardType, iso_day
+from workbench.rendering import markup
+from workbench.rendering.layout import Cell, Grid, cell, status_cell
 from workbench.session import sandbox_of
 from workbench.storage import write_file
 
 _HERE = Path(__file__).parent
-_TITLE = "Workbench"
 _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
 ALL = "All known users"
@@ -102,20 +101,23 @@ class Rewards(Listing):
         self._api = api
 
     def _read(self) -> Rows:
-        user = self.inputs["user"].strip()
+        user, filters = self.inputs["user"].strip(), {}
         if not user:
             return Rows(columns=(), rows=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
         refuse_private_key(user, "userId")
-        known = self.users() if user == ALL else [choices(self._api, "user_id").get(user, user)]
-        days = {name: _day(name, self.inputs[name]) for name in ("since", "until") if self.inputs[name]}
-        return things.rewards(self._api, known, type=self.inputs["type"] or None, **days)
-
-    def users(self) -> list[str]:
-        """Return the ids of the users that may have rewards: those that the guide of a sandbox names, else all known."""
-        sandbox = sandbox_of(self._api)
-        if sandbox is not None:
-            return [one["id"] for one in self._api.guide().get("rewards_users", ())]
-        return list(choices(self._api, "user_id").values())
+        for name in ("since", "until"):
+            if text := self.inputs[name]:
+                if (day := iso_day(text)) is None:
+                    problem = Problem(name, "date", "must be a calendar date written YYYY-MM-DD")
+                    raise InvalidRequest([problem], of="rewards")
+                filters[name] = datetime.combine(day, time(), UTC)
+        known = choices(self._api, "user_id")
+        users = [known.get(user, user)]
+        if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
+            sandbox = sandbox_of(self._api)
+            guide = {} if sandbox is None else self._api.guide()
+            users = [one["id"] for one in guide.get("rewards_users", ())] if guide else list(known.values())
+        return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
 
     @property
     def outstanding(self) -> tuple[str, str]:
@@ -130,18 +132,21 @@ class Rewards(Listing):
 
     def show(self, user: str, **inputs: str) -> None:
         """Read the rewards of a user; `type`, `since` and `until` limit them."""
-        self.inputs = {"user": user, **{name: inputs.get(name, "") for name in ("type", "since", "until")}}
+        self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
         self.read()
         self.fresh = frozenset()
 
-
-def _day(name: str, text: str) -> datetime:
-    if ISO_DAY.fullmatch(text):
-        try:
-            return datetime.fromisoformat(text).replace(tzinfo=UTC)
-        except ValueError:
-            pass
-    raise InvalidRequest([Problem(name, "date", "must be a calendar date written YYYY-MM-DD")], of="rewards")
+    def asked(self) -> dict[str, Any]:
+        """Return the inputs for a page, and what stands in them."""
+        return {
+            "inputs": [
+                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
+                {"name": "type", "label": "Type", "choices": ["", *(str(one) for one in RewardType)]},
+                {"name": "since", "label": "Since", "hint": "2026-01-31"},
+                {"name": "until", "label": "Until", "hint": "2026-02-28"},
+            ],
+            "values": {**self.inputs, "user": self.inputs["user"] or ALL},
+        }
 
 
 class Panel(Displayed):
@@ -235,9 +240,9 @@ class Panel(Displayed):
     @property
     def html(self) -> str:
         """The lists that were read, as static HTML."""
-        parts = [headline(_TITLE, self._api), "<div>What was read. Run the cell for a live panel.</div>"]
+        parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
         parts += [_static_table(one) for one in self.lists.values() if one.is_read and one.data.rows]
-        return f'<style>{css("saved", ".wb-read")}</style><div class="wb-read">{"".join(parts)}</div>'
+        return f'<div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
         read = ", ".join(f"{name} {len(one.data.rows):,}" for name, one in self.lists.items() if one.is_read)
@@ -271,14 +276,13 @@ class Panel(Displayed):
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         name, listing = self._asked_list(asked)
         self.selected = name
-        if isinstance(listing, Rewards) and isinstance(inputs := asked.get("inputs"), Mapping):
-            listing.show(**{one: str(inputs.get(one, "")) for one in ("user", "type", "since", "until")})
+        if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
+            self.rewards.show(**{one: str(inputs.get(one, "")) for one in self.rewards.inputs})
         if asked.get("again") and listing.is_read:
             listing.read()
         if (text := str(asked.get("filter", ""))[:500]) != listing.text:
             listing.filter(text)
-        known = [("-" if descending else "") + column for column, descending in listing.sorted]
-        if (order := [str(one) for one in asked.get("sort", ())]) != known:
+        if (order := tuple(str(one) for one in asked.get("sort", ()))) != listing.sorted:
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
         listing.prepare()
@@ -292,23 +296,10 @@ class Panel(Displayed):
             **window,
             "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
             "columns": [_column(one) for one in listing.data.columns],
-            "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api.environment)],
+            "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
-            **self._inputs(listing),
+            **(self.rewards.asked() if listing is self.rewards else {}),
         }  # fmt: skip
-
-    def _inputs(self, listing: Listing) -> dict[str, Any]:
-        if not isinstance(listing, Rewards):
-            return {}
-        return {
-            "inputs": [
-                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
-                {"name": "type", "label": "Type", "choices": ["", *(str(one) for one in RewardType)]},
-                {"name": "since", "label": "Since", "hint": "2026-01-31"},
-                {"name": "until", "label": "Until", "hint": "2026-02-28"},
-            ],
-            "values": {**listing.inputs, "user": listing.inputs["user"] or ALL},
-        }
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
@@ -327,27 +318,24 @@ class Panel(Displayed):
         if (name, key) != self.opened:
             self._close_form()
         self.opened = (name, key)
+        row, thing = listing.data.rows[number], listing.data.things[number]
         facts = [
-            {**_column(one), "value": listing.cell(listing.data.rows[number], place)}
+            {**_column(one), "value": listing.cell(row, place)}
             for place, one in enumerate(listing.data.columns)
-            if listing.data.rows[number][place] is not None and one.kind != "hidden"
+            if row[place] is not None and one.kind != "hidden"
         ]
-        actions = [
-            {
-                "do": one.do, "label": one.label, "control": one.control,
-                "asks": [
-                    {"name": name, "label": sentence(rendering.label(name)), "wants": wants if isinstance(wants, str) else list(wants)}
-                    for name, wants in one.asks.items()
-                ],
-            }
-            for one, _ in self._offered_for(name, number)
-        ]  # fmt: skip
-        related = details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0])
-        thing = listing.data.things[number]
+        actions = []
+        for one, _ in self._offered():
+            asks = [
+                {"name": ask, "label": sentence(rendering.label(ask)), "wants": wants}
+                for ask, wants in one.asks.items()
+            ]
+            actions.append({"do": one.do, "label": one.label, "control": one.control, "asks": asks})
         links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
         return {
             "list": name, "id": key, "facts": facts, "fields": details.fields(thing), "actions": actions, "links": links,
-            "private": bool(details.private(thing)), "states": details.states(name, listing.data.facts(number)), **related,
+            "private": bool(details.private(thing)), "states": details.states(name, listing.data.facts(number)),
+            **details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0]),
         }  # fmt: skip
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -360,15 +348,12 @@ class Panel(Displayed):
         context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
-    def _offered_for(self, name: str, number: int) -> list[tuple[Offer, dict[str, Any]]]:
-        found = offers.of_row(name, details.facts_of(self.lists[name].data, number), self._api.environment)
-        return [one for one in found if not one[0].control or self.sandbox is not None]
-
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
         """Return the actions of the thing that is open, with their arguments."""
-        if self.opened is None or self.opened[1] not in self.lists[self.opened[0]].data.ids:
+        name, key = self.opened or ("overview", "")
+        if name not in self.lists or key not in self.lists[name].data.ids:
             return []
-        return self._offered_for(self.opened[0], self._number(*self.opened))
+        return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
 
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that has a thing; one that the page names is searched first."""
@@ -385,9 +370,8 @@ class Panel(Displayed):
             return {"list": "rewards"}
         if asked.get("for_list"):
             self.opened = None
-        if do not in {one.do for one, _ in self._offered()} | {
-            one.do for one in offers.of_tab(self.selected, self._api.environment)
-        }:
+        offered = [one.do for one, _ in self._offered()] + [one.do for one in offers.of_tab(self.selected, self._api)]
+        if do not in offered:
             raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
         return {"model": self.act(do).widget.model_id}
 
@@ -399,7 +383,9 @@ class Panel(Displayed):
                 typed = asked.get("values") or {}
                 for name, wants in one.asks.items():
                     if text := str(typed.get(name, "")).strip():
-                        arguments[name] = _cents(name, text) if wants == "money" else text
+                        arguments[name] = cents_of(text) if wants == "money" else text
+                        if arguments[name] is None:
+                            raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
                 getattr(self.sandbox, do)(**arguments)
                 self._changed()
                 return {"text": f"{one.label}: done."}
@@ -428,7 +414,7 @@ class Panel(Displayed):
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
         stamp, sandbox = self._stamp(), self.sandbox
-        clock = None if sandbox is None else details.iso(sandbox.clock.now())
+        clock = None if sandbox is None else things.iso(sandbox.clock.now())
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
 
     def _stamp(self) -> str:
@@ -450,46 +436,27 @@ class Panel(Displayed):
 
 
 def _column(one: Column) -> dict[str, Any]:
-    return {"name": one.name, "label": label_of(one), "kind": one.kind, "to": one.to}
+    return {"name": one.name, "label": one.label, "kind": one.kind, "to": one.to}
 
 
 def _static_table(listing: Listing) -> str:
-    """Return the first rows of a list as HTML that looks as in the panel."""
+    """Return the first rows of a list as HTML."""
     columns = [(place, one) for place, one in enumerate(listing.data.columns) if one.kind != "hidden"]
-    right = {place: ' class="right"' for place, one in columns if one.kind in ("money", "number")}
-    heads = "".join(f"<th{right.get(place, '')}>{isolated(label_of(one))}</th>" for place, one in columns)
-    rows = []
-    for row in listing.window(0, _STATIC_ROWS):
-        cells = (
-            f"<td{right.get(place, '')}>{_static_cell(row['cells'][place], one.kind)}</td>" for place, one in columns
-        )
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    count = f"{len(listing):,} rows" + (f", the first {_STATIC_ROWS}" if len(listing) > _STATIC_ROWS else "")
-    caption = f"<caption><strong>{escape(sentence(listing.name))}</strong> · {count}</caption>"
-    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    rows = tuple(
+        tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+    )
+    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(one.label for _, one in columns)
+    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
-def _static_cell(cell: Any, kind: str) -> str:
-    if isinstance(cell, list):
-        return f'<span class="pill {escape(cell[1])}">{isolated(cell[0])}</span>'
-    if isinstance(cell, dict):
-        return f'<span title="{escape(cell["id"])}">{isolated(cell["name"])}</span>'
-    if kind in ("time", "wall"):
-        return f"{escape(cell[:19].replace('T', ' '))} UTC" if cell else ""
-    short = {
-        "id": cell[:8] if len(cell) > 12 else cell,
-        "address": f"{cell[:6]}…{cell[-4:]}" if len(cell) > 16 else cell,
-    }
-    if kind in short:
-        return f'<span class="mono" title="{escape(cell)}">{isolated(short[kind])}</span>'
-    return isolated(cell)
-
-
-def _cents(name: str, typed: str) -> int:
-    cents = cents_of(typed)
-    if cents is None:
-        raise InvalidRequest([Problem(name, "cents", no_amount(typed))], of="browse")
-    return cents
+def _static_cell(listing: Listing, row: Any, place: int) -> Cell:
+    value, kind = row[place], listing.data.columns[place].kind
+    if value is not None and kind == "status":
+        return status_cell(str(value))
+    if isinstance(value, datetime):
+        return cell(value)
+    text = listing.cell(row, place)
+    return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
 
 
 def views() -> dict[str, dict[str, Any]]:
@@ -509,9 +476,8 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def tiles(panel: Panel) -> Any:
+def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     """Yield the figures of the overview, each with the list and the filter that it leads to."""
-    sandbox = panel.sandbox
 
     def rows(name: str) -> list[dict[str, Any]]:
         data = panel.lists[name].data
@@ -529,27 +495,20 @@ def tiles(panel: Panel) -> Any:
         yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts")
     except WorkbenchError as error:
         yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
-    found = rows("transactions")
+    to, found = "transactions", rows("transactions")
     held = [one["held_cents"] for one in found if one.get("held_cents")]
-    note = f"{len(held):,} authorized"
-    yield tile("Open holds", rendering.money(sum(held)), note, "transactions", "status:authorized")
-    now = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
-    month = f"{now:%Y-%m}"
+    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "status:authorized")
+    month = f"{datetime.now(UTC) if panel.sandbox is None else panel.sandbox.clock.now():%Y-%m}"
     posted = [one for one in found if one.get("posted_at") and f"{one['posted_at']:%Y-%m}" == month]
-    total = sum(one.get("net_cents") or 0 for one in posted)
-    note = f"{len(posted):,} transactions, less refunds"
-    yield tile("Posted this month", rendering.money(total), note, "transactions", f"posted_at={month}")
+    total = rendering.money(sum(one.get("net_cents") or 0 for one in posted))
+    yield tile("Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}")
     declined = sum(one.get("status") == "declined" for one in found)
     rate = f"{(len(found) - declined) / len(found):.0%}" if found else "–"
-    yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", "transactions", "status:declined")
+    yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", to, "status:declined")
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
-    waiting = [one for one in rows("users") if one.get("application_status") == "manualReview"]
-    yield tile("Pending reviews", f"{len(waiting):,}", "users and owners in manual review", "users", '"manual review"')
-    failed = [one for one in rows("deliveries") if one.get("state") not in ("delivered", "waiting")]
-    yield tile(
-        "Failed deliveries", f"{len(failed):,}", "events that no endpoint accepted", "deliveries", "state:failed"
-    )
-    unknown = [one for one in rows("requests") if one.get("outcome") == "unknown"]
-    yield tile(
-        "Unknown outcomes", f"{len(unknown):,}", "calls to be resolved in the journal", "requests", "outcome:unknown"
-    )
+    waiting = sum(one.get("application_status") == "manualReview" for one in rows("users"))
+    yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
+    to, failed = "deliveries", sum(one.get("state") not in ("delivered", "waiting") for one in rows("deliveries"))
+    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", to, "state:failed")
+    unknown = sum(one.get("outcome") == "unknown" for one in rows("requests"))
+    yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

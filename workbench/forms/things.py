@@ -1,5 +1,6 @@
 """What a session can see, by kind: rows of plain values, and the thing that each row opens to. Reads only, no effects."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -8,8 +9,9 @@ from typing import Any
 
 import attrs
 
-from workbench import chains
+from workbench import chains, rendering
 from workbench.client.base import journal_of
+from workbench.forms.widgets import sentence
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
 from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
@@ -24,6 +26,11 @@ class Column:
     name: str
     kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
     to: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+        return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
 
 
 @attrs.frozen(kw_only=True)
@@ -43,30 +50,44 @@ class Rows:
         """Return the values of a row by the names of their columns."""
         return {one.name: value for one, value in zip(self.columns, self.rows[number], strict=True)}
 
+    def known(self, number: int) -> dict[str, Any]:
+        """Return all that is known of a row, by attribute name: what actions take their arguments from."""
+        thing = self.things[number]
+        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
+        return {**held, "id": self.ids[number], **self.facts(number)}
+
+
+Found = tuple[str, Mapping[str, Any], Any]
+"""An id, values by column, and the thing that a row opens to."""
+
 
 def _rows(
-    columns: str, found: Iterable[tuple[str, Mapping[str, Any], Any]], *notes: str, newest: bool = True,
-    names: Mapping[str, str] | None = None,
+    columns: str, found: Iterable[Found], *notes: str, newest: bool = True, names: Mapping[str, str] | None = None,
 ) -> Rows:  # fmt: skip
-    """Return rows from (id, values by column, thing); columns without any value are omitted, the newest row is first.
+    """Return rows of what was found; columns without any value are omitted, the newest row is first.
 
     Args:
-        columns: Each column as `name`, `name:kind` or `name:id>list`.
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for what the thing itself is called.
     """
-    held = list(found)
+    known, called = list(found), names or {}
     if newest:
-        held.reverse()
-    kept = []
+        known.reverse()
+    kept, values = [], []
     for name, _, rest in (one.partition(":") for one in columns.split()):
-        if not held or any(facts.get(name) is not None for _, facts, _ in held):
-            kind, _, to = rest.partition(">")
-            kept.append(Column(name, kind or "text", to or None))
+        kind, _, to = rest.partition(">")
+        if kind == "label":
+            cells = [called.get(key, facts.get(name)) for key, facts, _ in known]
+        else:
+            cells = [facts.get(name) for _, facts, _ in known]
+        if not cells or any(one is not None for one in cells):
+            kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
+            values.append(cells)
     return Rows(
         columns=tuple(kept),
-        rows=tuple(tuple(facts.get(one.name) for one in kept) for _, facts, _ in held),
-        things=tuple(thing for _, _, thing in held),
-        ids=tuple(key for key, _, _ in held),
-        names=names or {},
+        rows=tuple(zip(*values, strict=True)),
+        things=tuple(thing for _, _, thing in known),
+        ids=tuple(key for key, _, _ in known),
+        names=called,
         notes=notes,
     )
 
@@ -135,6 +156,11 @@ def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
             yield words if member == "token" else chain, address, one["chain_id"]
 
 
+def iso(value: Any) -> str | None:
+    """Return a time in UTC as a page reads it; None for anything else."""
+    return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
+
+
 def mentions(value: Any, key: str) -> bool:
     """Whether a record, mapping or list contains a text."""
     if walk.is_record(value):
@@ -154,21 +180,37 @@ def stamp(api: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _answer(entry: Any) -> Mapping[str, Any]:
-    return entry.answer if isinstance(entry.answer, Mapping) else {}
+def _known(found: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
+    """Return what each record, call or event says of a thing: members as of `_facts`, with an `id`; None without one.
+
+    Args:
+        thing: The path of the thing in it; by default it is the thing.
+        more: Further values.
+    """
+    facts = [({**more, **_facts(one, members)}, _facts(one, f"of={thing}")["of"] if thing else one) for one in found]
+    return [(values["id"], values, thing or None) for values, thing in facts if isinstance(values["id"], str)]
 
 
-def _merged(*sources: Iterable[tuple[Any, Mapping[str, Any], Any]]) -> list[tuple[str, dict[str, Any], Any]]:
+def _merged(*sources: Iterable[Found]) -> list[Found]:
     """Merge what several sources know of each id: later ones replace values, a record of the sandbox other things."""
     known: dict[str, tuple[dict[str, Any], Any]] = {}
     for source in sources:
         for key, facts, thing in source:
-            if isinstance(key, str):
-                held, first = known.setdefault(key, ({"id": key}, thing))
-                held.update({name: value for name, value in facts.items() if value is not None})
-                if first is None or isinstance(thing, StoredRecord):
-                    known[key] = held, thing
+            held, first = known.setdefault(key, ({}, thing))
+            held.update({name: value for name, value in facts.items() if value is not None})
+            if first is None or isinstance(thing, StoredRecord):
+                known[key] = held, thing
     return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
+
+
+def _of_frame(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain values by column."""
+    columns = {}
+    for name in frame.columns:
+        column, empty = frame[name], frame[name].isna().tolist()
+        values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+        columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 # The kinds.
@@ -213,21 +255,14 @@ def _person(one: Any) -> str | None:
 
 def users(api: Any) -> Rows:
     """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
-    members = "kind application_status=status external_id company_id updated=updated_at"
-    people = [one for kind in ("owner", "user") for one in records(api, kind)]
-    stored = [(one["id"], {**_facts(one, members), "name": _person(one)}, one) for one in people]
-    members = "application_status=answer.applicationStatus external_id=answer.externalId updated=started"
-    called = [
-        (_answer(one).get("id"), {"kind": "user", **_facts(one, members)}, _answer(one))
-        for one in entries(api, "create_user_application", "update_user")
-    ]
-    members = "application_status=event.body.application_status updated=arrived"
-    reported = [
-        (one.event.body.id, {"kind": "user", **_facts(one, members)}, one.event.body)
-        for one in received(api)
-        if one.event.kind == "user.updated"
-    ]
-    columns = "name id:id kind application_status:status external_id company_id:id>companies updated:time"
+    people = [*records(api, "owner"), *records(api, "user")]
+    stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
+    members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
+    called = _known(entries(api, "create_user_application", "update_user"), members, "answer", kind="user")
+    events = (one for one in received(api) if one.event.kind == "user.updated")
+    members = "id=event.body.id application_status=event.body.application_status updated=arrived"
+    reported = _known(events, members, "event.body", kind="user")
+    columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
     return _rows(columns, _merged(called, reported, stored), names=names(api))
 
 
@@ -243,17 +278,12 @@ def companies(api: Any) -> Rows:
 
 def cards(api: Any) -> Rows:
     """Return the known cards: those of the sandbox, or those that transactions name."""
-    members = "status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
-    stored = (
-        (one["id"], {"card": f"•••• {one['last4']}", **_facts(one, members)}, one) for one in records(api, "card")
-    )
-    seen = (
-        (spend.card_id, {"card": spend.card_id[:8], "user_id": spend.user_id}, None)
-        for kept in received(api)
-        if (spend := getattr(kept.event.body, "spend", None)) is not None and isinstance(spend.card_id, str)
-    )
+    members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
+    stored = _known(records(api, "card"), members)
+    bodies = (one.event.body for one in received(api))
+    seen = [(key, facts, None) for key, facts, _ in _known(bodies, "id=spend.card_id user_id=spend.user_id")]
     columns = (
-        "card id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
+        "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
         "posted_cents:money"
     )
     return _rows(columns, _merged(seen, stored), names=names(api))
@@ -264,52 +294,31 @@ MONEY = ("amount", "held", "posted", "refunded", "net")
 
 def transactions(api: Any) -> Rows:
     """Return the transactions that the sandbox stores; of another service those known from events."""
-    columns = (
+    from workbench.tables.events import transactions as frame_of
+
+    books = records(api, "transaction")
+    events = () if books else received(api)
+    found: dict[str, Any] = {getattr(one.event.body, "id", ""): one.event for one in events}
+    found |= {one["id"]: one for one in books}
+    columns = {"transaction_id": "id", "authorized": "amount_cents", **{name: f"{name}_cents" for name in MONEY}}
+    frame = frame_of(books or getattr(api, "inbox", None) or []).rename(columns=columns)
+    frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
+    rows = ((one["id"], one, found.get(one["id"])) for one in _of_frame(frame))
+    shown = (
         "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
         "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
         "merchant_category_code currency:hidden"
     )
-    found = _stored_transactions(api) if sandbox_of(api) is not None else _reported_transactions(api)
-    return _rows(columns, sorted(found, key=lambda one: str(one[1].get("authorized_at") or "")), names=names(api))
-
-
-def _stored_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    members = (
-        "id merchant_name merchant_category_code currency declined_reason status card_id=card user_id=user "
-        "authorized_at posted_at amount_cents=authorized held_cents=held posted_cents=settled refunded_cents=refunded"
-    )
-    for one in records(api, "transaction"):
-        facts = _facts(one, members)
-        posted, refunded = facts["posted_cents"], facts["refunded_cents"]
-        if facts["status"] == "settled" and 0 < posted <= refunded:
-            facts["status"] = "refunded"
-        yield one["id"], {**facts, "net_cents": posted - refunded}, one
-
-
-def _reported_transactions(api: Any) -> Iterator[tuple[str, dict[str, Any], Any]]:
-    from workbench.tables.events import transactions as from_events
-
-    frame = from_events(getattr(api, "inbox", ()))
-    latest = {getattr(one.event.body, "id", None): one.event for one in received(api)}
-    values = {str(name): _values(frame[name]) for name in frame.columns}
-    for number, key in enumerate(values["transaction_id"]):
-        facts = {name: column[number] for name, column in values.items()}
-        money = {f"{name}_cents": facts["authorized" if name == "amount" else name] for name in MONEY}
-        yield key, {**facts, **money, "id": key}, latest.get(key)
+    return _rows(shown, rows, names=names(api))
 
 
 def payment_accounts(api: Any) -> Rows:
     """Return the known payment accounts, created or deleted; the service has no list."""
-    members = "nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
-    stored = [(one["id"], _facts(one, members), one) for one in records(api, "payment_account")]
-    members = "nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
-    made = [
-        (_answer(one).get("id"), _facts(one, members), _answer(one)) for one in entries(api, "create_payment_account")
-    ]
-    gone = [
-        (str(one.request.get("paymentAccountId")), {"deleted": one.started}, None)
-        for one in entries(api, "delete_payment_account")
-    ]
+    members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
+    stored = _known(records(api, "payment_account"), members)
+    members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
+    made = _known(entries(api, "create_payment_account"), members, "answer")
+    gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
     return _rows(columns, _merged(stored, made, gone), note, names=names(api))
@@ -317,18 +326,18 @@ def payment_accounts(api: Any) -> Rows:
 
 def disputes(api: Any) -> Rows:
     """Return the known disputes."""
-    members = "status transaction_id=transaction created=created_at resolved=resolved_at"
-    stored = ((one["id"], _facts(one, members), one) for one in records(api, "dispute"))
-    called = (
-        (str(_answer(one).get("id") or one.request.get("disputeId")), _facts(one, "status=answer.status"), None)
-        for one in entries(api, "update_dispute")
-    )
+    members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
+    stored = _known(records(api, "dispute"), members)
+    called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
     columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
     merchants = {one["id"]: one["merchant_name"] for one in records(api, "transaction")}
     return _rows(columns, _merged(called, stored), names=merchants)
 
 
-_KINDS = {"points": "number", "transaction_amount_cents": "money", "status": "status", "type": "status", "id": "id"}
+_KINDS = {
+    "user_id": "id>users", "points": "number", "transaction_amount_cents": "money", "status": "status", "type": "status",
+    "id": "id",
+}  # fmt: skip
 
 
 def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
@@ -336,26 +345,12 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     from workbench.tables.rewards import read
 
     frame = read(api, list(users), progress=False, **filters).frame()
+    kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
-    every = {str(name): _values(frame[name]) for name in frame.columns if several or name != "user_id"}
-    kept = {name: values for name, values in every.items() if not values or any(one is not None for one in values)}
-    rows = tuple(zip(*kept.values(), strict=True))
-    ids = tuple(str(value) for value in frame["id"].tolist()) if "id" in kept else ("",) * len(rows)
-    columns = tuple(
-        Column(name, "id", "users") if name == "user_id"
-        else Column(name, _KINDS.get(name, "time" if name.endswith("_at") else "text"))
-        for name in kept
-    )  # fmt: skip
-    notes = tuple(frame.attrs.get("notes", ()))
-    return Rows(
-        columns=columns, rows=rows, things=(None,) * len(rows), ids=ids, names=names(api), frame=frame, notes=notes
-    )  # fmt: skip
-
-
-def _values(column: Any) -> list[Any]:
-    empty = column.isna().tolist()
-    values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
-    return [None if missing else value for value, missing in zip(values, empty, strict=True)]
+    columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
+    found = ((one["id"] or "", one, None) for one in _of_frame(frame))
+    made = _rows(columns, found, *frame.attrs.get("notes", ()), newest=False, names=names(api))
+    return attrs.evolve(made, frame=frame)
 
 
 def events(api: Any) -> Rows:
