@@ -85,12 +85,6 @@ class Section:
     cls: type[Any]
     wire: str
 
-    def leaves(self) -> Iterator[Leaf]:
-        """Yield the inputs of this section."""
-        for one in walk.members(self.cls):
-            if not isinstance(one.kind, Nested):
-                yield Leaf(joined(self.path, one.name), one, joined(self.wire, one.wire))
-
 
 @attrs.frozen
 class Alternative:
@@ -113,14 +107,6 @@ class Review:
     advice: tuple[Problem, ...]
 
 
-def sections(cls: type[Any], path: str = "", wire: str = "", member: Member | None = None) -> Iterator[Section]:
-    """Yield the request and every record nested in it, in order."""
-    yield Section(path, member, cls, wire)
-    for one in walk.members(cls):
-        if isinstance(one.kind, Nested):
-            yield from sections(one.kind.of, joined(path, one.name), joined(wire, one.wire), one)
-
-
 def joined(head: str, tail: str) -> str:
     """Return two parts of a dotted path as one."""
     return f"{head}.{tail}" if head else tail
@@ -131,14 +117,17 @@ class Draft:
 
     def __init__(self, operation: Operation[..., Any]) -> None:
         self.operation = operation
-        self.sections = tuple(sections(operation.request))
-        self._rules = {section.path: walk.cross_rules(section.cls) for section in self.sections}
-        self.leaves = {leaf.path: leaf for section in self.sections for leaf in section.leaves()}
+        self.sections = {"": Section("", None, operation.request, "")}
+        self.leaves: dict[str, Leaf] = {}
+        for path, one in walk.leaves(operation.request):
+            wire = joined(self.sections[path.rpartition(".")[0]].wire, one.wire)
+            if isinstance(one.kind, Nested):
+                self.sections[path] = Section(path, one, one.kind.of, wire)
+            else:
+                self.leaves[path] = Leaf(path, one, wire)
+        self._rules = {path: walk.cross_rules(one.cls) for path, one in self.sections.items()}
         self.alternatives = tuple(
-            Alternative(section.path, rule)
-            for section in self.sections
-            for rule in self._rules[section.path]
-            if isinstance(rule, OneOf)
+            Alternative(path, rule) for path, rules in self._rules.items() for rule in rules if isinstance(rule, OneOf)
         )
         self.given: dict[str, Any] = {}
         self.chosen: dict[Alternative, int | None] = dict.fromkeys(self.alternatives)
@@ -173,10 +162,13 @@ class Draft:
             self._check_no_key(path, value)
         for path, value in flat.items():
             self.put(path, value)
-        for alternative in self.alternatives:
-            started = self._started(alternative)
+        for one in self.alternatives:
+            groups = enumerate(one.rule.groups)
+            started = [
+                number for number, group in groups if any(self._has(joined(one.section, name)) for name in group)
+            ]
             if len(started) == 1:
-                self.chosen[alternative] = started[0]
+                self.chosen[one] = started[0]
 
     @hide_arguments
     def _check_no_key(self, path: str, value: Any) -> None:
@@ -185,10 +177,9 @@ class Draft:
             refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))
 
     def _flat(self, values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-        nested = {section.path for section in self.sections}
         for name, value in values.items():
             path = prefix + name
-            if path in nested:
+            if path in self.sections:
                 inner = walk.given(value) if walk.is_record(value) else value
                 if inner is None:
                     yield from ((one, None) for one in self.leaves if one.startswith(f"{path}."))
@@ -200,13 +191,6 @@ class Draft:
                 yield path, value
             else:
                 raise InvalidArguments((Problem(path, "unknown", "is not an argument"),), of=self.operation.name)
-
-    def _started(self, alternative: Alternative) -> list[int]:
-        return [
-            number
-            for number, group in enumerate(alternative.rule.groups)
-            if any(self._has(joined(alternative.section, name)) for name in group)
-        ]
 
     def _has(self, path: str) -> bool:
         return path in self.given or any(one.startswith(f"{path}.") for one in self.given)
@@ -244,36 +228,28 @@ class Draft:
     def _whens(self, section: str) -> Iterator[When]:
         return (rule for rule in self._rules[section] if isinstance(rule, When))
 
+    def _asked(self, path: str) -> list[bool]:
+        """Return whether each alternative and condition that names an input or section asks for it now."""
+        section, _, name = path.rpartition(".")
+        chosen = [(one.rule.groups, number) for one, number in self.chosen.items() if one.section == section]
+        asked = [
+            number is not None and name in groups[number]
+            for groups, number in chosen
+            if any(name in group for group in groups)
+        ]
+        needing = [rule for rule in self._whens(section) if name in rule.needs]
+        met = any(self.given.get(joined(section, rule.name)) == rule.value for rule in needing)
+        return [*asked, met] if needing else asked
+
     def shown(self, path: str) -> bool:
         """Whether an input belongs to the groups chosen; one that has a value always does."""
-        if self._has(path):
-            return True
-        section, _, name = path.rpartition(".")
-        if section and not self.shown(section):
-            return False
-        for alternative in self.alternatives:
-            if alternative.section == section and name in alternative.names():
-                number = self.chosen[alternative]
-                if number is None or name not in alternative.rule.groups[number]:
-                    return False
-        needing = [rule for rule in self._whens(section) if name in rule.needs]
-        return not needing or any(self.given.get(joined(section, rule.name)) == rule.value for rule in needing)
+        section = path.rpartition(".")[0]
+        return self._has(path) or ((not section or self.shown(section)) and all(self._asked(path)))
 
     def required(self, path: str) -> bool:
         """Whether an input or section is required, given the current values."""
-        section, _, name = path.rpartition(".")
-        cls = next(one.cls for one in self.sections if one.path == section)
-        if next(one for one in walk.members(cls) if one.name == name).required:
-            return True
-        chosen = any(
-            number is not None and name in alternative.rule.groups[number]
-            for alternative, number in self.chosen.items()
-            if alternative.section == section
-        )
-        return chosen or any(
-            name in rule.needs and self.given.get(joined(section, rule.name)) == rule.value
-            for rule in self._whens(section)
-        )
+        member = (self.leaves.get(path) or self.sections[path]).member
+        return (member is not None and member.required) or any(self._asked(path))
 
     def nested(self, shown: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
         """Return the values as arguments of the operation: nested mappings by attribute name.
@@ -282,19 +258,17 @@ class Draft:
             shown: Returns what stands for a value, by its path; what is required and empty is then left out.
         """
         made: dict[str, Any] = {}
-        for section in self.sections:
-            path = section.path
-            if path and (self._has(path) or (shown is None and self.required(path) and self._open(path))):
-                _holder(made, path)
+        holders = {"": made}
+        for path in self.sections:
+            head, _, last = path.rpartition(".")
+            asked = shown is None and head in holders and self.required(path)
+            if path and (asked or self._has(path)):
+                holders[path] = holders[head][last] = {}
         for path in self.leaves:
             if path in self.given:
                 head, _, last = path.rpartition(".")
-                _holder(made, head)[last] = self.given[path] if shown is None else shown(path, self.given[path])
+                holders[head][last] = self.given[path] if shown is None else shown(path, self.given[path])
         return made
-
-    def _open(self, path: str) -> bool:
-        head = path.rpartition(".")[0]
-        return not head or self._has(head) or (self.required(head) and self._open(head))
 
     def record(self) -> Any:
         """Return the request as it stands, valid or not."""
@@ -345,9 +319,3 @@ class Draft:
     def private(self, path: str) -> bool:
         """Whether a value is masked where it is shown."""
         return self.leaves[path].member.about.privacy is not OPEN
-
-
-def _holder(made: dict[str, Any], path: str) -> dict[str, Any]:
-    for name in path.split(".") if path else ():
-        made = made.setdefault(name, {})
-    return made

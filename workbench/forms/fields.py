@@ -11,11 +11,11 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.forms.draft import Alternative, Draft, Leaf, Section, cents_of, is_money, joined, typed_amount
+from workbench.forms.draft import Alternative, Draft, Leaf, cents_of, is_money, joined, typed_amount
 from workbench.forms.widgets import Quiet, css_name, line, sentence
 from workbench.interface import readers, walk
 from workbench.interface.fields import OPEN, SECRET
-from workbench.interface.rules import FULL, ISO_DAY
+from workbench.interface.rules import FULL, iso_day
 from workbench.interface.walk import Boolean, Choice, Date, Integer, Member, Text
 from workbench.withdrawals.terms import grouped
 
@@ -106,7 +106,8 @@ def explained(member: Member, value: Any, record: Any) -> str:
         currency = getattr(record, "currency", None)
         return f"{value:,} cents ({rendering.money(value, currency)})" if type(value) is int else ""
     if isinstance(member.kind, Date):
-        return _day(value)
+        day = iso_day(value) if isinstance(value, str) else value
+        return f"{day.day} {day:%B} {day.year:04d}" if isinstance(day, date) else ""
     if isinstance(value, str) and not isinstance(member.kind, Boolean):
         return _text(member, value)
     return ""
@@ -117,17 +118,6 @@ def _native(value: Any, native: Any) -> str:
         return ""
     units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {rendering.money(int(value))}"
     return {True: units, False: cents}.get(native, f"either {units} or {cents}: choose below")
-
-
-def _day(value: Any) -> str:
-    if isinstance(value, str):
-        if ISO_DAY.fullmatch(value) is None:
-            return ""
-        try:
-            value = date.fromisoformat(value)
-        except ValueError:
-            return ""
-    return f"{value.day} {value:%B} {value.year:04d}"
 
 
 def _text(member: Member, value: str) -> str:
@@ -168,19 +158,12 @@ class Field(Quiet):
         self.input.tooltip = walk.described(member)
         self.on_change(self.input, self._typed)
         self.note = ipywidgets.HTML().add_class("wb-note")
-        self.full: Any = None
-        self.tick: Any = None
-        parts = [self.input]
-        if isinstance(member.kind, Integer) and member.kind.full:
-            self.full = ipywidgets.Checkbox(indent=False, description="FULL: the entire amount").add_class("wb-full")
-            self.on_change(self.full, self._full_ticked)
-            parts.append(self.full)
-        if leaf.acknowledged:
-            label = f"I understand that omitting it means {leaf.default}"
-            self.tick = ipywidgets.Checkbox(indent=False, description=label).add_class("wb-tick")
-            self.on_change(self.tick, partial(accepted, leaf.path))
-            parts.append(self.tick)
-        self.box = ipywidgets.VBox([*parts, self.note]).add_class("wb-field")
+        full = isinstance(member.kind, Integer) and member.kind.full
+        self.full = self.checkbox("FULL: the entire amount", self._full_ticked, "wb-full") if full else None
+        omitted = f"I understand that omitting it means {leaf.default}"
+        self.tick = self.checkbox(omitted, partial(accepted, leaf.path), "wb-tick") if leaf.acknowledged else None
+        parts = [one for one in (self.input, self.full, self.tick, self.note) if one is not None]
+        self.box = ipywidgets.VBox(parts).add_class("wb-field")
         self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
         if member.about.rule.format == "long-text":
             self.box.add_class("wb-wide")
@@ -238,12 +221,6 @@ class Field(Quiet):
             rows.append(f" <details><summary>assumed</summary> {escape(known)}</details>")
         self.note.value = "".join(rows)
 
-    @property
-    def filled(self) -> bool:
-        """Whether it shows that a value is given."""
-        set_in_code = self.leaf.member.about.privacy is not OPEN and bool(getattr(self.input, "placeholder", ""))
-        return self.input.value not in ("", None) or set_in_code or (self.full is not None and bool(self.full.value))
-
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
         self.input.description = label_of(self.leaf.member) + ("" if required else " (optional)")
@@ -251,14 +228,6 @@ class Field(Quiet):
     def set_visible(self, shown: bool) -> None:
         """Show or hide the field."""
         self.box.layout.display = None if shown else "none"
-
-    def clear(self) -> None:
-        """Remove what was typed."""
-        self.touched = False
-        self.show(None)
-        if self.tick is not None:
-            with self.quietly():
-                self.tick.value = False
 
 
 class Inputs(Quiet):
@@ -282,28 +251,27 @@ class Inputs(Quiet):
         self._boxes: dict[str, Any] = {}
         self._titles: dict[str, Any] = {}
         self._notes: dict[str, Any] = {}
-        self.widget = self._section(draft.sections[0])
+        self.widget = self._section("")
 
-    def _section(self, section: Section) -> Any:
-        leaves = {leaf.member.name: leaf for leaf in section.leaves()}
+    def _section(self, path: str) -> Any:
+        section = self._draft.sections[path]
+        paths = {one.name: joined(path, one.name) for one in walk.members(section.cls)}
+        leaves = {name: self._draft.leaves[one] for name, one in paths.items() if one in self._draft.leaves}
         groups = GROUPS if len(leaves) > _MANY else {}
         named = {name for names in groups.values() for name in names}
-        note = self._notes[section.path] = ipywidgets.HTML().add_class("wb-note")
-        parts = [note, *(self._chooser(one) for one in self._draft.alternatives if one.section == section.path)]
+        note = self._notes[path] = ipywidgets.HTML().add_class("wb-note")
+        parts = [note, *(self._chooser(one) for one in self._draft.alternatives if one.section == path)]
         for heading, names in (("", [name for name in leaves if name not in named]), *groups.items()):
             boxes = [self._field(leaves[name]) for name in names if name in leaves]
             if boxes and heading:
                 parts.append(ipywidgets.HTML(f"<strong>{escape(heading)}</strong>").add_class("wb-heading"))
             if boxes:
                 parts.append(ipywidgets.Box(boxes).add_class("wb-fields"))
-        nested = {one.path: one for one in self._draft.sections}
-        paths = (joined(section.path, one.name) for one in walk.members(section.cls) if one.name not in leaves)
-        box = ipywidgets.VBox([*parts, *(self._section(nested[path]) for path in paths)])
-        if section.member is not None:
-            title = self._titles[section.path] = ipywidgets.HTML()
-            box.children = (title, *box.children)
-            box.add_class("wb-section").add_class(css_name(section.path))
-        self._boxes[section.path] = box
+        parts += [self._section(one) for name, one in paths.items() if name not in leaves]
+        if not path:
+            return ipywidgets.VBox(parts)
+        title = self._titles[path] = ipywidgets.HTML()
+        box = self._boxes[path] = ipywidgets.VBox([title, *parts]).add_class("wb-section").add_class(css_name(path))
         return box
 
     def _field(self, leaf: Leaf) -> Any:
@@ -352,13 +320,13 @@ class Inputs(Quiet):
     def sync(self, *, but: str = "") -> None:
         """Empty the inputs whose values are no longer in the draft, except the one that is being edited."""
         for path, field in self.fields.items():
-            if path != but and path not in self._draft.given and field.filled:
+            if path != but and path not in self._draft.given:
                 field.show(None)
 
     def show_sections(self, problems: Mapping[str, Sequence[Problem]], *, attempted: bool) -> None:
         """Show titles and problems of sections, and hide those that were not chosen."""
         draft = self._draft
-        for section in draft.sections:
+        for section in draft.sections.values():
             found = problems.get(section.wire, ()) if section.wire or attempted else ()
             found = [one for one in found if attempted or one.rule != "required"]
             self._notes[section.path].value = "".join(line("problem", one.message) for one in found)
@@ -368,11 +336,6 @@ class Inputs(Quiet):
                 help_text = f'<span class="wb-help">{escape(help_of(section.member))}</span>'
                 self._titles[section.path].value = f"{title} {help_text}"
                 self._boxes[section.path].layout.display = None if draft.shown(section.path) else "none"
-
-    def clear(self) -> None:
-        """Remove everything that was typed."""
-        for field in self.fields.values():
-            field.clear()
 
 
 def _named(group: tuple[str, ...]) -> str:

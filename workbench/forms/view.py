@@ -104,12 +104,12 @@ class FormView(Quiet):
         close_soon(old)
 
     def _tick(self, name: str, label: str) -> Any:
-        made = ipywidgets.Checkbox(indent=False, description=label)
-        made.layout.display, made.layout.width = "none", "100%"
-        made.add_class("wb-tick").add_class(f"wb-allow-{name.replace('_', '-')}")
         ticks = self.draft.ticks
-        self.on_change(made, lambda yes: self._edit(lambda: (ticks.add if yes else ticks.discard)(name)))
-        return made
+        made = self.checkbox(
+            label, lambda yes: self._edit(lambda: (ticks.add if yes else ticks.discard)(name)), "wb-tick"
+        )
+        made.layout.display, made.layout.width = "none", "100%"
+        return made.add_class(f"wb-allow-{name.replace('_', '-')}")
 
     def _arming_box(self) -> Any:
         name = self._operation.name
@@ -152,8 +152,7 @@ class FormView(Quiet):
         """Focus the first input that prevents sending."""
         wrong = {one.path for one in self.draft.problems()}
         choosers = [(one.section, box) for one, box in self.inputs.choosers.items() if self.draft.chosen[one] is None]
-        sections = {one.path: one.wire for one in self.draft.sections}
-        inputs = [(sections[section], box) for section, box in choosers if self.draft.shown(section) or not section]
+        inputs = [(self.draft.sections[section].wire, box) for section, box in choosers if self.draft.shown(section)]
         inputs += [(one.leaf.wire, one.input) for one in self.inputs.fields.values() if one.box.layout.display is None]
         for wire, box in inputs:
             if wire in wrong:
@@ -205,7 +204,7 @@ class FormView(Quiet):
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""
         rules = {one.rule for one in problems}
         partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
-        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections):
+        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections.values()):
             rules.add("partial_address")
         with self.quietly():
             for name, tick in self.ticks.items():
@@ -258,7 +257,7 @@ class FormView(Quiet):
         """Discard every value."""
         self.draft.clear()
         if self.state in ("open", "sending"):
-            self.inputs.clear()
+            self.inputs.sync()
             self.typed.value = ""
 
     def show_card(self, card: AnswerCard) -> None:

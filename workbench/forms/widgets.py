@@ -144,6 +144,12 @@ class Quiet:
         """Call a function with each value that a person gives a widget."""
         widget.observe(lambda change: None if self.setting else act(change["new"]), "value")
 
+    def checkbox(self, label: str, act: Callable[[bool], Any], name: str) -> Any:
+        """Return a checkbox with its class, and what a person's tick does."""
+        made = ipywidgets.Checkbox(indent=False, description=label).add_class(name)
+        self.on_change(made, act)
+        return made
+
     @contextmanager
     def quietly(self) -> Iterator[None]:
         """Set values in this block without calling it a change by a person."""
@@ -218,7 +224,7 @@ def line(kind: str, text: str) -> str:
         text: What it says; escaped.
     """
     name, mark = _CLASSES.get(kind, kind), _MARKS[kind]
-    return f'<div class="wb-{name}"{_ROLES.get(kind, "")}>{mark}{isolated(visible(text, 400))}</div>'
+    return f'<div class="wb-{name}"{_ROLES.get(kind, "")}>{mark}<bdi>{escape(visible(text, 400))}</bdi></div>'
 
 
 def headline(title: str, api: Any) -> str:
