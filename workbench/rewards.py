@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from workbench.tables.reports import outstanding as outstanding
     from workbench.tables.rewards import read as read
 
+    __all__ = ["panel"]  # which has another name where it is
+
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names
 

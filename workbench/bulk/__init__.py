@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from workbench.forms.work import bulk_panel as panel
     from workbench.tables.bodies import load as load
 
+    __all__ = ["panel"]  # which has another name where it is
+
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names
 

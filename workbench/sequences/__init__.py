@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from workbench.sequences.sequence import ref as ref
     from workbench.sequences.sequence import step as step
 
+    __all__ = ["panel"]  # which has another name where it is
+
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names
 
