@@ -210,32 +210,12 @@ UNFIT = object()
 """Stands for a value that does not fit the column of its kind."""
 
 
-def _text(value: Any) -> Any:
-    return value if type(value) is str else str(value.value if isinstance(value, Enum) else value)
-
-
-def _whole(value: Any) -> Any:
-    return value if type(value) is int and -(2**63) <= value < 2**63 else UNFIT
-
-
-def _flag(value: Any) -> Any:
-    return value if type(value) is bool else UNFIT
-
-
 def _exact(value: Any) -> Any:
     if isinstance(value, Decimal):
         return value if value.is_finite() else UNFIT
     if type(value) is int or (isinstance(value, str) and len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value)):
         return Decimal(value)
     return UNFIT
-
-
-def _real(value: Any) -> Any:
-    return float(value) if isinstance(value, float | int) and not isinstance(value, bool) else UNFIT
-
-
-def _moment(value: Any) -> Any:
-    return value if isinstance(value, datetime) and value.tzinfo is not None else UNFIT
 
 
 def _day(value: Any) -> Any:
@@ -256,17 +236,20 @@ class Form:
 
 
 MOMENT_TYPE = pa.timestamp("us", "UTC")
-_TEXT_FORM = Form(pa.large_string(), _text)
-_EXACT_FORM = Form(None, _exact)  # the values choose the type; see `decimals.packed`
+_TEXT_FORM = Form(pa.large_string(), lambda value: str(value.value if isinstance(value, Enum) else value))
+_EXACT_FORM = Form(None, _exact)  # the values choose the type; see `rows.packed`
 _FORMS: Mapping[type[Kind], Form] = {
     Text: _TEXT_FORM,
     Choice: _TEXT_FORM,
-    Integer: Form(pa.int64(), _whole),
-    Boolean: Form(pa.bool_(), _flag),
+    Integer: Form(pa.int64(), lambda value: value if type(value) is int and -(2**63) <= value < 2**63 else UNFIT),
+    Boolean: Form(pa.bool_(), lambda value: value if type(value) is bool else UNFIT),
     DecimalNumber: _EXACT_FORM,
     Numeric: _EXACT_FORM,
-    Real: Form(pa.float64(), _real),
-    DateTime: Form(MOMENT_TYPE, _moment),
+    Real: Form(
+        pa.float64(),
+        lambda value: float(value) if isinstance(value, float | int) and type(value) is not bool else UNFIT,
+    ),
+    DateTime: Form(MOMENT_TYPE, lambda value: value if isinstance(value, datetime) and value.tzinfo else UNFIT),
     Date: Form(pa.date32(), _day),
     Untyped: Form(pa.large_string(), json_text),
 }

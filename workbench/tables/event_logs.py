@@ -9,15 +9,16 @@ import gzip
 import json
 import re
 import zlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,13 +54,9 @@ _NO_NAMES: Names = {}
 Kinds = frozenset[str] | None  # None: all of them, unknown ones too
 
 
-class Block(NamedTuple):
-    """Lines of a log."""
-
-    first: int  # number of the first one
-    data: bytes
-    starts: Any  # of each line, and the end of the last one
-    size: int  # bytes that they take in the file
+Block = tuple[
+    int, bytes, int
+]  # lines of a log: the number of the first one, the lines, and the bytes that they take in the file
 
 
 class Events:
@@ -77,11 +74,11 @@ class Events:
             InvalidRequest: A line is not an event; the message names file and line.
         """
         for path in self.paths:
-            for block in _blocks(path):
-                for number, line in enumerate(block.data.split(b"\n"), block.first):
+            for first, data, _ in _blocks(path):
+                for number, line in enumerate(data.split(b"\n"), first):
                     problem, event = _strict(self._converter, line)
                     if problem:
-                        del block, line  # a traceback that prints locals shows no private value
+                        del data, line  # a traceback that prints locals shows no private value
                         raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="events.read")
                     if event is not None:
                         yield event
@@ -189,11 +186,13 @@ class Events:
         with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = _BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                for size, problem, table in _in_order(pool, reader.read, _blocks(path)):
-                    if table is None:
-                        raise InvalidRequest(f"{path.name}, {problem}", of="events.read")
-                    advance(size, len(table.columns[EXTRA]))
-                    yield table
+                blocks = _blocks(path)
+                while some := list(islice(blocks, WORKERS)):
+                    for size, problem, table in pool.map(reader.read, some):
+                        if table is None:
+                            raise InvalidRequest(f"{path.name}, {problem}", of="events.read")
+                        advance(size, len(table.columns[EXTRA]))
+                        yield table
 
     @contextmanager
     def _progress(self, progress: bool | ProgressCallback) -> Iterator[Callable[..., None]]:
@@ -262,40 +261,24 @@ def _engine() -> Iterator[Any]:
 
 
 def _blocks(path: Path) -> Iterator[Block]:
-    """Yield the lines of a file, about `BLOCK` bytes at a time."""
+    """Yield the lines of a file, about `BLOCK` bytes at a time.
+
+    Raises:
+        InvalidRequest: The file is damaged.
+    """
     with path.open("rb") as raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
         file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
         first, before = 1, 0
-        while data := _part(file, path, first):
-            if not data.endswith(b"\n"):
-                data += b"\n"
-            starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
-            yield Block(first, data, np.concatenate([[0], starts]), raw.tell() - before)
-            first, before = first + len(starts), raw.tell()
-
-
-def _part(file: Any, path: Path, line: int) -> bytes:
-    try:
-        return bytes(file.read(BLOCK) + file.readline(MAX_LINE))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        problem = f"{path.name}, from line {line}: the file is damaged or incomplete ({type(error).__name__})"
+        try:
+            while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
+                yield first, data if data.endswith(b"\n") else data + b"\n", raw.tell() - before
+                first, before = first + data.count(b"\n"), raw.tell()
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
+        else:
+            return
     raise InvalidRequest(problem, of="events.read")
-
-
-Work = TypeVar("Work")
-Done = TypeVar("Done")
-
-
-def _in_order(pool: ThreadPoolExecutor, do: Callable[[Work], Done], work: Iterable[Work]) -> Iterator[Done]:
-    """Yield what threads make of work, in its order; they are ahead of the caller by as much as there are threads."""
-    running: deque[Future[Done]] = deque()
-    for one in work:
-        running.append(pool.submit(do, one))
-        if len(running) > WORKERS:
-            yield running.popleft().result()
-    while running:
-        yield running.popleft().result()
 
 
 def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
@@ -344,7 +327,8 @@ class _BlockReader:
 
     def read(self, block: Block) -> tuple[int, str, Table | None]:
         """Return the size of a block, what is wrong with it, and its columns if nothing is."""
-        first, data, starts, size = block
+        first, data, size = block
+        starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1])
         sizes = np.diff(starts)
         if sizes.max() > MAX_LINE:
             return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None

@@ -188,23 +188,40 @@ def transactions(events: Any) -> pd.DataFrame:
         return _of_books(events)
     data, notes = _events(events)
     codes, ids = pd.factorize(data["body.id"])
-    groups = _Groups(np.asarray(codes), len(ids))
     spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
     amount, change = (
         spend[name].fillna(0).to_numpy(dtype="int64") for name in ("amount", "authorization_update_amount")
     )
     requested, created, updated, completed = (_mask(data["kind"] == kind) for kind in KINDS)
+    places = np.arange(len(data))
+    keys = pd.Series(pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(pd.RangeIndex(len(ids)))))
+
+    def of_each(how: str, values: Any) -> Any:
+        """Return the sum, or the like, of the rows of each transaction."""
+        return pd.Series(values).groupby(keys, observed=False).agg(how)
+
+    def last(values: "pd.Series[Any]") -> Any:
+        """Return the last value of each transaction that is not missing."""
+        return values.array.take(of_each("max", np.where(values.notna(), places, -1)).to_numpy(), allow_fill=True)
 
     # The first event of the best kind says what was asked for; later ones say it together with their own change.
-    first = groups.first(np.select([created, requested], [0, 1], 2))
+    first = of_each("min", places + np.select([created, requested], [0, 1], 2) * len(data)).to_numpy() % max(
+        len(data), 1
+    )
+    posted, refunded, changes, raised = (
+        of_each("sum", values).to_numpy()
+        for values in (
+            np.where(completed, amount.clip(0), 0), np.where(completed, -amount.clip(max=0), 0),
+            np.where(updated, change, 0), np.where(updated, change.clip(0), 0),
+        )
+    )  # fmt: skip
+    declined, is_completed, is_created, is_updated = (
+        of_each("any", test).to_numpy(dtype=bool)
+        for test in (_mask(spend["status"] == "declined"), completed, created, updated)
+    )
     base = spend["authorized_amount"].fillna(spend["amount"]).fillna(0).to_numpy(dtype="int64")[first] - change[first]
-    declined = groups.any(_mask(spend["status"] == "declined"))
-    is_completed = groups.any(completed)
-    posted = groups.sum(np.where(completed & (amount > 0), amount, 0))
-    refunded = groups.sum(np.where(completed & (amount < 0), -amount, 0))
-    open_amount = base + groups.sum(np.where(updated, change, 0))
-    open_now = ~declined & ~is_completed & groups.any(created | updated)
-    reversed_ = ~declined & (posted == 0) & (refunded == 0) & (open_amount <= 0) & groups.any(updated)
+    open_now = ~declined & ~is_completed & (is_created | is_updated)
+    reversed_ = ~declined & (posted == 0) & (refunded == 0) & (base + changes <= 0) & is_updated
     status = np.select(
         [declined, reversed_, is_completed & (refunded >= posted) & (refunded > 0), is_completed, open_now],
         [STATUSES.index(name) for name in ("declined", "reversed", "refunded", "settled", "authorized")], 0,
@@ -214,19 +231,19 @@ def transactions(events: Any) -> pd.DataFrame:
     for name in _PARTIES:
         made[name] = spend[name].array.take(first)
     made["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
-    made["declined_reason"] = groups.last(spend["declined_reason"])
-    held = np.where(open_now, np.maximum(open_amount, 0), 0)
-    asked = base + groups.sum(np.where(updated & (change > 0), change, 0))
-    for name, values in zip(MONEY, (asked, held, posted, refunded, posted - refunded), strict=True):
-        made[name] = pd.array(values, dtype="Int64")
-    made["version"] = groups.last(data["version"])
+    made["declined_reason"] = last(spend["declined_reason"])
+    held = np.where(open_now, np.maximum(base + changes, 0), 0)
+    for name, cents in zip(MONEY, (base + raised, held, posted, refunded, posted - refunded), strict=True):
+        made[name] = pd.array(cents, dtype="Int64")
+    made["version"] = last(data["version"])
+    made.insert(len(made.columns) - 1, "version", made.pop("version"))
     delivered = data["at_source"].isin(["event_received_at", DELIVERY]) & (amount < 0)
     times = {
         "authorized_at": spend["authorized_at"], "updated_at": data["at"],
         "posted_at": spend["posted_at"].where(completed & (amount >= 0)), "refunded_at": data["at"].where(delivered),
     }  # fmt: skip
     for name, moments in times.items():
-        made[name] = groups.time(moments, earliest=name == "authorized_at")
+        made[name] = of_each("min" if name == "authorized_at" else "max", moments).array
     made["posted_at"] = made["posted_at"].where(~reversed_)
     if unknown := int(((refunded > 0) & made["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
@@ -282,39 +299,3 @@ def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
 
 def _mask(values: "pd.Series[Any]") -> Any:
     return values.to_numpy(dtype=bool, na_value=False)
-
-
-class _Groups:
-    """The rows of each transaction: exact sums, the first and the last of them."""
-
-    def __init__(self, codes: Any, count: int) -> None:
-        self._codes, self._count = codes, count
-        self._order = np.argsort(codes, kind="stable")
-        self._starts = np.searchsorted(codes[self._order], np.arange(count))
-
-    def _reduced(self, how: Any, values: Any) -> Any:
-        return how.reduceat(values[self._order], self._starts) if self._count else values[:0]
-
-    def sum(self, values: Any) -> Any:
-        """Return the sums of whole numbers."""
-        return self._reduced(np.add, values)
-
-    def any(self, values: Any) -> Any:
-        """Return which transactions have a row that is true."""
-        return self._reduced(np.logical_or, values)
-
-    def first(self, rank: Any) -> Any:
-        """Return the place of the row of the lowest rank, the first of these."""
-        places = np.arange(len(rank)) + rank.astype("int64") * len(rank)
-        return self._reduced(np.minimum, places) % max(len(rank), 1)
-
-    def last(self, values: "pd.Series[Any]") -> Any:
-        """Return the last value that is not missing."""
-        places = self._reduced(np.maximum, np.where(values.notna().to_numpy(), np.arange(len(values)), -1))
-        return values.array.take(places, allow_fill=True)
-
-    def time(self, values: "pd.Series[Any]", *, earliest: bool) -> Any:
-        """Return the earliest or the latest time that is not missing."""
-        numbers = values.dt.tz_convert(None).to_numpy("datetime64[us]")
-        found = self._reduced(np.fmin if earliest else np.fmax, numbers)
-        return pd.Series(found).dt.tz_localize("UTC")

@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from workbench.chains.addresses import chain_of
 from workbench.errors import InvalidRequest, visible
@@ -24,7 +21,7 @@ from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals,
 
 
 Every = Literal["day", "week", "month"]
-_MONDAY, _WEEK = np.datetime64("1970-01-05"), np.timedelta64(7, "D")
+PERIODS: dict[str, str] = {"day": "D", "week": "W-SUN", "month": "M"}
 
 
 def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
@@ -64,14 +61,10 @@ def steps(times: "pd.Series[Any]", by: Every, tz: str) -> "pd.Series[Any]":
     Raises:
         ValueError: `by` is none of these.
     """
-    days = times.dt.tz_convert(tz).dt.tz_localize(None).to_numpy().astype("datetime64[D]")
-    if by == "week":
-        days = _MONDAY + (days - _MONDAY) // _WEEK * _WEEK
-    elif by == "month":
-        days = days.astype("datetime64[M]").astype("datetime64[D]")
-    elif by != "day":
+    if by not in PERIODS:
         raise ValueError("by must be day, week or month")
-    return pd.Series(days.astype("datetime64[s]"), index=times.index, name=by)
+    periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[by])
+    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=by)
 
 
 def end_of_month(first: Any, tz: str) -> datetime:
@@ -363,26 +356,11 @@ def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.Dat
 
 def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return earned and redeemed points by keys, exactly."""
-    points = pa.chunked_array(pa.array(data["points"])) if len(data) else pa.array([], pa.decimal128(18, 6))
-    zero = pa.scalar(Decimal(0), points.type)
-    redeemed = pa.array(data["redeemed"].to_numpy(dtype=bool))
-    columns: dict[str, Any] = {
-        "earned": pc.if_else(redeemed, zero, points), "redeemed": pc.if_else(redeemed, pc.abs(points), zero),
-    }  # fmt: skip
-    table = pa.table({**{key: pa.array(data[key]) for key in keys}, **columns})
-    found = table.group_by(keys, use_threads=False).aggregate(
-        [("earned", "sum"), ("redeemed", "sum"), ([], "count_all")]
+    points, redeemed = data["points"], data["redeemed"]
+    amounts = data[keys].assign(
+        earned=points.where(~redeemed, Decimal(0)), redeemed=points.abs().where(redeemed, Decimal(0)), rows=1
     )
-    if not keys and not len(data):
-        found = pa.table({"earned_sum": [zero.as_py()], "redeemed_sum": [zero.as_py()], "count_all": [0]})
-    made = pd.DataFrame({key: _key(found.column(key)) for key in keys})
+    made = amounts.groupby(keys, dropna=False).sum().reset_index() if keys else amounts.sum().to_frame().T
     for name in ("earned", "redeemed"):
-        made[name] = decimal_series(found.column(f"{name}_sum").to_pylist())
-    made["rows"] = pd.array(found.column("count_all").to_pylist(), dtype="Int64")
-    return made.sort_values(keys, ignore_index=True) if keys else made
-
-
-def _key(column: Any) -> Any:
-    if pa.types.is_timestamp(column.type):
-        return pd.Series(column.to_pandas()).astype("datetime64[s]")
-    return pd.array(column.cast(pa.large_string()).to_pylist(), dtype=TEXT)
+        made[name] = decimal_series(decimals(made[name]))
+    return made.astype({"rows": "Int64"})

@@ -143,14 +143,6 @@ def check_in_memory(x: Any) -> None:
         )
 
 
-def mark_frame(frame: pd.DataFrame, kind: str, notes: Notes, shown: Collection[str], **more: Any) -> pd.DataFrame:
-    """Set the kind of a frame, its notes, the unknown members, and the private columns that it shows."""
-    frame.attrs.update(
-        kind=kind, notes=notes.sentences(), unknown=dict(notes.unknown_members), revealed=sorted(shown), **more
-    )
-    return frame
-
-
 def mark_report(made: pd.DataFrame, kind: str, notes: Iterable[str], source: Any = None, **more: Any) -> pd.DataFrame:
     """Set the marks of a report. One of a frame that lost its marks, as by `pd.concat`, has none: a chart then says so."""
     known = getattr(source, "attrs", {"kind": kind})
@@ -181,7 +173,10 @@ def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more:
         if column is not None and _is_decimal(column) and pa.types.is_large_string(values.type):
             notes.notes.append(f"{name} stays text: a value has more digits than a decimal column holds.")
         arrays[name] = to_pandas(values, column)
-    return mark_frame(pd.DataFrame(arrays, copy=False), plan.kind, notes, shown, **more)
+    frame = pd.DataFrame(arrays, copy=False)
+    marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
+    frame.attrs.update(kind=plan.kind, **marks, **more)
+    return frame
 
 
 def _is_decimal(column: Column) -> bool:
