@@ -1,4 +1,4 @@
-"""Sessions for tests, on copies of a sandbox that was made once, and assertions on what it received and sent.
+"""Sessions for tests, each on a sandbox of its own, and assertions on what it received and sent.
 
 Coverage tells which operations, answers, events and words of events a session or a test run has touched, and what would fill the gaps.
 """
@@ -10,28 +10,26 @@ from functools import cache
 from typing import Any
 
 from workbench import sequences
-from workbench.client.journal import Journal
-from workbench.errors import InvalidProfile, WorkbenchError, visible
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.client.base import EnvironmentName
+from workbench.errors import WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import get_path
 from workbench.rendering.layout import Cell, Grid
 from workbench.rendering.markup import Shown
-from workbench.sandbox import Sandbox
 from workbench.sequences.player import event_kind
-from workbench.session import SandboxTime, Session
-
-
-@cache
-def _original(seed: int, behavior: str, environment: str, settings: tuple[tuple[str, Any], ...]) -> Sandbox:
-    return Sandbox(seed, environment, behavior, dict(settings))  # type: ignore[arg-type]
+from workbench.session import Behavior, Session, connect
 
 
 def session(
-    *, seed: int = 1, behavior: str = "documented", environment: str = "sandbox", faults: Any = (), **settings: Any
+    *,
+    seed: int = 1,
+    behavior: Behavior = "documented",
+    environment: EnvironmentName = "sandbox",
+    faults: Any = (),
+    **settings: Any,
 ) -> Session:
-    """Open a session on a sandbox of its own, as `wb.connect()` does, by copying one that was made before.
+    """Open a session on a sandbox of its own, as `wb.connect()` does, whatever profile or class the environment names.
 
     Args:
         seed: Random seed of the sandbox.
@@ -43,20 +41,10 @@ def session(
     Raises:
         InvalidProfile: Arguments cannot be used.
     """
-    unknown = [name for name in settings if name not in BEHAVIORS]
-    if unknown:
-        raise InvalidProfile(f"unknown settings: {', '.join(unknown)}; see assumptions()")
-    try:
-        sandbox = _original(seed, behavior, environment, tuple(sorted(settings.items()))).fork()
-    except ValueError as error:
-        raise InvalidProfile(str(error)) from None
+    api = connect(seed=seed, behavior=behavior, environment=environment, settings=settings)
     for fault in (faults,) if isinstance(faults, str | dict) else faults:
-        sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
-    clock = SandboxTime(sandbox)
-    return Session(
-        sandbox=sandbox, base_url=sandbox.base_url, api_key=sandbox.full_key, environment=sandbox.environment,
-        transport=sandbox.transport(), clock=clock, journal=Journal(clock=clock),
-    )  # fmt: skip
+        api.sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
+    return api
 
 
 _SHOWN = 12
