@@ -7,7 +7,7 @@ run.debrief()                               # the timeline, what was done, and w
 
 import threading
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,12 @@ def _one_line(text: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Drill:
-    """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the rest."""
+    """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the rest.
+
+    Attributes:
+        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns what the drill tells.
+        check: Yields what is missing, of a session and what the drill told.
+    """
 
     name: str
     title: str
@@ -49,30 +54,27 @@ class Drill:
     answer: str = attrs.field(converter=_one_line, repr=False)
     purchases: Sequence[Sequence[Any]] = attrs.field(default=(), repr=False)
     traffic: Mapping[str, Any] = attrs.field(repr=False)
-
-    def set_up(self, api: Any) -> Facts:
-        """Make the incident in a session's sandbox, and return what the drill tells."""
-        bought = [_buy(api, *one) for one in self.purchases]
-        return dict(self._own("set_up_")(api, bought))
-
-    def missing(self, api: Any, facts: Facts) -> Iterator[str]:
-        """Yield what is missing."""
-        yield from self._own("")(api, facts)
-
-    def _own(self, prefix: str) -> Any:
-        return getattr(incidents, prefix + self.name.replace("-", "_"))
+    set_up: Callable[[Any, list[str]], Facts] = attrs.field(repr=False)
+    check: Callable[[Any, Facts], Iterator[str]] = attrs.field(repr=False)
 
 
-def _buy(api: Any, card: int, cents: int, merchant: str = "Example Market", settle: bool = True) -> str:
-    number = api.sandbox.guide()["cards"]["active"][card]
-    made = api.simulate_authorization(card_id=number, amount=cents, merchant_name=merchant, **_PURCHASE)
-    if settle:
-        api.sandbox.settle(made.transaction_id)
-    return str(made.transaction_id)
+def _buy(
+    api: Any, sandbox: Any, card_id: str, cents: int, merchant: str = "Example Market", settle: bool = True
+) -> Any:
+    """Make a purchase, and settle it unless it was declined."""
+    made = api.simulate_authorization(card_id=card_id, amount=cents, merchant_name=merchant, **_PURCHASE)
+    if settle and made.status == "authorized":
+        sandbox.settle(made.transaction_id)
+    return made
 
 
 DRILLS: Mapping[str, Drill] = {
-    name: Drill(name=name, **texts)
+    name: Drill(
+        name=name,
+        set_up=getattr(incidents, f"set_up_{name.replace('-', '_')}"),
+        check=getattr(incidents, name.replace("-", "_")),
+        **texts,
+    )
     for name, texts in tomllib.loads(Path(__file__).with_name("drills.toml").read_text(encoding="utf-8")).items()
 }
 """All drills by name."""
@@ -116,8 +118,7 @@ class DrillRun:
             while facts["played"] < due and not self._stopped.is_set():
                 facts["played"] += 1
                 self._buy_live(traffic)
-            self._look()
-            _keep(self)
+            self._keep()
 
     def _buy_live(self, traffic: Mapping[str, Any]) -> None:
         guide = self._api.sandbox.guide()
@@ -126,11 +127,14 @@ class DrillRun:
             transport=self._api.sandbox.transport() if self._api._given else None,
         ) as others:  # fmt: skip
             try:
-                made = others.simulate_authorization(
-                    card_id=self.facts["used"], amount=traffic["cents"], merchant_name=traffic["merchant"], **_PURCHASE
+                made = _buy(
+                    others,
+                    self._api.sandbox,
+                    self.facts["used"],
+                    traffic["cents"],
+                    traffic["merchant"],
+                    traffic.get("settle", True),
                 )
-                if traffic.get("settle", True) and made.status == "authorized":
-                    self._api.sandbox.settle(made.transaction_id)
             except WorkbenchError:  # a card that was stopped, or a fault that was injected
                 return
         self.facts["live"].append(str(made.transaction_id))
@@ -138,14 +142,15 @@ class DrillRun:
             self.facts["ledger"].append(incidents.booking(self._api, str(made.transaction_id)))
             self.facts["bookings"] += 1
 
-    def _look(self, did: str = "") -> None:
-        """Keep how much there is by now, so that the debrief can say when it was made, and what was done besides."""
+    def _keep(self, did: str = "") -> None:
+        """Keep the facts, so that another cell or command continues the drill, and for its debrief how much there is by now."""
         sandbox = self._api.sandbox
         delivered = len(sandbox.deliveries(state="delivered")) if "endpoint" in self.facts else 0
         counts = [len(sandbox.requests(all_tenants=True)), sandbox.last_event(), delivered]
         looks = self.facts["looks"]
         if did or not looks or looks[-1][1:4] != counts:
             looks.append([_seconds(self.facts["started_at"], _now()), *counts, did])
+        write_stored(_FILE, {**read_stored(_FILE), self.drill.name: self.facts})
 
     # what a learner does
 
@@ -161,15 +166,13 @@ class DrillRun:
             raise InvalidRequest("only duplicate-bookings has a ledger, and it takes whole cents", of="drill.book")
         with self._lock:
             self.facts["ledger"].append({"event": None, "transaction": transaction_id, "cents": cents})
-            self._look(f"book {money(cents)} {transaction_id[:8]}")
-            _keep(self)
+            self._keep(f"book {money(cents)} {transaction_id[:8]}")
 
     def answer(self, **values: Any) -> None:
         """Report what the drill asks for, as `answer(earned=120)`."""
         with self._lock:
             self.facts.setdefault("answers", {}).update(values)
-            self._look(f"answer {', '.join(f'{name}={value}' for name, value in values.items())}")
-            _keep(self)
+            self._keep(f"answer {', '.join(f'{name}={value}' for name, value in values.items())}")
 
     def check(self) -> "DrillResult":
         """Return whether the incident is solved, or what is missing; a class sees it on the trainer's board."""
@@ -178,8 +181,7 @@ class DrillRun:
             missing = self._missing()
             if not missing:
                 self.facts.setdefault("solved_at", _now())
-            self._look(f"{_CHECK}{f'{len(missing)} missing' if missing else 'solved'}")
-            _keep(self)
+            self._keep(f"{_CHECK}{f'{len(missing)} missing' if missing else 'solved'}")
         report(self._api, "check", f"drill-{self.drill.name}", missing=missing)
         title = f"Drill {self.drill.name}: {self.drill.title}"
         words = missing or (
@@ -189,7 +191,7 @@ class DrillRun:
         return DrillResult(Sheet(title=title, status=_NOT_SOLVED if missing else _SOLVED, words=words), missing)
 
     def _missing(self) -> tuple[str, ...]:
-        return tuple(visible(what) for what in self.drill.missing(self._api, self.facts))
+        return tuple(visible(what) for what in self.drill.check(self._api, self.facts))
 
     def _minutes(self) -> str:
         minutes = round(_seconds(self.facts["started_at"], self.facts["solved_at"]) / 60)
@@ -240,10 +242,6 @@ class DrillRun:
                 accepted = delivered
             if did:
                 yield row(did)
-
-    def goes_on_with(self, api: Any) -> bool:
-        """Whether this run is the one to continue in a session."""
-        return self._api is api and not self._stopped.is_set()
 
     def end_traffic(self) -> None:
         """Make no further purchases."""
@@ -317,22 +315,23 @@ def drill(name: str, api: Any) -> DrillRun:
         WrongEnvironment: The session is on a real service.
     """
     found = named(DRILLS, name, "drill", "course.drill")
-    kept, on = read_stored(_FILE).get(name), _ON.get(name)
+    kept, on = read_stored(_FILE).get(name, {}), _ON.get(name)
     world = api.sandbox.world_id()  # another one after a reset, and in another sandbox
-    is_on = kept is not None and kept.get("world") == world
     if on is not None:
-        if is_on and on.goes_on_with(api):
+        if kept.get("world") == world and on._api is api and not on._stopped.is_set():
             return on
         on.end_traffic()
-    if kept is not None and is_on:
+    if kept.get("world") == world:
         _ON[name] = DrillRun(found, api, kept)
         return _ON[name]
-    used = api.sandbox.guide()["cards"]["active"][found.traffic["card"]]
-    facts = found.set_up(api)
+    cards = api.sandbox.guide()["cards"]["active"]
+    used = cards[found.traffic["card"]]
+    bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in found.purchases]
+    facts = dict(found.set_up(api, bought))
     begun = {"requests": len(api.sandbox.requests(all_tenants=True)), "events": api.sandbox.last_event()}
     facts |= {"world": world, "used": used, "started_at": _now(), **begun, "played": 0, "live": [], "looks": []}
     run = _ON[name] = DrillRun(found, api, facts)
-    _keep(run)
+    run._keep()
     report(api, "start", f"drill-{name}")
     return run
 
@@ -343,8 +342,3 @@ def _now() -> str:
 
 def _seconds(began: str, ended: str) -> int:
     return round((datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds())
-
-
-def _keep(run: DrillRun) -> None:
-    """Keep the facts of a drill, so that another cell or command continues it."""
-    write_stored(_FILE, {**read_stored(_FILE), run.drill.name: run.facts})

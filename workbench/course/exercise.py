@@ -26,7 +26,7 @@ class Quiz:
     notebook: str
     question: str
     right: str = attrs.field(repr=False)
-    options: Mapping[str, str]
+    options: Mapping[str, str] = attrs.field(factory=dict)
     feedback: Mapping[str, str] = attrs.field(repr=False)
     otherwise: str = attrs.field(default="", repr=False)
 
@@ -57,30 +57,8 @@ class Quiz:
         return self.feedback.get(answer, self.otherwise)
 
 
-def _quiz(id_: str, facts: Mapping[str, Any]) -> Quiz:
-    """Return a quiz from its facts: `options`, `steps` in their order, or an `amount`."""
-    shared = {"id": id_, "notebook": facts["notebook"], "question": facts["question"]}
-    if steps := facts.get("steps"):  # shown in the order of the alphabet
-        letters = dict(zip(sorted((text for text, _ in steps), key=str.lower), "abcdefgh", strict=False))
-        return Quiz(
-            **shared, right="".join(letters[text] for text, _ in steps),
-            options={letter: text for text, letter in letters.items()},
-            feedback={letters[text]: why for text, why in steps},
-        )  # fmt: skip
-    if "amount" in facts:
-        right = str(facts["amount"])
-        return Quiz(
-            **shared, right=right, options={}, feedback={**facts["wrong"], right: facts["why"]}, otherwise=facts["hint"]
-        )
-    options = facts["options"]
-    return Quiz(
-        **shared, right=facts["right"], options={letter: text for letter, (text, _) in options.items()},
-        feedback={letter: why for letter, (_, why) in options.items()},
-    )  # fmt: skip
-
-
 QUIZZES: Mapping[str, Quiz] = {
-    id_: _quiz(id_, facts)
+    id_: Quiz(id=id_, **facts)
     for id_, facts in tomllib.loads(Path(__file__).with_name("quizzes.toml").read_text(encoding="utf-8")).items()
 }
 """All quizzes by their id, in the order of the notebooks."""
@@ -212,5 +190,5 @@ class Exercise:
     notebook: str
     title: str
     task: str
-    hints: tuple[str, ...] = attrs.field(repr=False)
+    hints: tuple[str, ...] = attrs.field(converter=tuple, repr=False)
     check: Check = attrs.field(repr=False)

@@ -18,13 +18,14 @@ from workbench.client.keys import state_folder
 from workbench.course import checks
 from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence, named
 from workbench.errors import CannotRecord, InvalidRequest, visible
-from workbench.rendering import markup, money, text
+from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid, Sheet
+from workbench.rendering.markup import Shown
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.storage import write_file
 
 EXERCISES: Mapping[str, Exercise] = {
-    id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **{**texts, "hints": tuple(texts["hints"])})
+    id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **texts)
     for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
 }
 """All exercises by their id, in the order of the notebooks."""
@@ -41,19 +42,17 @@ _OPEN = Cell(("○ not done",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
 
 
-class Display:
+class Display(Shown):
     """A sheet, shown as plain text and as HTML."""
 
     def __init__(self, sheet: Sheet | Grid) -> None:
-        self.sheet = sheet
+        self._sheet = sheet
 
-    def __str__(self) -> str:
-        return text.write(self.sheet)
+    def sheet(self) -> Sheet | Grid:
+        """Return the sheet."""
+        return self._sheet
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return markup.write(self.sheet)
+    __repr__ = Shown.__str__
 
 
 class CheckResult(Display):

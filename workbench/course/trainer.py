@@ -72,14 +72,14 @@ class Board(Display):
 
     def _watch(self, handle: Any, stopped: threading.Event, seconds: float) -> None:
         while not stopped.wait(seconds):
-            before = self.sheet
+            before = self.sheet()
             try:
                 self.refresh()
             except NotSent:  # the server is started again, perhaps
                 continue
             except WrongEnvironment:
                 return
-            if self.sheet != before:
+            if self.sheet() != before:
                 handle.update(self)
 
     def stop(self) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -138,10 +139,6 @@ class Clock:
         return f"<clock at {self.text()}>"
 
 
-def _key_of(seeds: "Seeds") -> bytes:
-    return blake2b(b"card-issuing-workbench:%d" % seeds.seed, digest_size=32).digest()
-
-
 @attrs.frozen
 class Seeds:
     """Everything that looks random, made from the seed: the same label gives the same value on every machine.
@@ -153,7 +150,10 @@ class Seeds:
 
     seed: int
     secret: str = attrs.field(default="", repr=False)
-    _key: bytes = attrs.field(init=False, repr=False, eq=False, default=attrs.Factory(_key_of, takes_self=True))
+
+    @cached_property
+    def _key(self) -> bytes:
+        return blake2b(b"card-issuing-workbench:%d" % self.seed, digest_size=32).digest()
 
     @classmethod
     def of(cls, made: Mapping[str, Any]) -> "Seeds":
