@@ -25,9 +25,10 @@ _PAGE = """<!doctype html>
 {parts}
 </body></html>
 """
+_Row = Mapping[str, ExerciseResult]
 
 
-def export(results: Results, form: str, seed: int, exercises: Mapping[str, str], style: str = "") -> str:
+def export(results: Results, form: str, seed: int, style: str = "") -> str:
     """Return the results of a class as text.
 
     Args:
@@ -35,7 +36,6 @@ def export(results: Results, form: str, seed: int, exercises: Mapping[str, str],
         form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
             learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each learner.
         seed: Seed of the class.
-        exercises: Titles of all exercises by id.
         style: HTML that brings the style of a page.
 
     Raises:
@@ -46,18 +46,21 @@ def export(results: Results, form: str, seed: int, exercises: Mapping[str, str],
         return json.dumps(results.signed(seed), indent=1) + "\n"
     if form == "csv":
         return _csv(_COLUMNS, results.rows())
-    if form == "nbgrader":
-        return _csv(_NBGRADER, _grades(progress, exercises))
+    if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
+        grades = (
+            (one.exercise, one.done_at, name, float(one.done), 0.0, float(one.done), 1.0)
+            for name, row in progress.items()
+            for one in _all(row)
+        )
+        return _csv(_NBGRADER, (dict(zip(_NBGRADER, grade, strict=True)) for grade in grades))
     if form == "otter":
-        files = {
-            name: {"tests": [_otter_test(one, row.get(one)) for one in exercises]} for name, row in progress.items()
-        }
+        files = {name: {"tests": [_otter_test(one) for one in _all(row)]} for name, row in progress.items()}
         return json.dumps(files, indent=1) + "\n"
     today = datetime.now(UTC).date().isoformat()
     if form == "summary":
-        return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, exercises, today))
+        return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
     if form == "html":
-        parts = "\n".join(_certificate(results, name, row, exercises, today) for name, row in progress.items())
+        parts = "\n".join(_certificate(results, name, row, today) for name, row in progress.items())
         return _PAGE.format(title="Certificates", style=style, parts=parts)
     raise InvalidRequest(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
 
@@ -72,49 +75,39 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-_Progress = Mapping[str, Mapping[str, ExerciseResult]]
+def _all(row: _Row) -> Iterator[ExerciseResult]:
+    """Iterate over the results of a learner in all exercises, tried or not."""
+    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in EXERCISES)
 
 
-def _grades(progress: _Progress, exercises: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield one row for each learner and exercise, as nbgrader's own export has them."""
-    for name, row in progress.items():
-        for exercise in exercises:
-            one = row.get(exercise)
-            score = float(one is not None and one.done)
-            yield {
-                "assignment": exercise, "timestamp": one.done_at if one is not None else None, "student_id": name,
-                "raw_score": score, "late_submission_penalty": 0.0, "score": score, "max_score": 1.0,
-            }  # fmt: skip
-
-
-def _otter_test(exercise: str, one: ExerciseResult | None) -> dict[str, Any]:
-    done = one is not None and one.done
+def _otter_test(one: ExerciseResult) -> dict[str, Any]:
     return {
-        "name": exercise, "score": float(done), "max_score": 1.0, "status": "passed" if done else "failed",
-        "output": "" if one is None else one.last_problem,
+        "name": one.exercise, "score": float(one.done), "max_score": 1.0, "status": "passed" if one.done else "failed",
+        "output": one.last_problem,
     }  # fmt: skip
 
 
-def _summary(progress: _Progress, exercises: Mapping[str, str], written: str) -> str:
+def _summary(progress: Mapping[str, _Row], written: str) -> str:
     """Return what a trainer keeps on paper: each learner, then each exercise, as two tables."""
     learners = []
     for name, row in progress.items():
         done = [one for one in row.values() if one.done]
-        open_ = [one for one in row.values() if not one.done]
-        problem = f"{open_[-1].exercise}: {open_[-1].last_problem}" if open_ and open_[-1].last_problem else ""
-        count = f"{sum(one.exercise in exercises for one in done)} of {len(exercises)}"
-        drills = sum(one.exercise not in exercises for one in done)
-        sums = [sum(one.tries for one in row.values()), sum(one.hints for one in row.values())]
-        minutes = sum(one.minutes or 0 for one in done)
-        learners.append((name, count, drills, *sums, f"{minutes:.0f}", problem))
+        last = next((one for one in reversed(tuple(row.values())) if not one.done), None)
+        learners.append(
+            (
+                name, f"{sum(one.exercise in EXERCISES for one in done)} of {len(EXERCISES)}",
+                sum(one.exercise not in EXERCISES for one in done), sum(one.tries for one in row.values()),
+                sum(one.hints for one in row.values()), f"{sum(one.minutes or 0 for one in done):.0f}",
+                f"{last.exercise}: {last.last_problem}" if last and last.last_problem else "",
+            )
+        )  # fmt: skip
     tried = []
-    for exercise, title in exercises.items():
-        rows = [row[exercise] for row in progress.values() if exercise in row]
-        done = [one for one in rows if one.done]
-        each = [one.minutes or 0 for one in done]
+    for id_, exercise in EXERCISES.items():
+        rows = [row[id_] for row in progress.values() if id_ in row]
+        each = [one.minutes or 0 for one in rows if one.done]
         tried.append(
             (
-                exercise, title, f"{len(done)} of {len(progress)}", sum(one.tries for one in rows),
+                id_, exercise.title, f"{len(each)} of {len(progress)}", sum(one.tries for one in rows),
                 sum(one.last_hint for one in rows), f"{median(each):.0f}" if each else "",
             )
         )  # fmt: skip
@@ -175,17 +168,15 @@ _HELPS = (
 )
 
 
-def _certificate(
-    results: Results, name: str, row: Mapping[str, ExerciseResult], exercises: Mapping[str, str], written: str
-) -> str:
+def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
     done = [one for one in row.values() if one.done]
-    count = sum(one.exercise in exercises for one in done)
+    count = sum(one.exercise in EXERCISES for one in done)
     hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
     content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
-    titles = (exercises.get(one.exercise, one.exercise) for one in done)
+    titles = {one.id: one.title for one in EXERCISES.values()}
+    items = (f"<li>{escape(titles.get(one.exercise, one.exercise))}: {one.tries} tries</li>" for one in done)
     return (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(exercises)} exercises of the card "
-        f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>"
-        + "".join(f"<li>{escape(title)}: {one.tries} tries</li>" for title, one in zip(titles, done, strict=True))
-        + f"</ul><p class='signature'>{results.signature(content)}</p></section>"
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(EXERCISES)} exercises of the card "
+        f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>{''.join(items)}</ul>"
+        f"<p class='signature'>{results.signature(content)}</p></section>"
     )

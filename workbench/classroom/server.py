@@ -355,8 +355,7 @@ class ClassServer:
             form: csv, json, nbgrader, otter, summary or html.
             style: HTML that brings the style of a page; None puts it into the page.
         """
-        titles = {one.id: one.title for one in EXERCISES.values()}
-        return export(self.results, form, self.seed, titles, style or inline_style())
+        return export(self.results, form, self.seed, style or inline_style())
 
 
 def _confirms(exercise: str, sandbox: Sandbox) -> bool:

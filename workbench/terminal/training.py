@@ -131,10 +131,9 @@ def grade(
     from workbench.classroom.exports import export
     from workbench.classroom.results import grade as graded
     from workbench.classroom.server import DEFAULT_SEED
-    from workbench.course.learner import EXERCISES
 
     with closing(graded(notebooks)) as kept:
-        print(export(kept, form, DEFAULT_SEED, {one.id: one.title for one in EXERCISES.values()}), end="")
+        print(export(kept, form, DEFAULT_SEED), end="")
 
 
 def print_pages(
