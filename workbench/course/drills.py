@@ -43,8 +43,8 @@ class Drill:
     """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the rest.
 
     Attributes:
-        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns what the drill tells.
-        check: Yields what is missing, of a session and what the drill told.
+        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns the facts of the drill.
+        check: Yields what is missing, of a session and what `set_up` returned.
     """
 
     name: str

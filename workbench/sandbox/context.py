@@ -187,7 +187,6 @@ class Environment:
     seeds: Seeds
     settings: Mapping[str, Any]
     converter: Converter
-    rewards: dict[str, Any] = attrs.field(factory=dict)  # rows by user, made when first requested
 
     def wire_name(self, cls: type[Any], name: str) -> str:
         """Return the wire name of a record's attribute."""

@@ -441,7 +441,6 @@ class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
                 store.fill(kind, {})
         yield
         store.put("meta", "made", made)
-        self._engine.environment.rewards.clear()
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)

@@ -23,7 +23,6 @@ Record = dict[str, Any]
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
 DAY = 24 * 60 * 60 * 1000  # milliseconds
-_MAX_REMEMBERED = 20_000  # rows and histories as they were sent
 _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 
@@ -153,32 +152,22 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
 
 def _item(environment: Environment, row: Record) -> bytes:
     """Return a row as it is sent: with what was posted and minted by now."""
-    if len(environment.rewards) > _MAX_REMEMBERED:
-        environment.rewards.clear()
-    sent = environment.rewards.get(row["id"])
-    if sent is not None:
-        return bytes(sent)
     now = environment.clock.at
     item: Record = {name: value for name, value in row.items() if name not in {"at", "posted", "minted"}}
     item |= {"points": Decimal(row["points"]), "created_at": moment_of(row["at"])}
     item |= {f"{name}_at": moment_of(row[name]) for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
-    sent = strict_json.dumps(
+    return strict_json.dumps(
         rehearse(environment.settings, environment.converter.unstructure(build(RewardsItem, item)))
     )
-    if row.get("minted", 0) <= now:  # it stays as it is
-        environment.rewards[row["id"]] = sent
-    return sent
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:
     """Iterate over all rows of a user, the newest first."""
     yield from environment.store.all(kept_in(user["id"]), newest=True)
-    history = environment.rewards.get(user["id"])
-    if history is None:
-        history = environment.rewards[user["id"]] = tuple(_history(environment, user))
-    yield from history
+    count, months = user.get("rewards", 0), user.get("rewards_months", 12)
+    yield from _history(environment.seeds, user["id"], count, months, environment.store.get("meta", "made")["start"])
 
 
 def _dice(seeds: Seeds, user: str, number: int) -> bytes:
@@ -197,23 +186,25 @@ def _hidden_in_history(seeds: Seeds, user: str, count: int) -> int:
     return sum(_redemption(_dice(seeds, user, i)) in _HIDDEN for i in range(count))
 
 
-def _history(environment: Environment, user: Record) -> Iterator[Record]:
+@lru_cache(maxsize=256)
+def _history(seeds: Seeds, user: str, count: int, months: int, start: int) -> tuple[Record, ...]:
     """Make what a seeded user did before, evenly over the months since they joined, the newest first."""
-    count, start = user.get("rewards", 0), environment.store.get("meta", "made")["start"]
-    span = int(365 * DAY * user.get("rewards_months", 12) / 12)
+    rows: list[Record] = []
+    span = int(365 * DAY * months / 12)
     for i in range(count):
-        dice = _dice(environment.seeds, user["id"], i)
+        dice = _dice(seeds, user, i)
         at = start - (span * (2 * i + 1) // (2 * count) + dice[0] * 1000)
         key = dice[8:24].hex()
         status = _redemption(dice)
         if status is not None:
-            yield redeemed(key, at, 25 * (1 + dice[3] % 40), status)
+            rows.append(redeemed(key, at, 25 * (1 + dice[3] % 40), status))
             continue
         name, code = _MERCHANTS[dice[2] % len(_MERCHANTS)]
         purchase = {"merchant_name": name, "merchant_category_code": code}
-        row = earned(environment.seeds, key, purchase, at, 0, 150 + int.from_bytes(dice[3:5]) % 20_000)
+        row = earned(seeds, key, purchase, at, 0, 150 + int.from_bytes(dice[3:5]) % 20_000)
         if dice[1] < 26:  # an adjustment has no merchant
             row = {name: row[name] for name in ("id", "type", "at", "posted", "minted")} | {
                 "points": -(1 + dice[5] % 50)
             }
-        yield row
+        rows.append(row)
+    return tuple(rows)
