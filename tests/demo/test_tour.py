@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import RECORDED
-from workbench.demo import tour
-from workbench.demo.walkthrough import Bodies, Page, read_all
+from workbench.demo import Bodies, Page, read_all, tour
 from workbench.errors import InvalidRequest
 from workbench.interface.fields import Confidence
 from workbench.rendering.text import Screen
