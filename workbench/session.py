@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
-from workbench.client.base import BaseClient, EnvironmentName, client_problems, journal_of
+from workbench.client.base import BaseClient, EnvironmentName, journal_of
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits, class_url, in_class
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
-from workbench.client.settings import client_settings, open_profile
+from workbench.client.settings import client_problems, client_settings, open_profile
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
@@ -62,13 +62,15 @@ class _Session(BaseClient):
         self._behaviors = dict(behaviors or {})
         self._sandbox = sandbox
         if getattr(sandbox, "in_class", False):
-            self._context.guards.in_class = in_class(joined=True)
+            self._context.in_class = in_class(joined=True)
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
         self._inboxes: list[Inbox] = []  # one at most; views share the list
         if (journal := journal_of(self)) is not None:
             recorder_of(journal).events = lambda: self.events
+        if isinstance(self, Session):
+            _LATEST[:] = [weakref.ref(self)]
         _show_records()
 
     @property
@@ -114,7 +116,8 @@ class _Session(BaseClient):
         """The events received so far, oldest first."""
         return self.inbox.events()
 
-    def _close_parts(self) -> None:
+    def _close_rest(self) -> None:
+        super()._close_rest()
         while self._inboxes:
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
@@ -129,29 +132,12 @@ class _Session(BaseClient):
 class Session(_Session, Client):
     """A client with `.sandbox` and its controls, `.inbox` for events and `.journal` for calls with an effect."""
 
-    @hide_arguments
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        _LATEST[:] = [weakref.ref(self)]
-
-    __init__.__doc__ = _Session.__init__.__doc__
-
-    def close(self) -> None:
-        """Close connections, the journal's file, the inbox and an embedded sandbox."""
-        super().close()
-        self._close_parts()
-
 
 class AsyncSession(_Session, AsyncClient):
     """A session whose operations are awaited. `.sandbox`, `.inbox` and `.journal` are those of a `Session`.
 
     They answer at once and are not awaited; what waits, as `inbox.wait`, belongs into `asyncio.to_thread`.
     """
-
-    async def aclose(self) -> None:
-        """Close connections, the journal's file, the inbox and an embedded sandbox."""
-        await super().aclose()
-        self._close_parts()
 
 
 def latest() -> Session | None:

@@ -303,7 +303,7 @@ def test_a_file_is_for_its_owner_and_holds_no_private_value(tmp_path: Path, stat
     path = tmp_path / "folder" / "journal.db"
     journal = Journal(path)
     client = client_on(Service({"id": CARD, "status": "x"}), journal=journal)
-    client._context.guards.real = True  # as on a real service, where hashes are kept
+    client._context.real = True  # as on a real service, where hashes are kept
     with pytest.warns(AdviceWarning, match="never issued"):
         client.update_ubo(
             company_id=CARD, ubo_id=CARD, national_id=NATIONAL_ID, country_of_issue="US", email="grace@example.com"
@@ -436,7 +436,7 @@ def test_two_journals_on_one_file_see_the_same(tmp_path: Path) -> None:
 
 def _real(service: Service, **more: Any) -> Any:
     client = client_on(service, **more)
-    client._context.guards.real = True
+    client._context.real = True
     return client
 
 

@@ -12,8 +12,7 @@ import pytest
 import workbench as wb
 from workbench.client import settings
 from workbench.client.keys import pin, state_folder
-from workbench.client.options import base_url
-from workbench.client.settings import client_settings, config_path, key_variable, open_profile, profile_names
+from workbench.client.settings import base_url, client_settings, config_path, key_variable, open_profile, profile_names
 from workbench.errors import InvalidProfile
 
 KEY = "canary-key-77"

@@ -152,7 +152,7 @@ def _run(
         check_rejects(Path(rejects))
     production = api.environment == "production"
     secret = installation_secret() if path is not None else os.urandom(32)
-    guards = context_of(api).guards
+    guards = context_of(api)
     plan = plan_of(
         operation, rows, secret=secret, limits=api.limits, allowing=allowed_by(api), real=guards.real,
         rejects=rejects is not None, **checks,
@@ -161,7 +161,7 @@ def _run(
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
         )
-    guards.check(operation)
+    guards.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
     with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench.client.exchange import RESPONSES, ClientContext
-from workbench.client.guards import Arming, Guards, Limits, environment_problem
+from workbench.client.guards import Arming, Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
 from workbench.client.messages import Response
-from workbench.client.options import HttpOptions, base_url_or_problem, http_problems, unused_proxy
-from workbench.client.options import base_url as read_base_url
 from workbench.client.pace import Clock, Pace
-from workbench.client.requests import from_wire, header_problem, wire_name_problems
-from workbench.errors import InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
+from workbench.client.requests import from_wire
+from workbench.client.settings import HttpOptions, client_problems, unused_proxy
+from workbench.client.settings import base_url as read_base_url
+from workbench.errors import InvalidProfile, InvalidRequest, advise, hide_arguments
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.table import Call, Operation, Operations
@@ -119,7 +119,8 @@ class BaseClient(Operations, ABC):
             check=check,
             converter=converter(wire_names or {}),
             clock=clock,
-            guards=Guards(environment, limits, clock, real=real),
+            limits=limits,
+            real=real,
             pace=Pace(reads=limits.reads_per_second, writes=limits.writes_per_second),
             recorder=None if self._journal is None else recorder_of(self._journal),
             headers=[
@@ -164,21 +165,21 @@ class BaseClient(Operations, ABC):
             minutes: How long, at most 120.
             reason: Why; it is kept in the journal.
         """
-        arming = self._context.guards.arming(operations, minutes, reason)
+        arming = self._context.new_arming(operations, minutes, reason)
         until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
         self._context.note("armed", f"{', '.join(sorted(arming.operations))} until {until}: {arming.reason}")
-        self._context.guards.armed = arming  # after the note: what cannot be recorded is not armed
+        self._context.arming = arming  # after the note: what cannot be recorded is not armed
         return arming
 
     def disarm(self) -> None:
         """End what `arm` allowed: calls with an effect in production are refused again."""
-        self._context.guards.armed = None
+        self._context.arming = None
         self._context.note("disarmed", "")
 
     @property
     def armed(self) -> Arming | None:
         """What `arm` allows at present, and until when; None if nothing is armed."""
-        return self._context.guards.armed
+        return self._context.armed
 
     @property
     def journal(self) -> Journal:
@@ -205,7 +206,7 @@ class BaseClient(Operations, ABC):
     @property
     def limits(self) -> Limits:
         """The limits of this client: rates, amounts, rows and recipients."""
-        return self._context.guards.limits
+        return self._context.limits
 
     @property
     def converter(self) -> Converter:
@@ -277,6 +278,10 @@ class BaseClient(Operations, ABC):
     def _new_transport(self) -> Any:
         """Open connections of the network."""
 
+    def _close_rest(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
     @abstractmethod
     def _resend(self, request: Any, attempt: str) -> Any:
         """Send a request again, as the resend of an entry of the journal."""
@@ -306,7 +311,7 @@ class BaseClient(Operations, ABC):
 
 
 def context_of(client: BaseClient) -> ClientContext:
-    """Return what a client and its views hold for all their calls: guards, clock, notes."""
+    """Return what a client and its views hold for all their calls: what they may send, clock, notes."""
     return client._context
 
 
@@ -325,33 +330,6 @@ def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
 def journal_of(client: BaseClient) -> Journal | None:
     """Return the journal of a client; None if it was made with `journal=False`."""
     return client._journal
-
-
-def client_problems(
-    *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
-    idempotency_header: Any = None, journal: Any = None, http: Any = None, **_: Any,
-) -> list[Problem]:  # fmt: skip
-    """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
-    found = [problem] if (problem := environment_problem(environment)) is not None else []
-    if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
-        found.append(Problem("base_url", "base_url", url))
-    if timeout is not None and (not isinstance(timeout, int | float) or isinstance(timeout, bool) or not timeout > 0):
-        found.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
-    if limits is not None and not isinstance(limits, Limits):
-        found.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
-    if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
-        found.append(Problem("idempotency_header", "header", wrong))
-    if http is not None:
-        found += http_problems(http)
-    if wire_names is not None and not isinstance(wire_names, Mapping):
-        found.append(Problem("wire_names", "type", "must be a mapping of names"))
-    else:
-        found += wire_name_problems(wire_names or {})
-    if not isinstance(journal, Journal | str | Path | None) and journal is not False:
-        found.append(Problem("journal", "type", "must be a Journal, a path or False"))
-    if journal is False and environment == "production":
-        found.append(Problem("journal", "required", "is needed in production"))
-    return found
 
 
 def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:

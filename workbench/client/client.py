@@ -98,9 +98,8 @@ class _Calls(BaseClient):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
             return ssl.create_default_context(cafile=self._ca_file)
-        return network().httpx.create_ssl_context(
-            trust_env=self._http.trust_env
-        )  # those that httpx trusts, or the environment's
+        # those that httpx trusts, or the environment's
+        return network().httpx.create_ssl_context(trust_env=self._http.trust_env)
 
     def _options(self) -> dict[str, Any]:
         return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
@@ -156,11 +155,10 @@ class Client(_Calls, Sync):
         return Probe(self).run(user_id)
 
     def close(self) -> None:
-        """Close connections and the journal's file."""
+        """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
         if self._given is None and (opened := self._connections.take()) is not None:
             opened.close()
-        if self._journal is not None:
-            self._journal.close()
+        self._close_rest()
 
     def __enter__(self) -> Self:
         return self
@@ -188,15 +186,11 @@ class AsyncClient(_Calls, Async):
         return await network().atransmit(transport, outgoing, **self._wire(outgoing))
 
     async def aclose(self) -> None:
-        """Close connections and the journal's file."""
-        await self._close_connections()
-        if self._journal is not None:
-            self._journal.close()
-
-    async def _close_connections(self) -> None:
+        """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
         opened = self._connections.take(_running_loop())
         if opened is not None and self._given is None:
             await opened.aclose()
+        self._close_rest()
 
     async def __aenter__(self) -> Self:
         return self
@@ -241,6 +235,5 @@ class Bodies(AsyncClient):
         body: bytes = await self._call(partial(self._exchange_of, request))  # its errors leave through who reads
         return body
 
-    async def aclose(self) -> None:
-        """Close the connections; the journal belongs to the client this was made of."""
-        await self._close_connections()
+    def _close_rest(self) -> None:
+        """Leave the journal to the client that this was made of."""

@@ -30,7 +30,7 @@ from workbench.client.messages import (
     refusal,
     without_private,
 )
-from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Clock, Pace, delay, http_date, retry_after
+from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Pace, delay, http_date, retry_after
 from workbench.client.requests import encode, request_problems, what
 from workbench.errors import (
     LOG,
@@ -79,17 +79,14 @@ RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("resp
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)
-class ClientContext:
+class ClientContext(Guards):
     """What one client and its views hold for all their calls."""
 
     host: str
     key: Key
-    environment: str
     timeout: float | None
     check: bool
     converter: Converter
-    clock: Clock
-    guards: Guards
     pace: Pace
     recorder: Recorder | None
     headers: list[tuple[bytes, bytes]]  # of every call, besides the key
@@ -152,13 +149,12 @@ class Exchange:
             pause: Waits for some seconds.
         """
         operation, context = self.operation, self.context
-        guards = context.guards
         problems = request_problems(
-            operation, self.request, self.allowing, check=context.check, real=guards.real, limits=guards.limits
+            operation, self.request, self.allowing, check=context.check, real=context.real, limits=context.limits
         )
         if problems:
             raise InvalidRequest(problems, of=operation.name)
-        guards.check(operation)
+        context.check_operation(operation)
         outgoing = encode(operation, self.request, context.converter, context.headers)
         outgoing.clean = self.clean
         try:
@@ -213,7 +209,7 @@ class Exchange:
         """Record a call with an effect before it leaves; refuse the same one within a day."""
         context, operation, recorder = self.context, self.operation, self.context.recorder
         digest = ""
-        if recorder is not None and context.guards.real:
+        if recorder is not None and context.real:
             digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
         entry = Entry(
             id=context.clock.new_id(), operation=operation.name, what=what(operation, self.request),
@@ -224,8 +220,8 @@ class Exchange:
             outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), entry.id.encode())]
         if recorder is not None and self.resend_of is not None:
             recorder.check_same(self.resend_of, operation.name, self.request, digest)
-        elif recorder is not None and digest and (earlier := recorder.earlier(digest)) is not None:
-            context.guards.check_duplicate(entry.what, earlier, "again" in self.allowing)
+        elif recorder is not None and digest and "again" not in self.allowing and (earlier := recorder.earlier(digest)):
+            context.check_duplicate(entry.what, earlier)
         self.attempt = entry.attempt
         if recorder is None:
             return
@@ -298,7 +294,7 @@ class Exchange:
         """Raise for a call that left, and whose outcome is unknown."""
         found, status = Refusal(), None
         if response is not None:
-            status, said = response.status, self.refusal(response)
+            status, said = response.status, refusal(response, self.clean)
             found = said if isinstance(said.body, dict) else found  # other pages may show what a proxy was sent
         words = f"{known} ({found.summary})" if found.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=words)
@@ -374,13 +370,9 @@ class Exchange:
             self.give_up(response)
         return self.asked_pause(response) or delay(self.tries, self.context.clock.random())
 
-    def refusal(self, response: Response) -> Refusal:
-        """Return what the service said of a call that it did not carry out, or failed with."""
-        return refusal(response, self.clean)
-
     def _is_gone(self, response: Response) -> bool:
         """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
-        found = self.refusal(response)
+        found = refusal(response, self.clean)
         documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
         return (response.status, found.error, found.message) == documented
 
@@ -421,7 +413,7 @@ class Exchange:
     def refused(self, response: Response) -> NoReturn:
         """Raise the error of a refusal, in the service's words."""
         status = response.status
-        found = self.refusal(response)
+        found = refusal(response, self.clean)
         kind, asked = ApiError.of(status), retry_after(response.headers, self.context.clock.now())
         advice = None if names_value(found, self.request) else hint(self.operation, status, self.context.host)
         if kind is RateLimited:

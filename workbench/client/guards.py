@@ -21,7 +21,6 @@ from workbench.errors import (
 )
 from workbench.interface.table import OPERATIONS, Call, Operation
 
-ENVIRONMENTS = ("sandbox", "production")
 LONGEST = 120  # minutes that an arming may last
 
 
@@ -66,17 +65,21 @@ class Confirmation:
     types: str
 
 
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Guards:
-    """The guards of one client and all its views."""
+    """What one client and all its views may send."""
 
-    def __init__(self, environment: str, limits: Limits, clock: Clock, *, real: bool) -> None:
-        self.environment = environment
-        self.production = environment == "production"
-        self.real = real  # whether a service answers, not an embedded sandbox
-        self.in_class = False  # whether the sandbox of a class answers
-        self.limits = limits
-        self._clock = clock
-        self._arming: Arming | None = None
+    environment: str
+    limits: Limits
+    clock: Clock
+    real: bool  # whether a service answers, not an embedded sandbox
+    in_class: bool = False  # whether the sandbox of a class answers
+    arming: Arming | None = None
+
+    @property
+    def production(self) -> bool:
+        """Whether effects need an arming, and simulations do not exist."""
+        return self.environment == "production"
 
     @property
     def locked(self) -> bool:
@@ -86,16 +89,12 @@ class Guards:
     @property
     def armed(self) -> Arming | None:
         """What is armed now. A machine that slept does not stay armed."""
-        arming = self._arming
-        if arming and (self._clock.now() >= arming.until or self._clock.monotonic() >= arming.until_monotonic):
-            self._arming = arming = None
+        arming = self.arming
+        if arming and (self.clock.now() >= arming.until or self.clock.monotonic() >= arming.until_monotonic):
+            self.arming = arming = None
         return arming
 
-    @armed.setter
-    def armed(self, arming: Arming | None) -> None:
-        self._arming = arming
-
-    def arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
+    def new_arming(self, operations: Iterable[Any] | str, minutes: Any, reason: Any) -> Arming:
         """Return an arming that begins now.
 
         Raises:
@@ -113,12 +112,12 @@ class Guards:
             raise InvalidRequest(problems, of="arm")
         return Arming(
             operations=names,
-            until=self._clock.now() + timedelta(minutes=minutes),
-            until_monotonic=self._clock.monotonic() + 60 * minutes,
+            until=self.clock.now() + timedelta(minutes=minutes),
+            until_monotonic=self.clock.monotonic() + 60 * minutes,
             reason=visible(reason.strip(), 200),
         )
 
-    def check(self, operation: Operation[..., Any]) -> None:
+    def check_operation(self, operation: Operation[..., Any]) -> None:
         """Refuse what this environment or its arming does not allow, whatever the request.
 
         Raises:
@@ -143,14 +142,12 @@ class Guards:
                 f'Allow it temporarily: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
             )
 
-    def check_duplicate(self, what: str, earlier: Any, allowed: bool) -> None:
+    def check_duplicate(self, what: str, earlier: Any) -> None:
         """Refuse the same write within a day in production; elsewhere warn of it."""
         said = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome {earlier.outcome.shown} "
             f"(journal {earlier.id})"
         )
-        if allowed:
-            return
         if self.production:
             raise DuplicateSuspected(
                 f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
@@ -211,30 +208,20 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
     return frozenset(names)
 
 
-def environment_problem(environment: object) -> Problem | None:
-    """Return what is wrong with the name of an environment."""
-    if environment in ENVIRONMENTS:
-        return None
-    return Problem("environment", "enum", 'must be "sandbox" or "production"')
-
-
-def confirmation(operation: Operation[..., Any], request: Any) -> Confirmation | None:
+def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
     """Return what a person is asked to type before this call in production; None where it can be undone."""
-    if operation.name == "sign_withdrawal":
-        unit = "native units" if request.is_amount_native else "cents"
-        asked = f"{request.amount} {unit} to {request.recipient_address}"
-        return Confirmation(says=asked, types=f"{request.amount} {str(request.recipient_address)[-8:]}")
-    says, subject = "", ""
-    if operation.name == "delete_payment_account":
-        subject = request.payment_account_id
-        says = f"payment account {subject} is permanently deleted"
-    elif operation.name == "update_dispute" and request.status:
-        subject = request.dispute_id
-        says = f"dispute {subject} is canceled, which cannot be undone"
-    elif operation.name == "update_user":
-        subject = request.user_id
-        if request.is_active is False:
-            says = f"user {subject} is deactivated"
-        elif any(getattr(request, f"{kind}_address") is not None for kind in ("wallet", "solana", "stellar")):
-            says = f"user {subject} gets another wallet"
-    return Confirmation(says=says, types=str(subject)[-8:]) if says else None
+    match operation.name:
+        case "sign_withdrawal":
+            asked = f"{r.amount} {'native units' if r.is_amount_native else 'cents'} to {r.recipient_address}"
+            return Confirmation(says=asked, types=f"{r.amount} {str(r.recipient_address)[-8:]}")
+        case "delete_payment_account":
+            subject, says = r.payment_account_id, "payment account {} is permanently deleted"
+        case "update_dispute" if r.status:
+            subject, says = r.dispute_id, "dispute {} is canceled, which cannot be undone"
+        case "update_user" if r.is_active is False:
+            subject, says = r.user_id, "user {} is deactivated"
+        case "update_user" if r.wallet_address or r.solana_address or r.stellar_address:
+            subject, says = r.user_id, "user {} gets another wallet"
+        case _:
+            return None
+    return Confirmation(says=says.format(subject), types=str(subject)[-8:])

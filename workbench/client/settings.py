@@ -1,4 +1,5 @@
-"""Profiles: where a service is, what it is, what is allowed there. From a TOML file and WORKBENCH_* variables.
+"""Settings of a client: the base URL, options of its connections, and profiles, which say where a service is, what it is
+and what is allowed there, from a TOML file and WORKBENCH_* variables.
 
     [profiles.acme-test]
     base_url = "https://api.example.com/v1"
@@ -8,38 +9,28 @@
     http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
+A base URL has one spelling: `https` unless it stays on this machine, without user, password, query or fragment. The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
 """
 
 import getpass
+import importlib.util
+import ipaddress
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 
-from workbench.client.base import client_problems
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.keys import APPLICATION, Key, pin, state_path
-from workbench.client.options import (
-    ADDRESSES,
-    COUNT,
-    FLAG,
-    RATE,
-    SECONDS,
-    TABLE,
-    TEXT,
-    BaseUrl,
-    Rule,
-    base_url,
-    base_url_or_problem,
-    checked,
-)
+from workbench.client.requests import header_problem, wire_name_problems
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
+from workbench.interface.table import PREFIX
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Rate limits are not shown in the document; these are for real services, and a profile changes them."""
@@ -48,23 +39,233 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
 
+# the base URL
+
+
+@attrs.frozen
+class BaseUrl:
+    """Where the service is: `https://host[:port]/v1`."""
+
+    scheme: str
+    host: str  # with the port where it is not the scheme's own
+    path: str
+    local: bool  # whether it stays on this machine
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}{self.path}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@hide_arguments
+def base_url(text: str) -> BaseUrl:
+    """Read a base URL; a missing `/v1` is added, a trailing slash removed.
+
+    Raises:
+        InvalidProfile: It cannot be used; the message says what would be right.
+    """
+    found = base_url_or_problem(text)
+    if isinstance(found, str):
+        raise InvalidProfile((Problem("base_url", "base_url", found),))
+    return found
+
+
+def base_url_or_problem(text: object) -> BaseUrl | str:
+    """Return the base URL, or what is wrong with it."""
+    if not isinstance(text, str) or not text.strip():
+        return "is missing; it is like https://api.example.com/v1"
+    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
+        return "holds characters that do not belong in a URL"
+    try:
+        parts = urlsplit(text)
+        port, host = parts.port, (parts.hostname or "").rstrip(".")
+    except ValueError:
+        return "is not a URL; it is like https://api.example.com/v1"
+    if parts.scheme not in {"https", "http"} or not host:
+        return "must begin with https:// and a host, like https://api.example.com/v1"
+    if "@" in parts.netloc:
+        return "must not hold a user or a password; the key goes into api_key"
+    if parts.query or parts.fragment or "?" in text or "#" in text:
+        return "must not have a query or a fragment"
+    named = f"[{host}]" if ":" in host else host
+    where = named if port in {None, {"https": 443, "http": 80}[parts.scheme]} else f"{named}:{port}"
+    path = "/" + "/".join(segment for segment in parts.path.split("/") if segment)
+    if any(segment in {".", ".."} or "%" in segment for segment in path.split("/")):
+        return "must have a plain path, like /v1"
+    if path.endswith(f"{PREFIX}{PREFIX}"):
+        return f"ends in {PREFIX} twice; right is {parts.scheme}://{where}{path.removesuffix(PREFIX)}"
+    path = path if path.endswith(PREFIX) else f"{path.rstrip('/')}{PREFIX}"
+    if parts.scheme == "http" and not is_loopback(host):
+        return f"would send the key unprotected; right is https://{visible(where)}{path}"
+    return BaseUrl(parts.scheme, where, path, is_loopback(host))
+
+
+# options, and what they may be
+
+
+Rule = Mapping[str, Any]
+"""What a value has to be, as a function, and the same in words; the metadata of a field."""
+
+
+def _rule(fits: Callable[[Any], object], words: str) -> Rule:
+    return {"fits": fits, "words": words}
+
+
+_TEXT = _rule(lambda value: isinstance(value, str) and value, "must be text")
+_FLAG = _rule(lambda value: isinstance(value, bool), "must be true or false")
+_TABLE = _rule(lambda value: isinstance(value, dict), "must be a table")
+_RATE = _rule(lambda value: _is_number(value), "must be a number above 0")
+_COUNT = _rule(lambda value: type(value) is int and value >= 0, "must be a whole number")
+_SECONDS = _rule(
+    lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600"
+)
+_ADDRESSES = _rule(
+    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "must be a list of addresses"
+)
+_POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_FUNCTION = _rule(callable, "must be a function")
+_URL = _rule(
+    lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
+    "must be a URL, as http://proxy.example.com:3128",
+)
+_HTTP2 = _rule(
+    lambda value: value is False or (value is True and importlib.util.find_spec("h2") is not None),
+    "must be true or false, and needs the package h2; run: pip install h2",
+)
+_LIMITS: Mapping[str, Rule] = {
+    "reads_per_second": _RATE, "writes_per_second": _RATE, "amount": _COUNT, "native_amount": _COUNT, "rows": _COUNT,
+    "sum": _COUNT, "recipients": _ADDRESSES,
+}  # fmt: skip
+
+
+def _rules(cls: type[Any]) -> Mapping[str, Rule]:
+    return {one.name: one.metadata for one in attrs.fields(cls) if one.metadata}
+
+
+@attrs.frozen(kw_only=True)
+class HttpOptions:
+    """Options of the connections to a service.
+
+    Attributes:
+        trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
+        proxy: URL of a proxy, as "http://proxy.example.com:3128"; the TLS connection goes through it unread.
+        http2: Offer HTTP/2; it needs the package h2.
+        max_connections: Connections at once.
+        max_keepalive_connections: Idle connections that are kept.
+        keepalive_expiry: Seconds for which an idle connection is kept.
+        connect_timeout: Seconds for making a connection; None allows those of the call.
+        on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
+        on_response: Called with each `httpx.Response`, its body not yet read.
+    """
+
+    trust_env: bool = attrs.field(default=False, metadata=_FLAG)
+    proxy: str | None = attrs.field(default=None, repr=False, metadata=_URL)  # may hold a password
+    http2: bool = attrs.field(default=False, metadata=_HTTP2)
+    max_connections: int = attrs.field(default=100, metadata=_POSITIVE)
+    max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
+    keepalive_expiry: float = attrs.field(default=5.0, metadata=_SECONDS)
+    connect_timeout: float | None = attrs.field(default=None, metadata=_SECONDS)
+    on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
+    on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
+
+    def proxy_for(self, scheme: str, host: str) -> str | None:
+        """Return the URL of the proxy for a host; None if its connections are direct."""
+        if self.proxy is not None or not self.trust_env:
+            return self.proxy
+        from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+        found = getproxies_environment()
+        if proxy_bypass_environment(host, found):
+            return None
+        return found.get(scheme) or found.get("all")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, problems: list[Problem]) -> dict[str, Any]:
+    """Return the members of a table that follow their rule; say what is wrong with the others."""
+    right = {}
+    for key, value in table.items():
+        rule = rules.get(key)
+        if rule is None:
+            words = f"is not known; there are {', '.join(rules)}"
+            problems.append(Problem(where + visible(key, 60), "unknown", words))
+        elif not rule["fits"](value):
+            problems.append(Problem(where + key, "type", rule["words"]))
+        else:
+            right[key] = value
+    return right
+
+
+def unused_proxy(options: HttpOptions) -> str | None:
+    """Return the name of a variable that names a proxy which is not used; None if there is none."""
+    if options.trust_env or options.proxy is not None:
+        return None
+    names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    return next((name for name in names if os.environ.get(name)), None)
+
+
+def client_problems(
+    *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
+    idempotency_header: Any = None, journal: Any = None, http: Any = None, **_: Any,
+) -> list[Problem]:  # fmt: skip
+    """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
+    found = []
+    if environment not in ("sandbox", "production"):
+        found.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
+    if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
+        found.append(Problem("base_url", "base_url", url))
+    if timeout is not None and not _is_number(timeout):
+        found.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
+    if limits is not None and not isinstance(limits, Limits):
+        found.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
+    if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
+        found.append(Problem("idempotency_header", "header", wrong))
+    if isinstance(http, Mapping):
+        checked(http, _rules(HttpOptions), "http.", found)
+    elif http is not None:
+        found.append(Problem("http", "type", "must be a mapping of options, as {'trust_env': True}"))
+    if wire_names is not None and not isinstance(wire_names, Mapping):
+        found.append(Problem("wire_names", "type", "must be a mapping of names"))
+    else:
+        found += wire_name_problems(wire_names or {})
+    if not isinstance(journal, Journal | str | Path | None) and journal is not False:
+        found.append(Problem("journal", "type", "must be a Journal, a path or False"))
+    if journal is False and environment == "production":
+        found.append(Problem("journal", "required", "is needed in production"))
+    return found
+
+
+# profiles
+
+
 @attrs.frozen(kw_only=True)
 class Profile:
     """A service as this user has set it up."""
 
     name: str
-    base_url: str | None = None
-    environment: str = "sandbox"
-    timeout: float = 30.0
-    ca_file: str | None = None
-    journal: str | None = None
-    key_variable: str | None = None
-    forget_key_variable: bool = False
-    idempotency_header: str | None = None
-    wire_names: Mapping[str, str] = attrs.field(factory=dict)
-    sandbox: Mapping[str, Any] = attrs.field(factory=dict)
-    limits: Limits = attrs.field(factory=Limits)
-    http: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    base_url: str | None = attrs.field(default=None, metadata=_TEXT)
+    environment: str = attrs.field(default="sandbox", metadata=_TEXT)
+    timeout: float = attrs.field(default=30.0, metadata=_SECONDS)
+    ca_file: str | None = attrs.field(default=None, metadata=_TEXT)
+    journal: str | None = attrs.field(default=None, metadata=_TEXT)
+    key_variable: str | None = attrs.field(default=None, metadata=_TEXT)
+    forget_key_variable: bool = attrs.field(default=False, metadata=_FLAG)
+    idempotency_header: str | None = attrs.field(default=None, metadata=_TEXT)
+    wire_names: Mapping[str, str] = attrs.field(factory=dict, metadata=_TABLE)
+    sandbox: Mapping[str, Any] = attrs.field(factory=dict, metadata=_TABLE)
+    limits: Limits = attrs.field(factory=Limits, metadata=_TABLE)
+    http: Mapping[str, Any] = attrs.field(factory=dict, repr=False, metadata=_TABLE)
 
 
 def config_path() -> Path:
@@ -135,26 +336,15 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
     return tables
 
 
-_RULES: Mapping[str, Rule] = {
-    "base_url": TEXT, "environment": TEXT, "timeout": SECONDS, "ca_file": TEXT, "journal": TEXT,
-    "key_variable": TEXT, "forget_key_variable": FLAG, "idempotency_header": TEXT, "wire_names": TABLE,
-    "sandbox": TABLE, "limits": TABLE, "http": TABLE,
-}  # fmt: skip
-_LIMITS: Mapping[str, Rule] = {
-    "reads_per_second": RATE, "writes_per_second": RATE, "amount": COUNT, "native_amount": COUNT, "rows": COUNT,
-    "sum": COUNT, "recipients": ADDRESSES,
-}  # fmt: skip
-
-
 def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem]) -> Profile:
-    where = f"profiles.{name}."
+    where, rules = f"profiles.{name}.", _rules(Profile)
     for variable, key in (("WORKBENCH_BASE_URL", "base_url"), ("WORKBENCH_ENVIRONMENT", "environment")):
         if os.environ.get(variable):
             table[key] = os.environ[variable]
-    for key in [key for key in table if key not in _RULES and _KEYLIKE.search(key)]:
+    for key in [key for key in table if key not in rules and _KEYLIKE.search(key)]:
         table.pop(key)
         problems.append(_key_in_file(where + visible(key, 60), name, path))
-    table = checked(table, _RULES, where, problems)
+    table = checked(table, rules, where, problems)
     if (
         "base_url" not in table
         and not table.get("sandbox")

@@ -6,19 +6,19 @@ reads the environment, keeps cookies or logs queries.
 
 import asyncio
 import ssl
-import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+import attrs
 import httpcore
 import httpx
 
 from workbench.client.messages import CAP, WRITTEN, Broken, Request, Response
-from workbench.client.options import HttpOptions
+from workbench.client.settings import HttpOptions
 from workbench.errors import visible
 
 
@@ -45,46 +45,44 @@ class Trace:
         self(event, info)
 
 
-class _Deadline(threading.local):
-    """When the call of this thread has to be over, by the monotonic clock."""
+class _Seconds(float):
+    """Seconds for one step, as httpcore hands them on; `until` is when the call has to be over, by the monotonic clock."""
 
-    at: float = float("inf")
+    until: float
 
-    def left(self, timeout: float | None) -> float | None:
-        """Return the seconds left for one step.
+    def left(self) -> float:
+        """Return the seconds left for the step.
 
         Raises:
             httpcore.ReadTimeout: There are none.
         """
-        left = self.at - time.monotonic()
+        left = self.until - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
-        return left if timeout is None or left < timeout else timeout
+        return min(left, self)
+
+
+def _left(timeout: float | None) -> float | None:
+    return timeout.left() if isinstance(timeout, _Seconds) else timeout
 
 
 class TimelyStream(httpcore.NetworkStream):
     """A stream whose every step ends at the call's deadline."""
 
-    def __init__(self, inner: httpcore.NetworkStream, deadline: _Deadline) -> None:
-        self._inner, self._deadline = inner, deadline
+    def __init__(self, inner: httpcore.NetworkStream) -> None:
+        self._inner = inner
+        self.close, self.get_extra_info = inner.close, inner.get_extra_info  # type: ignore[method-assign]
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, self._deadline.left(timeout))
+        return self._inner.read(max_bytes, _left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, self._deadline.left(timeout))
-
-    def close(self) -> None:
-        self._inner.close()
+        self._inner.write(buffer, _left(timeout))
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        inner = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left(timeout))
-        return TimelyStream(inner, self._deadline)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
+        return TimelyStream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout)))
 
 
 class TimelyBackend(httpcore.SyncBackend):
@@ -93,28 +91,11 @@ class TimelyBackend(httpcore.SyncBackend):
     The usual time-outs are for one read each, so a server that sends a byte now and then would never end.
     """
 
-    def __init__(self) -> None:
-        self.deadline = _Deadline()
-
     def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:  # fmt: skip
+        self, host: str, port: int, timeout: float | None = None, *args: Any, **how: Any
+    ) -> httpcore.NetworkStream:
         """Open a stream."""
-        inner = super().connect_tcp(host, port, self.deadline.left(timeout), local_address, socket_options)
-        return TimelyStream(inner, self.deadline)
-
-
-_FAILURES = (
-    httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-)  # fmt: skip
-
-
-def _as_httpx(failure: Exception) -> httpx.TransportError:
-    """Return an error of httpcore as that of httpx, which has the same name."""
-    kind: type[httpx.TransportError] = getattr(httpx, type(failure).__name__)
-    return failure if isinstance(failure, httpx.TransportError) else kind(str(failure))
+        return TimelyStream(super().connect_tcp(host, port, _left(timeout), *args, **how))
 
 
 def _through(proxy: str) -> dict[str, Any]:
@@ -132,14 +113,13 @@ def _for_httpcore(request: httpx.Request) -> httpcore.Request:
 
 
 class TimelyTransport:
-    """Connections of httpcore, used as a transport is, but for its errors; `request.extensions["deadline"]` is the deadline of the call."""
+    """Connections of httpcore, used as a transport is, but for its errors."""
 
     def __init__(self, ssl_context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
-        self._backend = TimelyBackend()
         options: dict[str, Any] = {
             "ssl_context": ssl_context, "max_connections": http.max_connections, "http2": http.http2,
             "max_keepalive_connections": http.max_keepalive_connections, "keepalive_expiry": http.keepalive_expiry,
-            "network_backend": self._backend,
+            "network_backend": TimelyBackend(),
         }  # fmt: skip
         if proxy is None:
             self._pool = httpcore.ConnectionPool(**options)
@@ -148,7 +128,6 @@ class TimelyTransport:
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and return the answer, its body still to be read."""
-        self._backend.deadline.at = request.extensions.get("deadline", float("inf"))
         answer = self._pool.handle_request(_for_httpcore(request))
         return httpx.Response(answer.status, headers=answer.headers, stream=answer.stream)  # type: ignore[arg-type]
 
@@ -157,23 +136,33 @@ class TimelyTransport:
         self._pool.close()
 
 
-# Raised before a byte of a request is written; anything else may have been acted on.
-_NOT_SENT = (
-    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol, httpx.LocalProtocolError,
-    httpx.ProxyError,
-)  # fmt: skip
-# Their texts hold no header and no body.
-_HARMLESS = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ReadTimeout, httpx.WriteTimeout)
-_WORDS: dict[type[Exception], str] = {
-    httpx.ConnectTimeout: "no connection in time",
-    httpx.PoolTimeout: "no free connection in time",
-    httpx.ReadTimeout: "no answer in time",
-    httpx.WriteTimeout: "not written in time",
-    httpx.RemoteProtocolError: "the connection ended before the end of the answer",
-    httpx.ReadError: "the connection was lost while waiting for the answer",
-    httpx.WriteError: "the connection was lost while sending",
-    httpx.LocalProtocolError: "the request cannot be written",
+@attrs.frozen
+class _Met:
+    """What an error of a transport says."""
+
+    words: str = "the connection failed"
+    sent: bool = True  # whether a byte of the request may have been written
+    harmless: bool = False  # whether its text holds no header and no body
+
+
+_FAILURES: Mapping[str, _Met] = {
+    "ConnectError": _Met("no connection", sent=False, harmless=True),
+    "ConnectTimeout": _Met("no connection in time", sent=False, harmless=True),
+    "PoolTimeout": _Met("no free connection in time", sent=False, harmless=True),
+    "LocalProtocolError": _Met("the request cannot be written", sent=False),
+    "UnsupportedProtocol": _Met(sent=False),
+    "ProxyError": _Met(sent=False),
+    "ReadTimeout": _Met("no answer in time", harmless=True),
+    "WriteTimeout": _Met("not written in time", harmless=True),
+    "RemoteProtocolError": _Met("the connection ended before the end of the answer"),
+    "ReadError": _Met("the connection was lost while waiting for the answer"),
+    "WriteError": _Met("the connection was lost while sending"),
 }
+"""By the names that httpx and httpcore both have."""
+_ERRORS = (
+    httpx.TransportError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)  # fmt: skip
 _FOREVER = float("inf")
 
 
@@ -182,24 +171,15 @@ def _url(base: str) -> httpx.URL:
     return httpx.URL(base)
 
 
-def _described(failure: httpx.TransportError, clean: Callable[[str], str]) -> str:
-    """Return what the transport met, without its text where that may hold a header."""
-    connecting = isinstance(failure, httpx.ConnectError)
-    words = _WORDS.get(type(failure)) or ("no connection" if connecting else "the connection failed")
-    text = visible(clean(str(failure)), 200) if connecting else ""
-    return f"{words}: {text}" if text else words
-
-
-def _broken(failure: httpx.TransportError, outgoing: Request) -> Broken:
-    left = outgoing.phase >= WRITTEN if isinstance(failure, _NOT_SENT) else not outgoing.surely_not_sent
-    cause: Exception | None = None
-    if isinstance(failure, _HARMLESS):
-        cause = type(failure)(
-            outgoing.clean(str(failure))
-        )  # a fresh one: the caught one holds the request with its key
+def _broken(failure: Exception, outgoing: Request) -> Broken:
+    name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
+    met = _FAILURES.get(name, _Met())
+    text = outgoing.clean(str(failure))
+    words = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
     return Broken(
-        _described(failure, outgoing.clean), left=left, timeout=isinstance(failure, httpx.TimeoutException), cause=cause
-    )
+        words, left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN, timeout="Timeout" in name,
+        cause=getattr(httpx, name)(text) if met.harmless else None,  # the caught one holds the request with its key
+    )  # fmt: skip
 
 
 class _TooLarge(Exception):
@@ -223,8 +203,8 @@ class _Incoming:
         outgoing = self._outgoing
         try:
             yield
-        except (httpx.TransportError, *_FAILURES) as failure:
-            self._broken = _broken(_as_httpx(failure), outgoing)
+        except _ERRORS as failure:
+            self._broken = _broken(failure, outgoing)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except _TooLarge:
@@ -270,9 +250,9 @@ def transmit(
         http: Options of the connections; here the hooks and the time for a connection.
     """
     incoming = _Incoming(outgoing)
-    request, left = _wired(outgoing, base, key, clock, http)
+    request, _ = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:
-        request.extensions |= {"trace": Trace(outgoing), "deadline": time.monotonic() + max(left, 0.0)}
+        request.extensions["trace"] = Trace(outgoing)
     with incoming.arriving():
         answer = transport.handle_request(request)
         try:
@@ -315,16 +295,11 @@ def _wired(
 ) -> tuple[httpx.Request, float]:
     """Return a request for the transport, and the seconds it may take."""
     left = outgoing.deadline - clock.monotonic()
-    seconds = None if left == _FOREVER else max(left, 0.001)
-    connect = min(left, _FOREVER if http.connect_timeout is None else http.connect_timeout)
-    extensions: dict[str, Any] = {
-        "timeout": {
-            "connect": None if connect == _FOREVER else max(connect, 0.001),
-            "read": seconds,
-            "write": seconds,
-            "pool": seconds,
-        }
-    }
+    seconds = None if left == _FOREVER else _Seconds(max(left, 0.001))
+    if seconds is not None:
+        seconds.until = time.monotonic() + left
+    connect = seconds if http.connect_timeout is None else max(min(left, http.connect_timeout), 0.001)
+    extensions: dict[str, Any] = {"timeout": {"connect": connect, "read": seconds, "write": seconds, "pool": seconds}}
     if outgoing.traced and not (http.on_request or http.proxy or http.trust_env):
         # read once, since httpx takes long to; a hook reads the URL, and a proxy gets a target of its own
         url = _url(base)
