@@ -9,8 +9,9 @@ import hashlib
 import hmac
 import inspect
 import json
+import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import mcp.types as types
@@ -22,7 +23,6 @@ from workbench import sequences
 from workbench.errors import WorkbenchError, visible
 from workbench.interface import strict_json
 from workbench.interface.assumptions import assumptions
-from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.masks import masked
 from workbench.interface.openapi import document
@@ -95,7 +95,8 @@ class _Tools:
             if operation is not None:
                 if (question := await self._confirm(context, operation, asked)) is not None:
                     return question
-                answer = await asyncio.to_thread(self._send, operation, given)
+                request = self._api.from_wire(operation, given)
+                answer = masked(await asyncio.to_thread(self._api.send, request))
             elif self._sandbox is not None and name.startswith(_CONTROL) and name.removeprefix(_CONTROL) in CONTROLS:
                 answer = await asyncio.to_thread(self._control, name.removeprefix(_CONTROL), given)
             elif self._sandbox is not None and name == _SEQUENCES.name:
@@ -107,13 +108,6 @@ class _Tools:
         except (WorkbenchError, TypeError, ValueError) as error:
             return _result(visible(str(error), 2_000), is_error=True)
         return _result(strict_json.dumps(answer).decode())
-
-    def _send(self, operation: Operation[..., Any], given: Mapping[str, Any]) -> Any:
-        in_path = {name: str(value) for name, value in given.items() if name in placeholders(operation.path)}
-        body = {name: value for name, value in given.items() if name not in in_path}
-        attributes = {_attribute(operation, name): value for name, value in in_path.items()}
-        answer = self._api.send(self._api.from_wire(operation, body or None, **attributes))
-        return masked(answer)
 
     def _control(self, name: str, given: Mapping[str, Any]) -> Any:
         answer = getattr(self._sandbox, name)(**given)
@@ -173,12 +167,6 @@ def _result(text: str, *, is_error: bool = False) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
 
-def _attribute(operation: Operation[..., Any], wire: str) -> str:
-    from workbench.interface.walk import members
-
-    return next(one.name for one in members(operation.request) if one.wire == wire)
-
-
 # schemas
 
 
@@ -189,16 +177,13 @@ def _operation_tool(operation: Operation[..., Any], *, real: bool) -> types.Tool
         one["name"]: {**one["schema"], "description": one.get("description", "")} for one in parameters
     }
     required = [one["name"] for one in parameters if one.get("required")]
-    schema: Schema = {"type": "object", "properties": properties}
+    schema: Schema = {"type": "object", "properties": properties, "required": required}
     if "requestBody" in described:
         (content,) = described["requestBody"]["content"].values()
         body = _DOCUMENT["components"]["schemas"][content["schema"]["$ref"].rpartition("/")[2]]
         properties |= body.get("properties", {})
         required += body.get("required", [])
         schema |= {name: value for name, value in body.items() if name in ("oneOf", "anyOf", "allOf")}
-    if required:
-        schema["required"] = required
-    schema["$defs"] = _DOCUMENT["components"]["schemas"]
     return types.Tool(
         name=operation.name, description=f"{operation.doc} {described['description']}", input_schema=_local(schema),
         annotations=types.ToolAnnotations(
@@ -207,19 +192,19 @@ def _operation_tool(operation: Operation[..., Any], *, real: bool) -> types.Tool
     )  # fmt: skip
 
 
-def _local(schema: Any) -> Any:
+def _local(schema: Schema) -> Schema:
     """Return a schema whose references point into itself, with the definitions it uses."""
-    text = json.dumps(schema).replace("#/components/schemas/", "#/$defs/")
-    made: Schema = json.loads(text)
-    used: set[str] = set()
-    waiting = [json.dumps({name: value for name, value in made.items() if name != "$defs"})]
-    while waiting:
-        found = {name for name in made["$defs"] if f'"#/$defs/{name}"' in waiting[-1]} - used
-        waiting.pop()
-        used |= found
-        waiting += [json.dumps(made["$defs"][name]) for name in found]
-    made["$defs"] = {name: made["$defs"][name] for name in sorted(used)}
-    return made if used else {name: value for name, value in made.items() if name != "$defs"}
+    used: Schema = {}
+
+    def read(part: Any) -> Any:
+        text = json.dumps(part).replace("#/components/schemas/", "#/$defs/")
+        for name in re.findall(r'"#/\$defs/(\w+)"', text):
+            if name not in used:
+                used[name] = {}  # it may refer to itself
+                used[name] = read(_DOCUMENT["components"]["schemas"][name])
+        return json.loads(text)
+
+    return {**read(schema), **({"$defs": used} if used else {})}
 
 
 def _control_tool(row: Any) -> types.Tool:
@@ -255,36 +240,30 @@ _DOCUMENT = document()
 # resources
 
 
-def _resources() -> Mapping[str, tuple[str, Callable[[], Any]]]:
-    rules = {
-        f"workbench://operations/{name}": (row.doc, lambda row=row: _DOCUMENT["paths"][row.path][row.method.lower()])
-        for name, row in OPERATIONS.items()
-    }
-    kinds = {
-        f"workbench://events/{kind.name}": (kind.doc, lambda kind=kind: _DOCUMENT["webhooks"][kind.name])
-        for kind in EVENT_KINDS.values()
-    }
+def _resources() -> Mapping[str, tuple[str, Any]]:
+    """Return what each address leads to, with what it is."""
+    paths, kinds = _DOCUMENT["paths"], _DOCUMENT["webhooks"]
+    assumed = [{name: str(getattr(one, name)) for name in _SHOWN if hasattr(one, name)} for one in assumptions()]
     return {
-        "workbench://openapi": ("The interface as an OpenAPI document", lambda: _DOCUMENT),
-        "workbench://assumptions": (
-            "What is assumed where the interface document is silent",
-            lambda: [{name: str(getattr(one, name)) for name in _SHOWN if hasattr(one, name)} for one in assumptions()],
-        ),
-        **rules,
-        **kinds,
+        "workbench://openapi": ("The interface as an OpenAPI document", _DOCUMENT),
+        "workbench://assumptions": ("What is assumed where the interface document is silent", assumed),
+        **{f"workbench://operations/{name}": (row.doc, paths[row.path][row.method.lower()]) for name, row in OPERATIONS.items()},
+        **{f"workbench://events/{kind.name}": (kind.doc, kinds[kind.name]) for kind in EVENT_KINDS.values()},
     }  # fmt: skip
 
 
 async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
-    found = ((uri, uri.removeprefix("workbench://"), doc) for uri, (doc, _) in _resources().items())
-    listed = [types.Resource(uri=uri, name=name, description=doc, mime_type=_JSON) for uri, name, doc in found]
+    listed = [
+        types.Resource(uri=uri, name=uri.removeprefix("workbench://"), description=doc, mime_type=_JSON)
+        for uri, (doc, _) in _resources().items()
+    ]
     return types.ListResourcesResult(resources=listed)
 
 
 async def _read_resource(_: Any, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-    found = _resources().get(str(asked.uri))
+    uri = str(asked.uri)
+    found = _resources().get(uri)
     if found is None:
-        raise ValueError(f"there is no resource {visible(str(asked.uri), 100)!r}")
-    text = json.dumps(found[1](), indent=1)
-    content = types.TextResourceContents(uri=str(asked.uri), mime_type=_JSON, text=text)
+        raise ValueError(f"there is no resource {visible(uri, 100)!r}")
+    content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(found[1], indent=1))
     return types.ReadResourceResult(contents=[content])

@@ -12,7 +12,7 @@ import attrs
 from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
-from workbench.client.probe import Findings, Probe
+from workbench.client.probe import Findings, verify
 from workbench.client.requests import build_request
 from workbench.errors import InvalidArguments, InvalidRequest, NotSent, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
@@ -152,7 +152,7 @@ class Client(_Calls, Sync):
         Raises:
             WorkbenchError: The service cannot be reached, refuses the key, or does not answer as this API.
         """
-        return Probe(self).run(user_id)
+        return verify(self, user_id)
 
     def close(self) -> None:
         """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""

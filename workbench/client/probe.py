@@ -1,7 +1,7 @@
 """Assumptions about the service, checked against a real one by reads only."""
 
 import re
-from decimal import Decimal
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
@@ -13,14 +13,13 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.rules import STELLAR_ADDRESS
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
-_NO_ANSWER = (NoAnswer, NotSent, UnexpectedAnswer)
 
 
 class Verdict(StrEnum):
     """The result of a probe for an assumption."""
 
-    CONFIRMED = "confirmed"
     CONTRADICTED = "contradicted"
+    CONFIRMED = "confirmed"
     UNTESTED = "untested"
 
 
@@ -55,107 +54,102 @@ class Findings(tuple[Finding, ...]):
         return f"<findings: {', '.join(f'{len(self.of(verdict))} {verdict}' for verdict in Verdict)}>"
 
 
-class Probe:
-    """Calls a service with at most seven reads, and records the result for each assumption."""
+Seen = Iterator[tuple[str, bool, str]]
+"""Ids of assumptions, whether what was seen fits them, and what was seen."""
 
-    def __init__(self, api: Any) -> None:
-        self._api = api
-        self._seen: dict[str, tuple[Verdict, str]] = {}
 
-    def run(self, user_id: str | None) -> Findings:
-        """Make the calls.
+def verify(api: Any, user_id: str | None) -> Findings:
+    """Call a service with at most seven reads, and return the result for each assumption.
 
-        Args:
-            user_id: A user with rewards; None tries the names of the rewards query on an unknown user only.
+    Args:
+        user_id: A user with rewards; None tries the names of the rewards query on an unknown user only.
 
-        Raises:
-            ApiError: The service refused the first read, as for a wrong key or a wrong path.
-            NotSent: No connection to the service, as for a refused port or broken TLS.
-        """
+    Raises:
+        ApiError: The service refused the first read, as for a wrong key or a wrong path.
+        NotSent: No connection to the service, as for a refused port or broken TLS.
+    """
+    seen: dict[str, tuple[Verdict, str]] = {}
+    for number, read in enumerate((_contracts(api), _unknown_user(api), _rewards(api, user_id))):
         try:
-            self._contracts()
-        except BadRequest as refusal:
-            self._refusal(refusal)
-        for read in (self._unknown_user, lambda: self._rewards(user_id)):
-            try:
-                read()
-            except ApiError as refusal:
-                self._refusal(refusal)
-            except _NO_ANSWER:
-                continue
-        found: dict[str, Finding] = {}
-        for row in assumptions():
-            verdict, seen = self._seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
-            found.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=seen, change=row.change))
-        order = (Verdict.CONTRADICTED, Verdict.CONFIRMED, Verdict.UNTESTED)
-        return Findings(sorted(found.values(), key=lambda one: order.index(one.verdict)))
+            for assumption, fits, words in _refusals(read):
+                if seen.get(assumption, ("",))[0] is not Verdict.CONTRADICTED:
+                    seen[assumption] = (Verdict.CONFIRMED if fits else Verdict.CONTRADICTED, words)
+        except (ApiError, NoAnswer, NotSent, UnexpectedAnswer) as error:
+            if number == 0 and not isinstance(error, BadRequest):
+                raise
+    found: dict[str, Finding] = {}
+    for row in assumptions():
+        verdict, words = seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
+        found.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=words, change=row.change))
+    return Findings(sorted(found.values(), key=lambda one: [*Verdict].index(one.verdict)))
 
-    def _note(self, assumption: str, fits: bool, seen: str) -> None:
-        if self._seen.get(assumption, ("",))[0] is not Verdict.CONTRADICTED:
-            self._seen[assumption] = (Verdict.CONFIRMED if fits else Verdict.CONTRADICTED, seen)
 
-    def _refusal(self, refusal: ApiError) -> None:
+def _refusals(read: Seen) -> Seen:
+    """Add what the refusal of a read shows."""
+    try:
+        yield from read
+    except ApiError as refusal:
         if refusal.status == 400:
             usual = refusal.error is not None and refusal.message is not None
-            self._note("validation_errors", usual, f"a 400 response has {'the usual' if usual else 'another'} body")
-
-    def _contracts(self) -> None:
-        for contract in self._api.list_contracts():
-            for token in contract.tokens:
-                if token.balance is not None:
-                    fits = _decimal(token.balance) is not None
-                    self._note("token.balance", fits, f"a balance is {'' if fits else 'not '}a decimal string")
-                rate = token.advance_rate
-                if rate is not None and rate not in (0, 1) and 0 < rate <= 100:
-                    self._note("token.advance_rate", rate > 1, f"an advance rate of {rate}")
-            chain = contract.chain_id
-            if re.fullmatch(STELLAR_ADDRESS.pattern or "", contract.proxy_address or ""):
-                self._note("stellar_contracts", True, f"contract {contract.id} has addresses of this form")
-                self._note("chain_numbers", chain in {1500, 1501}, f"a contract on Stellar has the chain id {chain}")
-            elif contract.program_address is not None:
-                self._note("chain_numbers", chain in {900, 901, 902}, f"a contract on Solana has the chain id {chain}")
-            unknown = sorted({one.path for one in checks.flags(contract) if one.rule == "unknown"})
-            if unknown:
-                words = f"a response has undocumented members: {', '.join(unknown[:5])}"
-                self._note("unknown_members", True, words)
-
-    def _unknown_user(self) -> None:
-        try:
-            self._api.list_rewards_activity(user_id=NOBODY, limit=1)
-        except NotFound:
-            self._note("list_rewards_activity.404.user", True, "404 for an unknown user")
-            self._note("list_rewards_activity.user_id", True, "the service looked up the user in the query")
-        except ApiError as refusal:
-            if refusal.status == 400:
-                self._note("list_rewards_activity.user_id", False, "a query with userId was refused with 400")
-            raise
-
-    def _rewards(self, user_id: str | None) -> None:
-        if user_id is None:
-            return
-
-        def read(**query: Any) -> Any:
-            return self._api.list_rewards_activity(user_id=user_id, **query).items
-
-        items = read(limit=10)
-        if len(items) < 2:
-            return
-        first, second = read(limit=1), read(limit=1, offset=1)
-        self._note("list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items")
-        if first and second:
-            moved = second[0] != first[0]
-            words = f"offset 1 returned {'another' if moved else 'the same'} item"
-            self._note("list_rewards_activity.offset", moved, words)
-        self._note("list_rewards_activity.user_id", True, "a user's items were returned")
-        for kind in ("earned", "redeemed"):
-            if any(one.type not in {None, kind} for one in items):
-                only = all(one.type == kind for one in read(type=kind, limit=10))
-                words = f"type {kind} returned {'only those items' if only else 'other items too'}"
-                self._note("list_rewards_activity.type", only, words)
-        times = [one.created_at for one in items if one.created_at is not None]
-        if len(times) == len(items):
-            self._note("rewards_order", times == sorted(times, reverse=True), "ten items in order of createdAt")
+            yield "validation_errors", usual, f"a 400 response has {'the usual' if usual else 'another'} body"
+        raise
 
 
-def _decimal(text: str) -> Decimal | None:
-    return Decimal(text) if text.replace(".", "", 1).isdigit() and text.isascii() else None
+def _contracts(api: Any) -> Seen:
+    for contract in api.list_contracts():
+        for token in contract.tokens:
+            if token.balance is not None:
+                fits = token.balance.replace(".", "", 1).isdigit() and token.balance.isascii()
+                yield "token.balance", fits, f"a balance is {'' if fits else 'not '}a decimal string"
+            rate = token.advance_rate
+            if rate is not None and rate not in (0, 1) and 0 < rate <= 100:
+                yield "token.advance_rate", rate > 1, f"an advance rate of {rate}"
+        chain = contract.chain_id
+        if re.fullmatch(STELLAR_ADDRESS.pattern or "", contract.proxy_address or ""):
+            yield "stellar_contracts", True, f"contract {contract.id} has addresses of this form"
+            yield "chain_numbers", chain in {1500, 1501}, f"a contract on Stellar has the chain id {chain}"
+        elif contract.program_address is not None:
+            yield "chain_numbers", chain in {900, 901, 902}, f"a contract on Solana has the chain id {chain}"
+        unknown = sorted({one.path for one in checks.flags(contract) if one.rule == "unknown"})
+        if unknown:
+            words = f"a response has undocumented members: {', '.join(unknown[:5])}"
+            yield "unknown_members", True, words
+
+
+def _unknown_user(api: Any) -> Seen:
+    try:
+        api.list_rewards_activity(user_id=NOBODY, limit=1)
+    except NotFound:
+        yield "list_rewards_activity.404.user", True, "404 for an unknown user"
+        yield "list_rewards_activity.user_id", True, "the service looked up the user in the query"
+    except ApiError as refusal:
+        if refusal.status == 400:
+            yield "list_rewards_activity.user_id", False, "a query with userId was refused with 400"
+        raise
+
+
+def _rewards(api: Any, user_id: str | None) -> Seen:
+    if user_id is None:
+        return
+
+    def read(**query: Any) -> Any:
+        return api.list_rewards_activity(user_id=user_id, **query).items
+
+    items = read(limit=10)
+    if len(items) < 2:
+        return
+    first, second = read(limit=1), read(limit=1, offset=1)
+    yield "list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items"
+    if first and second:
+        moved = second[0] != first[0]
+        words = f"offset 1 returned {'another' if moved else 'the same'} item"
+        yield "list_rewards_activity.offset", moved, words
+    yield "list_rewards_activity.user_id", True, "a user's items were returned"
+    for kind in ("earned", "redeemed"):
+        if any(one.type not in {None, kind} for one in items):
+            only = all(one.type == kind for one in read(type=kind, limit=10))
+            words = f"type {kind} returned {'only those items' if only else 'other items too'}"
+            yield "list_rewards_activity.type", only, words
+    times = [one.created_at for one in items if one.created_at is not None]
+    if len(times) == len(items):
+        yield "rewards_order", times == sorted(times, reverse=True), "ten items in order of createdAt"
