@@ -6,7 +6,7 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, CANARY, PERSON
-from workbench.forms import offers
+from workbench.forms import details as offers
 from workbench.forms.panel import Panel, browse
 from workbench.interface import walk
 from workbench.interface.table import OPERATIONS

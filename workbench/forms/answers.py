@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import NoneType
 from typing import Any
 
 import ipywidgets
@@ -10,11 +9,10 @@ import ipywidgets
 from workbench import rendering
 from workbench.client.base import context_of
 from workbench.errors import WorkbenchError, visible
-from workbench.forms.offers import Offer, after_call
+from workbench.forms.details import Offer, after_call, private_names
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.interface import walk
 from workbench.interface.events import Event
-from workbench.interface.fields import OPEN
 from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
 
@@ -44,12 +42,6 @@ class Reveal:
             self._card.value = ""
             widgets, self._box.children = self._box.children, ()
             close(*widgets)
-
-
-def private_names(record: Any) -> set[str]:
-    """Return the dotted names of the private members that have a value."""
-    private = (path for path, one in walk.leaves(type(record)) if one.about.privacy is not OPEN)
-    return {path for path in private if not isinstance(walk.get_path(record, path), tuple | NoneType)}
 
 
 class AnswerCard:
@@ -105,7 +97,8 @@ class AnswerCard:
         with self._errors_shown():
             answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
             self.check_events()
-            steps = [self._step(*step) for step in after_call(one.do, None, answer, self._api)]
+            next_steps = after_call(one.do, None, answer, self._api)
+            steps = [self._step(*step) for step in next_steps if not step[0].opens]
             self._actions.children = (*steps, *self._actions.children)
 
     def _open(self, name: str, values: dict[str, Any]) -> None:

@@ -20,9 +20,9 @@ from workbench.errors import (
     hide_arguments,
 )
 from workbench.forms.answers import AnswerCard
+from workbench.forms.details import after_call
 from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import help_of
-from workbench.forms.offers import after_call
 from workbench.forms.snippets import SNIPPETS, Script
 from workbench.forms.view import FormView, State, asked_confirmation, form_head
 from workbench.forms.widgets import Displayed

@@ -15,12 +15,12 @@ from workbench.client.base import BaseClient, context_of
 from workbench.client.client import AsyncClient
 from workbench.client.keys import state_folder
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments, visible
-from workbench.forms import details, offers, things
+from workbench.forms import details, things
 from workbench.forms.answers import REVEAL_SECONDS
+from workbench.forms.details import Offer
 from workbench.forms.draft import cents_of, no_amount
 from workbench.forms.form import Form
 from workbench.forms.listing import Listing, choices
-from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
 from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import Displayed, StaticView, close, css, headline, sentence, what_went_wrong
@@ -296,7 +296,7 @@ class Panel(Displayed):
             **window,
             "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
             "columns": [_column(one) for one in listing.data.columns],
-            "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api)],
+            "actions": [{"do": one.do, "label": one.label} for one in details.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }  # fmt: skip
@@ -353,7 +353,7 @@ class Panel(Displayed):
         name, key = self.opened or ("overview", "")
         if name not in self.lists or key not in self.lists[name].data.ids:
             return []
-        return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
+        return details.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
 
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that has a thing; one that the page names is searched first."""
@@ -370,7 +370,7 @@ class Panel(Displayed):
             return {"list": "rewards"}
         if asked.get("for_list"):
             self.opened = None
-        offered = [one.do for one, _ in self._offered()] + [one.do for one in offers.of_tab(self.selected, self._api)]
+        offered = [one.do for one, _ in self._offered()] + [one.do for one in details.of_tab(self.selected, self._api)]
         if do not in offered:
             raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
         return {"model": self.act(do).widget.model_id}
