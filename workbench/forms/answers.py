@@ -1,14 +1,13 @@
 """The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets
 
 from workbench import rendering
 from workbench.client.base import context_of
-from workbench.errors import WorkbenchError, visible
+from workbench.errors import visible
 from workbench.forms.details import Offer, after_call, private_names
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.interface import walk
@@ -53,17 +52,18 @@ class AnswerCard:
         steps: Next steps with their arguments.
         open_form: Opens a form for an operation and returns its widget.
         show_thing: Opens a thing of a list and returns its widget, or None where it is shown elsewhere.
+        guard: Does what a button asks for, and shows what goes wrong.
     """
 
     def __init__(
         self, api: Any, operation: str, answer: Any, *, mark: int | None, entry: str | None,
         steps: Sequence[tuple[Offer, dict[str, Any]]], open_form: Callable[[str, dict[str, Any]], Any],
-        show_thing: Callable[[str, str], Any],
+        show_thing: Callable[[str, str], Any], guard: Callable[[Callable[[], Any]], None],
     ) -> None:  # fmt: skip
         self.reveal: Reveal | None = None
         self.events = ipywidgets.HTML().add_class("wb-events")
         self._api, self._answer, self._mark = api, answer, mark
-        self._open_form, self._show_thing = open_form, show_thing
+        self._open_form, self._show_thing, self._guard = open_form, show_thing, guard
         # A signature is only given out by `wb.withdrawals`.
         self.may_reveal = (
             operation != "sign_withdrawal" and walk.is_record(answer) and bool(private_names(answer))
@@ -71,51 +71,38 @@ class AnswerCard:
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
         actions = [self._step(*one) for one in steps]
         if mark is not None:
-            actions.append(button("Check for events again", self.check_events))
+            actions.append(button("Check for events again", lambda: guard(self.check_events)))
         if self.may_reveal:
             actions.append(button(f"Show private values for {REVEAL_SECONDS:.0f} s", self.show_private))
-        actions.append(button("New form", lambda: self._open(operation, {})))
+        actions.append(button("New form", lambda: self._add(open_form(operation, {}))))
         self._actions = row(*actions)
         done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
         self.widget = ipywidgets.VBox([
             ipywidgets.HTML(line("ok", done)), ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
             self._shown, self.events, self._actions, self._more,
         ])  # fmt: skip
-        self.check_events()
+        guard(self.check_events)
 
     def _step(self, one: Offer, arguments: dict[str, Any]) -> Any:
         if one.opens:
-            return button(one.label, lambda: self._show(one.do, arguments["id"]))
+            return button(one.label, lambda: self._guard(lambda: self._add(self._show_thing(one.do, arguments["id"]))))
         if not one.control:
-            return button(one.label, lambda: self._open(one.do, arguments))
-        made = button(one.label, lambda: self._use(made, one, arguments), "wb-control", "A control of the sandbox")
-        return made
+            return button(one.label, lambda: self._add(self._open_form(one.do, arguments)))
 
-    def _use(self, pressed: Any, one: Offer, arguments: dict[str, Any]) -> None:
-        """Use a control of the sandbox, once; then show what followed and what can be done next."""
-        pressed.disabled = True
-        with self._errors_shown():
+        def use() -> None:
+            """Use a control of the sandbox, once; then show what followed and what can be done next."""
+            made.disabled = True
             answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
             self.check_events()
-            next_steps = after_call(one.do, None, answer, self._api)
-            steps = [self._step(*step) for step in next_steps if not step[0].opens]
-            self._actions.children = (*steps, *self._actions.children)
+            steps = [step for step in after_call(one.do, None, answer, self._api) if not step[0].opens]
+            self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
 
-    def _open(self, name: str, values: dict[str, Any]) -> None:
-        self._more.children = (*self._more.children, self._open_form(name, values))
+        made = button(one.label, lambda: self._guard(use), "wb-control", "A control of the sandbox")
+        return made
 
-    def _show(self, name: str, key: str) -> None:
-        with self._errors_shown():
-            shown = self._show_thing(name, key)
-            self._more.children = (*self._more.children, *([] if shown is None else [shown]))
-
-    @contextmanager
-    def _errors_shown(self) -> Iterator[None]:
-        """Show an error of this block where events stand."""
-        try:
-            yield
-        except WorkbenchError as error:
-            self.events.value = rendering.html(error)
+    def _add(self, shown: Any) -> None:
+        """Show a form or a thing below; None is shown elsewhere."""
+        self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
     def show_private(self) -> None:
         """Show the private values of the answer for a minute."""
@@ -131,10 +118,9 @@ class AnswerCard:
         """Show the events that arrived since the call."""
         if self._mark is None:
             return
-        with self._errors_shown():
-            events = self._api.inbox.events(since=self._mark)
-            head = f"<div><strong>Events that followed: {len(events)}</strong></div>"
-            self.events.value = head + folded(events[:_MAX_EVENTS]) if events else line("quiet", "No events yet.")
+        events = self._api.inbox.events(since=self._mark)
+        head = f"<div><strong>Events that followed: {len(events)}</strong></div>"
+        self.events.value = head + folded(events[:_MAX_EVENTS]) if events else line("quiet", "No events yet.")
 
 
 def folded(events: Sequence[Event]) -> str:

@@ -24,7 +24,7 @@ from workbench.forms.details import after_call
 from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import help_of
 from workbench.forms.snippets import SNIPPETS, Script
-from workbench.forms.view import FormView, State, asked_confirmation, form_head
+from workbench.forms.view import FormView, State
 from workbench.forms.widgets import Displayed
 from workbench.interface import walk
 from workbench.interface.table import Call
@@ -112,7 +112,7 @@ class Form(Displayed):
     @property
     def asks(self) -> Confirmation | None:
         """What must be typed before this call in production; None if nothing must."""
-        return asked_confirmation(self.operation, self._api, self.draft.review())
+        return self.view.asks(self.draft.review())
 
     @property
     def snippets(self) -> Mapping[str, str]:
@@ -145,11 +145,11 @@ class Form(Displayed):
             self.view.refresh(review)
             if review.problems:
                 raise InvalidRequest(review.problems, of=self.operation.name)
-            asked = asked_confirmation(self.operation, self._api, review)
+            asked = self.view.asks(review)
             if asked is not None and (typed if typed is not None else self.view.typed.value) != asked.types:
                 wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
                 raise InvalidRequest([wanted], of=self.operation.name)
-            self.view.set_state("sending")
+            self.view.state, self.view.button.disabled = "sending", True
         inbox, before = getattr(self._api, "inbox", None), self._last_entry()
         mark = None if inbox is None else inbox.mark()
         api = self._api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self._api
@@ -187,7 +187,7 @@ class Form(Displayed):
                 for leaf in self.draft.leaves.values()
             ]
             text = "<div>Nothing was sent. Run the cell for a live form.</div>" + rendering.html_table(rows)
-        return form_head(self.operation, self._api) + text
+        return str(self.view.head.value) + text
 
     def _send_clicked(self) -> None:
         with warnings.catch_warnings(record=True) as noted:
@@ -207,14 +207,14 @@ class Form(Displayed):
             view.show_error(error)
             self.update_static()
             return
-        view.set_state("open")
+        view.state = "open"
         view.replace_button()
         if not isinstance(error, InvalidRequest | NotArmed | DuplicateSuspected):  # it was sent, or nearly
             self.draft.clear_secrets()
             view.inputs.sync()
         view.refresh()
         if isinstance(error, DuplicateSuspected):
-            view.show_tick("again")
+            view.ticks["again"].layout.display = None
 
     def _done(self, request: Any, answer: Any, mark: int | None, entry: str | None) -> None:
         self.answer, self.error = answer, None
@@ -222,7 +222,8 @@ class Form(Displayed):
         self.view.show_card(
             AnswerCard(
                 self._api, self.operation.name, answer, mark=mark, entry=entry,
-                steps=after_call(self.operation.name, request, answer, self._api), open_form=self._open, show_thing=self.show_thing,
+                steps=after_call(self.operation.name, request, answer, self._api), open_form=self._open,
+                show_thing=self.show_thing, guard=self.view.guard,
             )
         )  # fmt: skip
         self.update_static()

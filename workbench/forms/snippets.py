@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 from html import escape
+from itertools import chain, count
 from typing import Any
 
 import attrs
@@ -113,23 +114,18 @@ class Script:
         self.sequence = Sequence(name=name, steps=())
 
     def add(self, more: Sequence) -> str:
-        """Add the steps and parameters of another sequence; return the name of the last step."""
-        taken = {step.name for step in self.sequence.steps}
-        steps = []
-        for one in more.steps:
-            name, number = one.name, 2
-            while name in taken:
-                name, number = f"{one.name}-{number}", number + 1
-            taken.add(name)
-            steps.append(attrs.evolve(one, name=name))
+        """Add the step and the parameters of a sequence of one step; return the name that the step has now."""
+        ((one,), taken) = more.steps, {step.name for step in self.sequence.steps}
+        names = chain([one.name], (f"{one.name}-{number}" for number in count(2)))
+        added = attrs.evolve(one, name=next(name for name in names if name not in taken))
         known = {parameter.name for parameter in self.sequence.parameters}
-        parameters = tuple(parameter for parameter in more.parameters if parameter.name not in known)
+        parameters = [parameter for parameter in more.parameters if parameter.name not in known]
         self.sequence = attrs.evolve(
             self.sequence,
-            steps=(*self.sequence.steps, *steps),
+            steps=(*self.sequence.steps, added),
             parameters=(*self.sequence.parameters, *parameters),
         )
-        return steps[-1].name
+        return added.name
 
     def __repr__(self) -> str:
         return f"<script of {len(self.sequence.steps)} steps: {self.called}.sequence.to_toml() shows it>"

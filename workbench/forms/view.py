@@ -31,19 +31,6 @@ _ADVICE = {
 }
 
 
-def form_head(operation: Any, api: Any) -> str:
-    """Return the head of a form: what it does and where it sends."""
-    head = headline(sentence(rendering.label(operation.name)), api)
-    return f"{head}<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"
-
-
-def asked_confirmation(operation: Any, api: Any, review: Review) -> Confirmation | None:
-    """Return what must be typed before this call in production; None if nothing must."""
-    if api.environment != "production" or review.problems:
-        return None
-    return confirmation(operation, review.record)
-
-
 class FormView(Quiet):
     """The widgets of a form.
 
@@ -63,7 +50,9 @@ class FormView(Quiet):
         self._api, self._send = api, send
         self.inputs = Inputs(draft, partial(choices, api), self._edit)
         self.snippets = SnippetPanel(draft, api, script, self.guard)
-        self.head = ipywidgets.HTML(form_head(operation, api)).add_class("wb-head")
+        head = headline(sentence(rendering.label(operation.name)), api)
+        head += f"<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"
+        self.head = ipywidgets.HTML(head).add_class("wb-head")
         self.summary = ipywidgets.HTML().add_class("wb-summary")
         self.error = ipywidgets.HTML().add_class("wb-error")
         self.typed = ipywidgets.Text(description="Type to confirm").add_class("wb-typed")
@@ -87,16 +76,14 @@ class FormView(Quiet):
     def _new_button(self) -> Any:
         live = self._api.environment == "production"
         text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
-        made = self.button = button(text, lambda: self._clicked(made), "wb-send")
-        if live:
-            made.add_class("wb-live")
-        else:
-            made.button_style = "primary"
-        return made
 
-    def _clicked(self, clicked: Any) -> None:
-        if clicked is self.button and self.state == "open":  # clicks that were queued on an old button do nothing
-            self._send()
+        def pressed() -> None:
+            if made is self.button and self.state == "open":  # clicks that were queued on an old button do nothing
+                self._send()
+
+        made = self.button = button(text, pressed, "wb-send")
+        made.button_style = "" if live else "primary"
+        return made.add_class("wb-live") if live else made
 
     def replace_button(self) -> None:
         """Put a new button in place of the old one, so that clicks queued for the old one do nothing."""
@@ -147,6 +134,12 @@ class FormView(Quiet):
         except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
             text = f"unexpected {type(error).__name__}: an error of the workbench itself; the form is unchanged"
             self.error.value = line("problem", text)
+
+    def asks(self, review: Review) -> Confirmation | None:
+        """Return what must be typed before this call in production; None if nothing must."""
+        if self._api.environment != "production" or review.problems:
+            return None
+        return confirmation(self._operation, review.record)
 
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""
@@ -211,10 +204,6 @@ class FormView(Quiet):
                 tick.layout.display = None if name in rules | self.draft.ticks else "none"
                 tick.value = name in self.draft.ticks
 
-    def show_tick(self, name: str) -> None:
-        """Show one of the checkboxes."""
-        self.ticks[name].layout.display = None
-
     def _summarize(self, review: Review) -> None:
         """Show above the button what sending will do, or what is missing."""
         armed = self._api.armed
@@ -226,7 +215,7 @@ class FormView(Quiet):
         else:
             effect = isolated(what(self._operation, review.record))
             text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"
-        asked = asked_confirmation(self._operation, self._api, review)
+        asked = self.asks(review)
         self.typed.layout.display = None if asked is not None else "none"
         if asked is not None:
             text += line("problem", f"{asked.says}. Type {asked.types} to confirm.")
@@ -239,13 +228,9 @@ class FormView(Quiet):
         count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'} to fix before sending: "
         return "".join([*general, line("quiet", count + places + (" …" if len(problems) > 8 else ""))])
 
-    def set_state(self, state: State) -> None:
-        """Enter a state; while a call is in flight the button is disabled."""
-        self.state = state
-        self.button.disabled = state == "sending"
-
     def finish(self, state: State) -> None:
         """Discard every value, in the draft and in the widgets, and close the inputs."""
+        self.error.value = ""
         self.snippets.finish()
         self.clear()
         self.state = state
@@ -262,7 +247,7 @@ class FormView(Quiet):
 
     def show_card(self, card: AnswerCard) -> None:
         """Show the answer."""
-        self.card, self.error.value = card, ""
+        self.card = card
         self._answer.children = (card.widget,)
 
     def close(self) -> None:
