@@ -22,6 +22,7 @@ from workbench.errors import InvalidArguments, InvalidRequest, visible
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse, tiles
 from workbench.forms.widgets import Displayed, StaticView, css, what_went_wrong
+from workbench.interface.rules import iso_day
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.sandbox.rewards import CATEGORIES
@@ -97,20 +98,16 @@ class Filters:
             last = first - timedelta(days=1)
             first = last.replace(day=1)
         elif self.range == "custom":
-            first, last = (_date(text, fallback) for text, fallback in ((self.since, first), (self.until, today)))
+            for text in filter(None, (self.since, self.until)):
+                if iso_day(text) is None:
+                    raise InvalidRequest(f"{visible(text, 20)} is not a date (2026-01-31)", of="dashboard")
+            first, last = iso_day(self.since) or first, iso_day(self.until) or today
             if last < first:
                 raise InvalidRequest("the range ends before it starts", of="dashboard")
         return self._start(first), self._start(last + timedelta(days=1))
 
     def _start(self, day: date) -> datetime:
         return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
-
-
-def _date(text: str, fallback: date) -> date:
-    try:
-        return date.fromisoformat(text) if text else fallback
-    except ValueError:
-        raise InvalidRequest(f"{visible(text, 20)} is not a date (2026-01-31)", of="dashboard") from None
 
 
 class DashboardWidget(anywidget.AnyWidget):
@@ -127,22 +124,13 @@ class Books:
         self.api, self.panel = api, panel
         self.stamp = things.stamp(api)
 
-    @property
-    def now(self) -> datetime:
-        """The time of the sandbox, or of this machine."""
-        sandbox = sandbox_of(self.api)
-        found: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
-        return found
-
     @cached_property
     def transactions(self) -> Any:
         """All transactions, each with its category in words where it is known."""
         table = tables.transactions(things.records(self.api, "transaction") or self.api)
         known = table["merchant_category_code"].map({code: one.description for code, one in CATEGORIES.items()})
         words = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
-        made = table.assign(merchant_category=words)
-        made.attrs.update(table.attrs)
-        return made
+        return table.assign(merchant_category=words)
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
@@ -261,7 +249,7 @@ class Dashboard(Displayed):
             raise InvalidRequest("there is no such tenant or range", of="dashboard")
         if changed.zone not in available_timezones():
             raise InvalidRequest(f"{visible(changed.zone, 60)} is not a time zone (Europe/Paris)", of="dashboard")
-        changed.period(self.books.now)  # refused before anything changes
+        changed.period(things.now(self.books.api))  # refused before anything changes
         if changed.tenant != self.filters.tenant:
             changed.program = ""
         first = not wanted or (changed.tenant, changed.range) != (self.filters.tenant, self.filters.range)
@@ -285,13 +273,13 @@ class Dashboard(Displayed):
         self.page.send({"below": True})
 
     def _export(self, _: Mapping[str, Any]) -> None:
-        self.page.send({"file": self.document(), "name": f"dashboard-{self.books.now:%Y-%m-%d}.html"})
+        self.page.send({"file": self.document(), "name": f"dashboard-{things.now(self.books.api):%Y-%m-%d}.html"})
 
     # what is shown
 
     def head(self, *, live: bool) -> str:
         """Return the title, where the data come from, the range, and the filters as controls or as words."""
-        api, now = self.sessions[self.filters.tenant], self.books.now
+        api, now = self.books.api, things.now(self.books.api)
         info, clock = api.info(), "sandbox clock" if sandbox_of(api) is not None else "now"
         where = str(info["environment"])
         since, until = (one.astimezone(ZoneInfo(self.filters.zone)) for one in self.filters.period(now))
@@ -305,22 +293,18 @@ class Dashboard(Displayed):
         return f"<header>{title}</header>{self._controls() if live else ''}"
 
     def _controls(self) -> str:
-        chosen = self.filters
+        chosen, programs = self.filters, self.books.programs
         dates = "".join(
             f'<label>{label}<input type="date" data-filter-name="{name}" value="{escape(getattr(chosen, name))}"></label>'
             for label, name in (("From", "since"), ("To", "until"))
             if chosen.range == "custom"
         )
         zones = "".join(f'<option value="{escape(one)}">' for one in sorted(available_timezones()))
+        tenants, of_all = dict.fromkeys(self.sessions), {"": "All"} | dict.fromkeys(programs)
         return (
-            '<form class="filters" aria-label="Filters">'
-            + _select("Range", "range", RANGES, chosen.range)
-            + dates
-            + _select("Tenant", "tenant", {one: one for one in self.sessions}, chosen.tenant)
-            + _select(
-                "Card program", "program", {"": "All", **{one: one for one in self.books.programs}}, chosen.program
-            )
-            + f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
+            f'<form class="filters" aria-label="Filters">{_select("Range", "range", RANGES, chosen.range)}{dates}'
+            f"{_select('Tenant', 'tenant', tenants, chosen.tenant)}{_select('Card program', 'program', of_all, chosen.program)}"
+            f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
             f'<datalist id="wbd-zones">{zones}</datalist>'
             '<span class="far"><button type="button" data-do="theme">Light or dark</button>'
             '<button type="button" data-do="export">Export as HTML</button></span></form>'
@@ -331,14 +315,14 @@ class Dashboard(Displayed):
         """Yield the parts of the page, each when it is ready: tiles, then one chart after the other."""
         books, chosen = self.books, self.filters
         tile, card = partial(_tile, live=live), partial(_card, live=live)
-        since, until = chosen.period(books.now)
+        since, until = chosen.period(things.now(books.api))
         table = books.transactions
         if chosen.program:
             members = {key for key, one in books.users.items() if program_of(one) == chosen.program}
-            table = _kept(table, table["user_id"].isin(members))
+            table = table[table["user_id"].isin(members)]
         asked = _between(table, "authorized_at", since, until)
         posted = _between(table, "posted_at", since, until)
-        today = attrs.evolve(chosen, range="today").period(books.now)
+        today = attrs.evolve(chosen, range="today").period(things.now(books.api))
         seen = f'authorized_at>="{since:%Y-%m-%d %H:%M}" authorized_at<"{until:%Y-%m-%d %H:%M}"'
         declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
         note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
@@ -376,8 +360,8 @@ class Dashboard(Displayed):
             yield "deliveries", card("Deliveries", chart, "deliveries", "")
         rewards = books.rewards
         if chosen.program:
-            rewards = _kept(rewards, rewards["user_id"].isin(members))
-        owed = liability(_kept(rewards, rewards["created_at"] < until), tz=chosen.zone)
+            rewards = rewards[rewards["user_id"].isin(members)]
+        owed = liability(rewards[rewards["created_at"] < until], tz=chosen.zone)
         figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
         note = f"of {len(books.members):,} users, at the end of the range"
         yield "tiles", _tiles(made, tile("Points outstanding", figure, note, "rewards", ""))
@@ -391,14 +375,8 @@ _ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
 }  # fmt: skip
 
 
-def _kept(table: Any, rows: Any) -> Any:
-    made = table[rows.fillna(False).astype(bool)]
-    made.attrs.update(table.attrs)
-    return made
-
-
 def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
-    return _kept(table, (table[column] >= since) & (table[column] < until))
+    return table[(table[column] >= since) & (table[column] < until)]
 
 
 def _rate(table: Any) -> str:
@@ -410,9 +388,9 @@ def _place(name: str, text: str) -> str:
     return f'<section class="card" data-part="{name}"{"" if text else " aria-busy=true"}>{text}</section>'
 
 
-def _select(label: str, name: str, options: Mapping[str, str], chosen: str) -> str:
+def _select(label: str, name: str, options: Mapping[str, str | None], chosen: str) -> str:
     made = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(visible(text, 60))}</option>'
+        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(visible(text or value, 60))}</option>'
         for value, text in options.items()
     )
     return f'<label>{label}<select data-filter-name="{name}">{made}</select></label>'

@@ -246,9 +246,7 @@ class Listing:
         import pandas as pd
 
         if self.data.frame is not None:
-            frame = self.data.frame.iloc[self.order]
-            frame.attrs.update(self.data.frame.attrs)
-            return frame
+            return self.data.frame.iloc[self.order]
         return pd.DataFrame(self.rows, columns=[one.name for one in self.data.columns])
 
     def export(self, path: str | Path, *, overwrite: bool = False) -> Any:

@@ -413,8 +413,7 @@ class Panel(Displayed):
 
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
-        stamp, sandbox = self._stamp(), self.sandbox
-        clock = None if sandbox is None else things.iso(sandbox.clock.now())
+        stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
 
     def _stamp(self) -> str:
@@ -498,7 +497,7 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     to, found = "transactions", rows("transactions")
     held = [one["held_cents"] for one in found if one.get("held_cents")]
     yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "status:authorized")
-    month = f"{datetime.now(UTC) if panel.sandbox is None else panel.sandbox.clock.now():%Y-%m}"
+    month = f"{things.now(panel._api):%Y-%m}"
     posted = [one for one in found if one.get("posted_at") and f"{one['posted_at']:%Y-%m}" == month]
     total = rendering.money(sum(one.get("net_cents") or 0 for one in posted))
     yield tile("Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}")

@@ -172,6 +172,13 @@ def mentions(value: Any, key: str) -> bool:
     return bool(value == key)
 
 
+def now(api: Any) -> datetime:
+    """Return the time of the sandbox, or of this machine."""
+    sandbox = sandbox_of(api)
+    found: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+    return found
+
+
 def stamp(api: Any) -> tuple[Any, ...]:
     """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
