@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from types import NoneType
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -77,33 +78,28 @@ def related(api: Any, key: str) -> dict[str, Any]:
     ids = {kept.event.id for kept in known_events} | {one["event"]["id"] for one in caused} | {key}
     delivered = [] if sandbox is None else [one for one in sandbox.deliveries() if one.event_id in ids]
     called = [one for one in things.entries(api) if key and things.mentions([one.id, one.request, one.answer], key)]
-    return {
-        "timeline": list(_timeline(api, key, caused, known_events)),
-        "events": [
-            {
-                "id": kept.event.id, "title": visible(kept.event.kind, 80), "at": things.iso(kept.arrived),
-                "json": json.dumps(masks.masked(kept.event), indent=2, ensure_ascii=False, default=str),
-            }
-            for kept in known_events[: -_MAX_RELATED - 1 : -1]
-        ],
-        "deliveries": [
-            {
-                "id": one.id, "title": f"{one.kind}: {one.state}",
-                "at": things.iso(one.attempts[-1].at if one.attempts else one.due), "fields": plain(one),
-            }
-            for one in delivered[-_MAX_RELATED:]
-        ],
-        "requests": [
-            {
-                "id": one.id, "title": visible(f"{one.outcome}: {one.what}", 200), "at": things.iso(one.started),
-                "fields": plain(things.call_facts(one)),
-            }
-            for one in called[: -_MAX_RELATED - 1 : -1]
-        ],
-    }  # fmt: skip
+
+    def entry(key: Any, title: str, at: Any, **more: Any) -> dict[str, Any]:
+        return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
+
+    written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    events = [
+        entry(one.event.id, one.event.kind, one.arrived, json=written(masks.masked(one.event)))
+        for one in reversed(known_events[-_MAX_RELATED:])
+    ]
+    deliveries = [
+        entry(one.id, f"{one.kind}: {one.state}", one.attempts[-1].at if one.attempts else one.due, fields=plain(one))
+        for one in delivered[-_MAX_RELATED:]
+    ]
+    requests = [
+        entry(one.id, f"{one.outcome}: {one.what}", one.started, fields=plain(things.call_facts(one)))
+        for one in reversed(called[-_MAX_RELATED:])
+    ]
+    timeline = list(_timeline(key, caused, known_events))
+    return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
 
 
-def _timeline(api: Any, key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
+def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one."""
     if caused:
         found = [(one["at"], one["event"]["action"], one["event"]["body"], one["cause"]) for one in caused]

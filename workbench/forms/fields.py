@@ -167,8 +167,6 @@ class Field(Quiet):
         self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
         if member.about.rule.format == "long-text":
             self.box.add_class("wb-wide")
-        self.require(member.required)
-        self.annotate()
 
     def _typed(self, value: Any) -> None:
         self.touched = True
@@ -224,10 +222,6 @@ class Field(Quiet):
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
         self.input.description = label_of(self.leaf.member) + ("" if required else " (optional)")
-
-    def set_visible(self, shown: bool) -> None:
-        """Show or hide the field."""
-        self.box.layout.display = None if shown else "none"
 
 
 class Inputs(Quiet):

@@ -10,6 +10,7 @@ from workbench.client.base import BaseClient, journal_of
 from workbench.client.client import AsyncClient
 from workbench.client.guards import Confirmation
 from workbench.errors import (
+    AdviceWarning,
     DuplicateSuspected,
     InvalidArguments,
     InvalidRequest,
@@ -25,7 +26,7 @@ from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import help_of
 from workbench.forms.snippets import SNIPPETS, Script
 from workbench.forms.view import FormView, State
-from workbench.forms.widgets import Displayed
+from workbench.forms.widgets import Displayed, line
 from workbench.interface import walk
 from workbench.interface.table import Call
 
@@ -193,7 +194,8 @@ class Form(Displayed):
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always")
             self.view.guard(self.submit)
-        self.view.show_advice(noted)
+        advice = [str(one.message) for one in noted if issubclass(one.category, AdviceWarning)]
+        self.view.error.value += "".join(line("advice", text) for text in advice)
         if self.state == "open":
             self.view.focus_problem()
 

@@ -67,25 +67,22 @@ class Listing:
     @property
     def data(self) -> Rows:
         """All rows, read when they are first needed."""
-        if self._data is None:
-            self.read()
-        assert self._data is not None
-        return self._data
+        return self._data or self.read()
 
     @property
     def is_read(self) -> bool:
         """Whether the rows were read."""
         return self._data is not None
 
-    def read(self) -> None:
-        """Read the rows again; filter and order stay."""
-        before = None if self._data is None else set(self._data.ids)
-        self._data = self._load()
+    def read(self) -> Rows:
+        """Read the rows again and return them all; filter and order stay."""
+        before, self._data = self._data, self._load()
         self._prepared = False
-        self.fresh = frozenset() if before is None else frozenset(self._data.ids) - before
+        self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
         self.__dict__.pop("searched", None)
         self._currency = next((place for place, one in enumerate(self._data.columns) if one.name == "currency"), None)
         self._arrange()
+        return self._data
 
     def filter(self, text: str) -> None:
         """Show only rows that fit every term of a filter.

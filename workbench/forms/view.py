@@ -10,7 +10,7 @@ import ipywidgets
 from workbench import rendering
 from workbench.client.guards import Confirmation, confirmation
 from workbench.client.requests import what
-from workbench.errors import AdviceWarning, Problem, WorkbenchError
+from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
@@ -157,11 +157,6 @@ class FormView(Quiet):
         journal = line("quiet", f"Journal: {self.entry}") if self.entry else ""
         self.error.value = f'<div role="alert">{rendering.html(error)}</div>{journal}'
 
-    def show_advice(self, warnings: list[Any]) -> None:
-        """Show the advice that the client gave about a call."""
-        advice = [str(one.message) for one in warnings if issubclass(one.category, AdviceWarning)]
-        self.error.value += "".join(line("advice", text) for text in advice)
-
     def refresh(self, review: Review | None = None) -> None:
         """Show what is to be said of the draft now: problems, advice, what sending will do."""
         if self.state not in ("open", "sending"):
@@ -170,7 +165,7 @@ class FormView(Quiet):
         problems, advice = _by_path(review.problems), _by_path(review.advice)
         for path, field in self.inputs.fields.items():
             wire = field.leaf.wire
-            field.set_visible(self.draft.shown(path))
+            field.box.layout.display = None if self.draft.shown(path) else "none"
             field.require(self.draft.required(path))
             self._annotate(field, problems.get(wire, []), [one.message for one in advice.get(wire, [])], review)
         self.inputs.show_sections(problems, attempted=self.attempted)

@@ -21,9 +21,11 @@ from workbench.rendering.markup import isolated
 CLOSE_DELAY = 2.0
 """Seconds after which a browser has received a widget."""
 _ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
-_MARKS = {"problem": "✗ ", "advice": "! ", "ok": "✓ ", "words": "= ", "timer": "", "quiet": ""}
-_CLASSES = {"words": "ok", "timer": "ok"}
-_ROLES = {"problem": ' role="alert"', "ok": ' role="status"', "timer": ' role="timer"'}
+_LINES = {
+    "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
+    "words": ("ok", "= ", ""), "timer": ("ok", "", ' role="timer"'), "quiet": ("quiet", "", ""),
+}  # fmt: skip
+"""Class, mark and role of each kind of line."""
 
 
 Later = Callable[[float, Callable[[], None]], Any]
@@ -223,8 +225,8 @@ def line(kind: str, text: str) -> str:
         kind: "problem", "advice", "ok", "words" (a value in words), "timer" or "quiet".
         text: What it says; escaped.
     """
-    name, mark = _CLASSES.get(kind, kind), _MARKS[kind]
-    return f'<div class="wb-{name}"{_ROLES.get(kind, "")}>{mark}<bdi>{escape(visible(text, 400))}</bdi></div>'
+    name, mark, role = _LINES[kind]
+    return f'<div class="wb-{name}"{role}>{mark}<bdi>{escape(visible(text, 400))}</bdi></div>'
 
 
 def headline(title: str, api: Any) -> str:
