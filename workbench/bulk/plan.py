@@ -134,16 +134,6 @@ def take_keys(
     return [None if value is None else str(value) for value in values]
 
 
-def members_by_wire(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, walk.Member]]:
-    """Yield the members of a request, nested ones too, with their wire paths."""
-    for one in walk.members(cls):
-        inner = walk.record_of(one.kind)
-        if inner is None:
-            yield prefix + one.wire, one
-        else:
-            yield from members_by_wire(inner, f"{prefix}{one.wire}.")
-
-
 def row_problem(
     body: Body, problem: Problem, request: Any, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
@@ -310,7 +300,8 @@ def plan_of(
     sources = sources_of(operation, rows)
     if not sources:
         raise InvalidRequest("there are no rows", of=operation.name)
-    members = dict(members_by_wire(operation.request))
+    single = ((path, one) for path, one in walk.leaves(operation.request) if walk.record_of(one.kind) is None)
+    members = {walk.wire_path(operation.request, path): one for path, one in single}
     keys = take_keys(operation, sources, key, members)
     partial = all(isinstance(one, Body) and {ROW, REASONS} <= one.keys() for one in sources)
     cells = iter(read_cells([cells_of(one, partial) for one in sources if isinstance(one, Body)], operation))

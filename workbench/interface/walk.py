@@ -201,6 +201,13 @@ def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
             yield from leaves(inner, f"{prefix}{one.name}.")
 
 
+def wire_path(cls: type[Any], path: str) -> str:
+    """Return the wire path of a dotted attribute path of a record."""
+    name, _, rest = path.partition(".")
+    one = member(cls, name)
+    return f"{one.wire}.{wire_path(record_of(one.kind) or cls, rest)}" if rest else one.wire
+
+
 def records(cls: type[Any]) -> Iterator[type[Any]]:
     """Yield a record and every record nested in it, each once."""
     nested = (inner for _, one in leaves(cls) if (inner := record_of(one.kind)) is not None)

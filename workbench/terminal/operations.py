@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,13 +10,25 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.client.requests import address_problems
+from workbench.client.base import context_of
+from workbench.client.requests import request_problems
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface import checks, strict_json
+from workbench.interface import strict_json
 from workbench.interface.convert import placeholders
 from workbench.interface.readers import value_of
 from workbench.interface.table import OPERATIONS, Operation, Operations
-from workbench.interface.walk import Boolean, Choice, Integer, Member, Nested, build, described, get_path, members
+from workbench.interface.walk import (
+    Boolean,
+    Choice,
+    Integer,
+    Member,
+    Nested,
+    build,
+    described,
+    get_path,
+    leaves,
+    wire_path,
+)
 from workbench.rendering.show import curl
 from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
@@ -59,16 +70,7 @@ def __getattr__(name: str) -> Callable[..., int | None]:
 
 def option_members(cls: type[Any]) -> Iterator[tuple[str, Member]]:
     """Yield each member of a request that is a single value, with its dotted path."""
-    return ((path, member) for path, _, member in _paths(cls) if not isinstance(member.kind, Nested))
-
-
-def _paths(cls: type[Any], prefix: str = "", wire: str = "") -> Iterator[tuple[str, str, Member]]:
-    """Yield each member of a request with its dotted path and its wire path, a nested record before its members."""
-    for member in members(cls):
-        path, wire_path = prefix + member.name, wire + member.wire
-        yield path, wire_path, member
-        if isinstance(member.kind, Nested):
-            yield from _paths(member.kind.of, f"{path}.", f"{wire_path}.")
+    return ((path, member) for path, member in leaves(cls) if not isinstance(member.kind, Nested))
 
 
 def _option(path: str) -> str:
@@ -108,16 +110,16 @@ def make_command(
     run: Callable[[dict[str, Any], Where, Output], int | None],
 ) -> Callable[..., int | None]:
     """Return a function with these parameters, and the options that say where it acts and how its result is written."""
-    added: dict[str, Any] = {"where": Where(), "how": Output()}
     options = (
-        inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=x, annotation=type(x))
-        for one, x in added.items()
+        inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=Where(), annotation=Where),
+        inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output(), annotation=Output),
     )
     signature = inspect.Signature([*parameters, *options])
 
     def command(*args: Any, **kwargs: Any) -> int | None:
-        given = added | signature.bind(*args, **kwargs).arguments
-        return run(given, given.pop("where"), given.pop("how"))
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return run(given.arguments, given.arguments.pop("where"), given.arguments.pop("how"))
 
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
@@ -140,55 +142,14 @@ def _help(member: Member) -> str:
 
 
 def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
-    calling: Calling = texts.pop("calling", Calling())
-    all_pages = texts.pop("all_", False)
+    calling: Calling = texts.pop("calling")
     given, wrong = values(operation, texts)
-    with _in_options(operation, wrong), session(where) as api:
-        if calling.from_ is not None:
-            given = _read_body(operation, calling.from_, api.converter) | given
-        request = build(operation.request, nested(given))
-        problems = checks.problems(request)
-        if "unverified-address" not in calling.allow:
-            problems += address_problems(request)
-        if problems:
-            raise InvalidRequest(problems, of=operation.name)
-        if calling.dry_run:
-            shown = curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal)
-            print(shown)
-            if api.host.endswith(".invalid"):
-                say(
-                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."
-                )
-            return DONE
-        if api.environment == "production":
-            from workbench.terminal.journal import confirm
-
-            confirm(api, operation, request)
-        if all_pages:
-            from workbench.terminal.bulk import read_rewards
-
-            return read_rewards(api, [request.user_id], request.type, how)
-        allowed = {name.replace("-", "_"): True for name in calling.allow} | {"again": calling.again}
-        answer: Any = api.allowing(**allowed).send(request)
-        for notice in api.notices:
-            say(notice)
-        if operation.success == 204:
-            say("Deleted.")
-        else:
-            answer = getattr(answer, "items", answer)  # of a page of rewards
-            show(list(answer) if operation.many or operation is Operations.list_rewards_activity else answer, how)
-    return DONE
-
-
-@contextmanager
-def _in_options(operation: Operation[..., Any], wrong: Mapping[str, str]) -> Iterator[None]:
-    """Name the problems of a request by the options of its command; `wrong` is what is wrong with their texts."""
     try:
-        yield
+        return _send(operation, given, calling, where, how, all_pages=texts.get("all_", False))
     except InvalidRequest as error:
         if error.operation != operation.name:
             raise
-        paths = {wire: path for path, wire, _ in _paths(operation.request)}
+        paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
         problems = [
             attrs.evolve(
                 one,
@@ -198,6 +159,52 @@ def _in_options(operation: Operation[..., Any], wrong: Mapping[str, str]) -> Ite
             for one in error.problems
         ]
         raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
+
+
+def _send(
+    operation: Operation[..., Any],
+    given: dict[str, Any],
+    calling: Calling,
+    where: Where,
+    how: Output,
+    *,
+    all_pages: bool,
+) -> int:
+    """Send a request of values by dotted path, or show it, and show its answer."""
+    with session(where) as api:
+        if calling.from_ is not None:
+            given = _read_body(operation, calling.from_, api.converter) | given
+        request = build(operation.request, nested(given))
+        allowing = {name.replace("-", "_") for name in calling.allow} | ({"again"} if calling.again else set())
+        real = context_of(api).guards.real
+        if calling.dry_run or all_pages:  # what is sent is checked by the client
+            problems = request_problems(operation, request, allowing, check=True, real=real)
+            if problems:
+                raise InvalidRequest(problems, of=operation.name)
+        if calling.dry_run:
+            print(curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal))
+            if api.host.endswith(".invalid"):
+                say(
+                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."
+                )
+            return DONE
+        if all_pages:
+            from workbench.terminal.bulk import read_rewards
+
+            return read_rewards(api, [request.user_id], request.type, how)
+        if api.environment == "production":
+            from workbench.terminal.journal import confirm
+
+            confirm(api, operation, request)
+        answer: Any = api.allowing(**dict.fromkeys(allowing, True)).send(request)
+        for notice in api.notices:
+            say(notice)
+        if operation.success == 204:
+            say("Deleted.")
+        else:
+            answer = getattr(answer, "items", answer)  # of a page of rewards
+            show(list(answer) if operation.many or operation is Operations.list_rewards_activity else answer, how)
+    return DONE
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
