@@ -10,7 +10,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.interface.assumptions import assumptions
 from workbench.interface.rules import DeclineReason
-from workbench.terminal.completion import completion_script
+from workbench.terminal.where import completion_script
 
 
 def test_every_assumption_is_listed(wb):

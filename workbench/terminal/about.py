@@ -21,11 +21,10 @@ from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.table import OPERATIONS, VERSION, Operation
 from workbench.interface.walk import described, leaves
 from workbench.rendering.text import screen_of
-from workbench.terminal import completion
 from workbench.terminal.commands import kebab
-from workbench.terminal.completion import kept_path
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show
+from workbench.terminal.where import complete_documented, complete_operations, kept_path
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
@@ -68,7 +67,7 @@ def list_assumptions(
 
 
 def docs(
-    name: Annotated[str | None, Parameter(completer=completion.documented)] = None,
+    name: Annotated[str | None, Parameter(completer=complete_documented)] = None,
     /,
     *,
     serve: bool = False,
@@ -82,9 +81,9 @@ def docs(
         port: Port of the page; 0 chooses a free one.
     """
     if serve:
-        from workbench.terminal.sandbox import serve as serve_sandbox
+        from workbench.terminal import sandbox
 
-        serve_sandbox(port=port)
+        sandbox.serve(at=sandbox.Listening(port=port))
         return
     if name is None:
         rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
@@ -151,7 +150,7 @@ def _members(cls: type[object]) -> list[str]:
 
 
 def skeleton(
-    operation: Annotated[str, Parameter(completer=completion.operations)], /, *, all_members: bool = False
+    operation: Annotated[str, Parameter(completer=complete_operations)], /, *, all_members: bool = False
 ) -> None:
     """Print the body of an operation as JSON with example values, to start a file for --from with.
 

@@ -33,7 +33,7 @@ VERBS = {
     "applications": {"review": ("sandbox:review", "Move an application to a status, in the sandbox.")},
     "rewards": {
         "read": ("bulk:rewards", "Read all rewards activity of users and save it."),
-        "chart": ("charts:chart", "Draw points, categories, merchants and more."),
+        "chart": ("bulk:chart", "Draw points, categories, merchants and more."),
     },
     "withdrawals": {
         "plan": ("withdrawals:plan", "Check all of a withdrawal before anything is requested."),
@@ -71,7 +71,7 @@ COMMANDS = {
         "drill": ("training:drill_app", "Solve incidents in the sandbox, graded by what it holds at the end."),
     },
     "Charts": {
-        "chart": ("charts:chart", "Draw points, collateral, declines and more into a file."),
+        "chart": ("bulk:chart", "Draw points, collateral, declines and more into a file."),
     },
     "Journal and profiles": {
         "journal": ("journal:app", "List calls with an effect, and resolve unknown outcomes."),
@@ -89,7 +89,7 @@ COMMANDS = {
         "lab": ("shell:lab", "Open JupyterLab."),
         "dashboard": ("shell:dashboard", "Open a dashboard of a program, or write it into an HTML file."),
         "mcp": ("shell:mcp", "Serve tools for coding agents by the Model Context Protocol."),
-        "completion": ("completion:script", "Print the completion script for bash, zsh or fish."),
+        "completion": ("where:script", "Print the completion script for bash, zsh or fish."),
     },
 }
 """The other commands by section: where each is, and its line of help."""

@@ -17,10 +17,17 @@ from workbench.client.settings import Profile, config_path, key_variable, open_p
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.storage import write_file
-from workbench.terminal import completion
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import MAX_ARMED_MINUTES, Where, armed_path, chosen_profile, session
+from workbench.terminal.where import (
+    MAX_ARMED_MINUTES,
+    Where,
+    armed_path,
+    chosen_profile,
+    complete_operations,
+    complete_profiles,
+    session,
+)
 
 _File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
 
@@ -60,7 +67,7 @@ def _show(entries: list[Any], how: Output) -> None:
 def list_calls(
     *,
     outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
-    operation: Annotated[str | None, Parameter(completer=completion.operations)] = None,
+    operation: Annotated[str | None, Parameter(completer=complete_operations)] = None,
     text: str | None = None,
     last: int | None = None,
     path: _File = None,
@@ -155,7 +162,7 @@ def list_profiles(*, how: Output = Output()) -> None:
         show(rows, how)
 
 
-def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)], /, *, how: Output = Output()) -> None:
+def show_profile(name: Annotated[str, Parameter(completer=complete_profiles)], /, *, how: Output = Output()) -> None:
     """Show the settings of a profile, and where its key comes from. The key itself is never shown.
 
     Args:
@@ -177,7 +184,7 @@ def show_profile(name: Annotated[str, Parameter(completer=completion.profiles)],
 
 
 def check(
-    name: Annotated[str | None, Parameter(completer=completion.profiles)] = None,
+    name: Annotated[str | None, Parameter(completer=complete_profiles)] = None,
     /,
     *,
     user_id: str | None = None,
@@ -223,10 +230,10 @@ profiles_app.command(check)
 
 
 def arm(
-    operations: Annotated[str, Parameter(completer=completion.operations)],
+    operations: Annotated[str, Parameter(completer=complete_operations)],
     /,
     *,
-    profile: Annotated[str, Parameter(completer=completion.profiles)],
+    profile: Annotated[str, Parameter(completer=complete_profiles)],
     reason: str,
     minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:

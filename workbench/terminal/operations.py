@@ -30,10 +30,9 @@ from workbench.interface.walk import (
     wire_path,
 )
 from workbench.rendering.show import curl
-from workbench.terminal.completion import complete_member
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, complete_member, session
 
 _REQUEST = Group("Request", sort_key=1)
 _CALL = Group("Call", sort_key=7)

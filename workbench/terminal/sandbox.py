@@ -4,7 +4,8 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +20,11 @@ from workbench.errors import visible
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
 from workbench.terminal.commands import kebab, read_duration
-from workbench.terminal.completion import complete_ids, kept_path
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, chosen_profile, session
+from workbench.terminal.where import Where, chosen_profile, complete_ids, kept_path, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -48,7 +48,7 @@ def _command(control: Control) -> Callable[..., int | None]:
 
     def run(texts: dict[str, Any], where: Where, how: Output) -> None:
         texts = {name.removeprefix("for_"): text for name, text in texts.items()}
-        given = {one.name: _value(one, texts[one.name]) for one in taken if texts.get(one.name) is not None}
+        given = {one.name: _value(one, texts[one.name]) for one in taken if texts[one.name] is not None}
         given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
         with session(where) as api:
             answer = getattr(api.sandbox, control.name)(**given)
@@ -172,9 +172,76 @@ def advance(
         show(api.sandbox.advance(**steps), how)
 
 
+@Parameter(name="*")
+@attrs.frozen(kw_only=True)
+class Listening:
+    """Options that say where a server listens.
+
+    Attributes:
+        port: Port; 0 chooses a free one.
+        host: Address to listen on; others can connect to any but 127.0.0.1, with API keys that are random.
+        host_name: Host name under which others reach it.
+        certfile: Certificate for TLS, a PEM file.
+        keyfile: Private key of the certificate, if it is in another file.
+        self_signed: Make a certificate for TLS.
+    """
+
+    port: int = 0
+    host: str = "127.0.0.1"
+    host_name: tuple[str, ...] = ()
+    certfile: Path | None = None
+    keyfile: Path | None = None
+    self_signed: bool = False
+
+
+def serve_until_stopped(
+    make: Callable[[], Any],
+    introduce: Callable[[Any, str], Iterable[str]],
+    at: Listening,
+    *,
+    own_certificate: Path,
+    kept: str,
+) -> None:
+    """Serve what `make` returns until a signal comes, and end the command.
+
+    Args:
+        make: Returns what has `serve` and `close`.
+        introduce: Returns what is said once it is served, by the server and its URL.
+        own_certificate: File of the certificate that `--self-signed` makes.
+        kept: Where the state is afterwards.
+    """
+    if at.self_signed and (at.certfile or at.keyfile):
+        raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
+    with waiting_for_signals() as wait:
+        from workbench.http_server import served_names
+
+        try:
+            names = served_names(at.host, at.host_name)
+        except ValueError as error:
+            raise usage_error(f"--host-name is missing: {error}") from None
+        files, notes = (at.certfile, at.keyfile), []
+        if at.self_signed:
+            from workbench.sandbox.server import self_signed
+
+            own_certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            files = (own_certificate, own_certificate.with_suffix(".key"))
+            notes = [f"Certificate: {files[0]}", f"SHA-256 fingerprint: {self_signed(*files, names)}"]
+        made = make()
+        served = made.serve(at.host, at.port, at.host_name, certfile=files[0], keyfile=files[1])
+        with closing(made), served as url:
+            print(url, flush=True)
+            for line in (*introduce(made, url), *notes):
+                say(line)
+            sys.stdout.flush()  # whoever reads a pipe has it all while this is served
+            try:
+                wait()
+            except (KeyboardInterrupt, Stopped) as end:
+                say(f"Stopped. {kept}", error=True)
+                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
+
+
 def serve(
     *,
-    port: int = 0,
     db: Path | None = None,
     own: bool = False,
     seed: int | None = None,
@@ -184,16 +251,11 @@ def serve(
     world: Literal["small", "program", "large"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[str] | None = None,
-    host: str = "127.0.0.1",
-    host_name: list[str] | None = None,
-    certfile: Path | None = None,
-    keyfile: Path | None = None,
-    self_signed: bool = False,
+    at: Listening = Listening(),
 ) -> None:
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
 
     Args:
-        port: Port; 0 chooses a free one.
         db: Keep the state in this file; in memory if omitted.
         own: Serve the sandbox that commands act on.
         seed: Random seed of a new sandbox; 1 if omitted.
@@ -203,56 +265,35 @@ def serve(
         world: Size of a new world; small if omitted.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
-        host: Address to listen on; others can connect to any but 127.0.0.1, with API keys that are random.
-        host_name: Host name under which others reach it.
-        certfile: Certificate for TLS, a PEM file.
-        keyfile: Private key of the certificate, if it is in another file.
-        self_signed: Make a certificate for TLS.
     """
-    if self_signed and (certfile or keyfile):
-        raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
     path = kept_path() if own else db
-    with waiting_for_signals() as wait:
+
+    def make() -> Any:
         from workbench.http_post import LOOPBACK
-        from workbench.http_server import served_names
         from workbench.sandbox import Sandbox
         from workbench.sandbox.embedded import clock_settings
-        from workbench.sandbox.server import introduction
 
+        set_clock = "now" if clock is None and not (own or (db is not None and db.exists())) else clock
         try:
-            names = served_names(host, host_name or ())
-        except ValueError as error:
-            raise usage_error(f"--host-name is missing: {error}") from None
-        notes = []
-        if self_signed:
-            from workbench.sandbox.server import self_signed as make_certificate
-
-            certfile = (path or kept_path()).with_name("sandbox-tls.crt")
-            keyfile = certfile.with_suffix(".key")
-            notes = [f"Certificate: {certfile}", f"SHA-256 fingerprint: {make_certificate(certfile, keyfile, names)}"]
-        if clock is None and not (own or (db is not None and db.exists())):
-            clock = "now"
-        try:
-            clock_settings(clock)
+            clock_settings(set_clock)
         except ValueError as error:
             raise usage_error(f"--{error}") from None
-        made = Sandbox(
-            seed=seed, environment=environment, behavior=behavior, clock=clock, world=world, path=path, public_webhooks=public,
-            webhook_hosts=webhook_host or (), random_keys=None if host in LOOPBACK else True,
+        return Sandbox(
+            seed=seed, environment=environment, behavior=behavior, clock=set_clock, world=world, path=path,
+            public_webhooks=public, webhook_hosts=webhook_host or (), random_keys=None if at.host in LOOPBACK else True,
         )  # fmt: skip
-        served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
-        with closing(made) as sandbox, served as url:
-            print(url, flush=True)
-            for line in (*introduction(sandbox, url), *notes, f"Use it with --url {url}."):
-                say(line)
-            try:
-                wait()
-            except (KeyboardInterrupt, Stopped) as end:
-                kept = "The state was in memory and is gone; --db FILE keeps it."
-                if path is not None:
-                    kept = f"The state is kept in {path}."
-                say(f"Stopped. {kept}", error=True)
-                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
+
+    def introduce(sandbox: Any, url: str) -> Iterable[str]:
+        from workbench.sandbox.server import introduction
+
+        return (*introduction(sandbox, url), f"Use it with --url {url}.")
+
+    kept = (
+        "The state was in memory and is gone; --db FILE keeps it." if path is None else f"The state is kept in {path}."
+    )
+    serve_until_stopped(
+        make, introduce, at, own_certificate=(path or kept_path()).with_name("sandbox-tls.crt"), kept=kept
+    )
 
 
 def __getattr__(name: str) -> Callable[..., int | None]:

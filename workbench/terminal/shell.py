@@ -21,10 +21,9 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Choice
 from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
-from workbench.terminal.completion import ids_of
 from workbench.terminal.exits import DONE, Exit, exit_code, say
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Where, arguments_of, session
+from workbench.terminal.where import Where, arguments_of, ids_of, session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()

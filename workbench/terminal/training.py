@@ -2,7 +2,7 @@
 
 import json
 import re
-import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,19 +10,9 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from workbench.errors import visible
-from workbench.terminal.exits import (
-    DONE,
-    INTERRUPTED,
-    PARTLY,
-    STOPPED,
-    WRONG_INPUT,
-    Exit,
-    Stopped,
-    say,
-    usage_error,
-    waiting_for_signals,
-)
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
+from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.where import Where, session
 
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
@@ -32,49 +22,30 @@ def serve(
     *,
     folder: _Folder,
     learners: Annotated[str, Parameter(help="CSV file with a name in its first column, or a number.")] = "",
-    host: Annotated[str, Parameter(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Parameter(help="Port; 0 chooses a free one.")] = 0,
-    host_name: Annotated[list[str] | None, Parameter(help="Host name under which learners reach it.")] = None,
-    certfile: Annotated[Path | None, Parameter(help="Certificate for TLS, a PEM file.")] = None,
-    keyfile: Annotated[Path | None, Parameter(help="Private key of the certificate, if it is in another file.")] = None,
-    self_signed: Annotated[bool, Parameter(help="Make a certificate for TLS, in the folder of the class.")] = False,
     notebook_seed: Annotated[
         int | None, Parameter(help="Random seed of all sandboxes; 7, of the notebooks, if omitted.")
     ] = None,
+    at: Listening = Listening(),
 ) -> None:
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost."""
-    from workbench.classroom.results import read_roster
-    from workbench.classroom.server import ClassServer
-    from workbench.http_server import served_names
 
-    with waiting_for_signals() as wait:
-        try:
-            names = served_names(host, host_name or ())
-        except ValueError as error:
-            raise usage_error(f"--host-name is missing: {error}") from None
-        if self_signed:
-            from workbench.sandbox.server import self_signed as make_certificate
+    def make() -> Any:
+        from workbench.classroom.results import read_roster
+        from workbench.classroom.server import ClassServer
 
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            certfile, keyfile = folder / "class-tls.crt", folder / "class-tls.key"
-            say(f"Certificate: {certfile}, SHA-256 fingerprint {make_certificate(certfile, keyfile, names)}")
         made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
         if not made.learners:
             made.close()
             raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-        served = made.serve(host, port, host_name or (), certfile=certfile, keyfile=keyfile)
-        with closing(made) as server, served as url:
-            print(url, flush=True)
-            say(f"Trainer's board: {url}/board   trainer key: {server.trainer_key}")
-            say("Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE.")
-            show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
-            sys.stdout.flush()  # whoever reads a pipe has the codes while the class is served
-            try:
-                wait()
-            except (KeyboardInterrupt, Stopped) as end:
-                kept = f"Stopped. Everything is kept in {folder}; start it again to continue."
-                say(kept, error=True)
-                raise Exit(STOPPED if isinstance(end, Stopped) else INTERRUPTED) from None
+        return made
+
+    def introduce(server: Any, url: str) -> Iterator[str]:
+        yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
+        yield "Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE."
+        show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
+
+    kept = f"Everything is kept in {folder}; start it again to continue."
+    serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
 
 
 _Form = Annotated[

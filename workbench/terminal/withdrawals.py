@@ -15,10 +15,9 @@ from workbench.errors import visible
 from workbench.interface import strict_json
 from workbench.interface.table import Operations
 from workbench.session import sandbox_of
-from workbench.terminal.completion import complete_ids
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, complete_ids, session
 
 _MAX_FILE = 1_000_000
 _Plan = Annotated[Path, Parameter(help="What `withdrawals plan -o json` printed.")]
