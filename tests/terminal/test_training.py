@@ -38,6 +38,7 @@ def test_a_drill_is_solved_at_the_prompt(wb):
             assert wb("drill", "book", "duplicate-bookings", row["transaction"], str(-row["cents"])).code == 0
         seen.add(row["event"])
 
+    assert wb("drill", "book", "duplicate-bookings", rows[0]["transaction"], "1.5").code == 2
     solved = wb("drill", "check", "duplicate-bookings")
     assert (solved.code, "✓ solved" in solved.out) == (0, True)
     assert "A good answer" in wb("drill", "debrief", "duplicate-bookings").out

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from workbench.errors import visible
-from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
+from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.where import Where, session
@@ -172,6 +172,17 @@ _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
+def _whole(_: Any, tokens: Any) -> int:
+    if not re.fullmatch("-?[0-9]+", tokens[0].value):  # cyclopts would round it
+        raise ValueError(f"{tokens[0].value!r} is not a whole number of cents")
+    return int(tokens[0].value)
+
+
+_Cents = Annotated[
+    int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True, converter=_whole)
+]
+
+
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
     from workbench.course.drills import DRILLS
@@ -179,25 +190,24 @@ def list_drills(*, how: Output = Output()) -> None:
     show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
 
 
-def _run(name: str, where: Where, do: Any) -> int:
+def _run(name: str, where: Where, do: Any) -> Any:
     from workbench.course.drills import drill
 
     with session(where) as api:
         shown = do(drill(name, api))
     if shown is not None:
         print(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown)))
-    return WRONG_INPUT if shown is not None and getattr(shown, "solved", True) is False else DONE
+    return shown
 
 
-def start(name: _Drill, /, *, where: Where = Where()) -> int:
+def start(name: _Drill, /, *, where: Where = Where()) -> None:
     """Set a drill up in the sandbox, and show the situation. A drill that is on is shown again."""
-    return _run(name, where, repr)
+    _run(name, where, repr)
 
 
 def check(name: _Drill, /, *, where: Where = Where()) -> int:
     """Show what is missing in a drill. Exit code 5 while it is not solved."""
-    code = _run(name, where, lambda run: run.check())
-    return PARTLY if code == WRONG_INPUT else code
+    return DONE if _run(name, where, lambda run: run.check()).solved else PARTLY
 
 
 def answer(
@@ -206,23 +216,23 @@ def answer(
     *,
     set_: Annotated[list[str], Parameter(name="--set", help="What is reported, as earned=120.")],
     where: Where = Where(),
-) -> int:
+) -> None:
     """Report what a drill asks for."""
     from workbench.terminal.sequences import read_parameters
 
-    return _run(name, where, lambda run: run.answer(**read_parameters(set_)))
+    _run(name, where, lambda run: run.answer(**read_parameters(set_)))
 
 
 def book(
     name: _Drill,
     transaction: Annotated[str, Parameter(help="Id of the transaction.")],
-    cents: Annotated[int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)],
+    cents: _Cents,
     /,
     *,
     where: Where = Where(),
-) -> int:
+) -> None:
     """Add a booking to the ledger of a drill."""
-    return _run(name, where, lambda run: run.book(transaction, cents))
+    _run(name, where, lambda run: run.book(transaction, cents))
 
 
 def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -> None:
@@ -233,14 +243,14 @@ def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -
         show(drill(name, api).ledger, how)
 
 
-def debrief(name: _Drill, /, *, where: Where = Where()) -> int:
+def debrief(name: _Drill, /, *, where: Where = Where()) -> None:
     """Show what the service received since a drill began, and what a good answer does."""
-    return _run(name, where, lambda run: run.debrief())
+    _run(name, where, lambda run: run.debrief())
 
 
-def stop(name: _Drill, /, *, where: Where = Where()) -> int:
+def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     """End a drill: remove its fault rules and endpoints. What it made in the sandbox stays."""
-    return _run(name, where, lambda run: run.stop())
+    _run(name, where, lambda run: run.stop())
 
 
 drill_app = App(name="drill", help="Solve incidents in the sandbox, graded by what it holds at the end.")
