@@ -23,7 +23,7 @@ ENDLESS = {
     ("sandbox", "serve"),
     ("class", "serve"),
 }  # they run until stopped; see their own tests
-GROUPS = ("bulk", "sandbox", "events", "sequences", "journal", "profiles", "class", "drill", *commands.OPERATIONS)
+GROUPS = ("bulk", "sandbox", "events", "sequences", "journal", "profiles", "class", "drill", *commands.NOUNS)
 COMMANDS = [
     *((name,) for name in make_app() if not name.startswith("-") and name not in GROUPS),
     *((group, name) for group in GROUPS for name in make_app()[group] if not name.startswith("-")),

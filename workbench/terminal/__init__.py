@@ -21,7 +21,7 @@ from workbench.terminal.exits import (
 )
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
-_GROUPS = frozenset(commands.OPERATIONS) | {
+_GROUPS = frozenset(commands.NOUNS) | {
     name for rows in commands.COMMANDS.values() for name, (path, _) in rows.items() if path.endswith("app")
 }
 
@@ -44,6 +44,8 @@ def make_app(words: Sequence[str] = ()) -> Any:
     Args:
         words: The command that is run: where it is known the others are left out, as making them costs more than running it.
     """
+    from pkgutil import resolve_name
+
     from cyclopts import App, Parameter
 
     app = App(
@@ -52,18 +54,16 @@ def make_app(words: Sequence[str] = ()) -> Any:
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )  # fmt: skip
     chosen = next((path for path in ((*words[:2],), (*words[:1],)) if path in commands.PLACES), None)
-    for path, (place, line) in commands.PLACES.items():
-        if chosen is None and not line:
-            from workbench.interface.table import OPERATIONS
-
-            line = OPERATIONS[place.partition(":")[2]].doc
+    for path, place in commands.PLACES.items():
         if chosen in (None, path):
             group = app
             if path[1:]:
                 if path[0] not in app:
-                    app.command(App(name=path[0], help=commands.OPERATIONS[path[0]][0]))
+                    app.command(App(name=path[0], help=commands.NOUNS[path[0]][0]))
                 group = app[path[0]]
-            group.command(f"{__name__}.{place}", name=path[-1], help=None if path == chosen else line)
+            listed = path[1:] and chosen is None and path[:1] == (*words[:1],)  # with what its docstring says
+            lazy = f"{__name__}.{place}"
+            group.command(resolve_name(lazy) if listed else lazy, name=path[-1])
     return app
 
 

@@ -7,44 +7,39 @@ import shutil
 import sys
 import textwrap
 
-OPERATIONS = {
+NOUNS: dict[str, tuple[str, dict[str, str]]] = {
     "contracts": ("Smart contracts of the tenant.", {"list": "list_contracts"}),
     "transactions": (
         "Simulated card transactions: authorize, reverse, refund.",
-        {"authorize": "simulate_authorization", "reverse": "simulate_reversal", "refund": "simulate_refund"},
+        {
+            "authorize": "simulate_authorization", "reverse": "simulate_reversal", "refund": "simulate_refund",
+            "settle": "sandbox:settle",
+        },
     ),
     "users": ("Users of the tenant.", {"update": "update_user"}),
     "applications": (
         "Applications of users, and of owners of companies.",
-        {"create": "create_user_application", "update-owner": "update_ubo"},
+        {"create": "create_user_application", "update-owner": "update_ubo", "review": "sandbox:review"},
     ),
     "payment-accounts": (
         "Payment accounts of users.",
         {"create": "create_payment_account", "delete": "delete_payment_account"},
     ),
     "disputes": ("Disputes: cancel one, or add evidence.", {"update": "update_dispute"}),
-    "rewards": ("Rewards activity: one page, or all of users with exact sums.", {"list": "list_rewards_activity"}),
-    "withdrawals": ("Signatures that allow withdrawals of collateral.", {"sign": "sign_withdrawal"}),
-}
-"""The operations by noun and verb. Each is a command of its own name too."""
-
-VERBS = {
-    "transactions": {"settle": ("sandbox:settle", "Settle an authorization, in the sandbox.")},
-    "applications": {"review": ("sandbox:review", "Move an application to a status, in the sandbox.")},
-    "rewards": {
-        "read": ("bulk:rewards", "Read all rewards activity of users and save it."),
-        "chart": ("bulk:chart", "Draw points, categories, merchants and more."),
-    },
-    "withdrawals": {
-        "plan": ("withdrawals:plan", "Check all of a withdrawal before anything is requested."),
-        "verify": ("withdrawals:verify", "Check that the service's signature is over a withdrawal."),
-        "typed-data": ("withdrawals:typed_data", "Print the message that an admin's wallet signs."),
-        "transaction": ("withdrawals:transaction", "Build the transaction that a wallet sends."),
-        "explain": ("withdrawals:explain", "Say what a transaction or call data would do."),
-        "execute": ("withdrawals:execute", "Execute a transaction, in the sandbox."),
-    },
-}
-"""What else there is to a noun."""
+    "rewards": (
+        "Rewards activity: one page, or all of users with exact sums.",
+        {"list": "list_rewards_activity", "read": "bulk:rewards", "chart": "bulk:chart"},
+    ),
+    "withdrawals": (
+        "Signatures that allow withdrawals of collateral.",
+        {
+            "sign": "sign_withdrawal", "plan": "withdrawals:plan", "verify": "withdrawals:verify",
+            "typed-data": "withdrawals:typed_data", "transaction": "withdrawals:transaction",
+            "explain": "withdrawals:explain", "execute": "withdrawals:execute",
+        },
+    ),
+}  # fmt: skip
+"""What there is to a noun, by verb: an operation, which is a command of its own name too, or where another command is."""
 
 COMMANDS = {
     "Many calls": {
@@ -94,21 +89,18 @@ COMMANDS = {
 }
 """The other commands by section: where each is, and its line of help."""
 
-PLACES: dict[tuple[str, ...], tuple[str, str]] = {
-    **{
-        (noun, verb): (f"operations:{name}", "")
-        for noun, (_, verbs) in OPERATIONS.items()
-        for verb, name in verbs.items()
-    },
-    **{(noun, verb): row for noun, verbs in VERBS.items() for verb, row in verbs.items()},
-    **{
-        (name.replace("_", "-"),): (f"operations:{name}", "")
-        for _, verbs in OPERATIONS.values()
-        for name in verbs.values()
-    },
-    **{(name,): row for rows in COMMANDS.values() for name, row in rows.items()},
+OPERATIONS = {
+    (noun, verb): name for noun, (_, verbs) in NOUNS.items() for verb, name in verbs.items() if ":" not in name
 }
-"""Where each command is, and its line of help, by the words it is called by; the line of an operation is its own."""
+"""The operations by noun and verb."""
+
+PLACES: dict[tuple[str, ...], str] = {
+    **{(noun, verb): place for noun, (_, verbs) in NOUNS.items() for verb, place in verbs.items()},
+    **{path: f"operations:{name}" for path, name in OPERATIONS.items()},
+    **{(name.replace("_", "-"),): f"operations:{name}" for name in OPERATIONS.values()},
+    **{(name,): place for rows in COMMANDS.values() for name, (place, _) in rows.items()},
+}
+"""Where each command is, by the words it is called by."""
 
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
@@ -129,13 +121,13 @@ def first_page() -> str:
     terminal = sys.stdout.isatty()
     width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if terminal else 100
     bold = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
-    sections = {"Operations": {noun: doc for noun, (doc, _) in OPERATIONS.items()}}
+    sections = {"Operations": {noun: doc for noun, (doc, _) in NOUNS.items()}}
     sections |= {section: {name: doc for name, (_, doc) in rows.items()} for section, rows in COMMANDS.items()}
     parts = ["Usage: workbench COMMAND\n\nA workbench for a card issuing API."]
     for section, rows in sections.items():
         head = f"\033[1m{section}\033[0m" if bold else section
         parts.append("\n".join([head, *(_row(name, doc, width) for name, doc in rows.items())]))
-    names = ", ".join(kebab(name) for _, verbs in OPERATIONS.values() for name in verbs.values())
+    names = ", ".join(map(kebab, OPERATIONS.values()))
     text = f"Each operation is a command of its own name too: {names}."
     parts.insert(2, textwrap.fill(text, width, break_on_hyphens=False))
     return "\n\n".join([*parts, *(textwrap.fill(text, width) for text in _LAST.split("\n\n"))])
@@ -231,17 +223,17 @@ _EXAMPLES = {
 def example_of(words: list[str]) -> str:
     """Return an example of the command that a command line begins with."""
     command = " ".join(words[:2])
+    path = next(
+        (path for path in ((*words[:2],), (*words[:1],)) if PLACES.get(path, "").startswith("operations:")), None
+    )
     if found := _EXAMPLES.get(command):
         return found
-    verb = words[1] if len(words) > 1 else ""
-    operation = OPERATIONS.get(words[0], ("", {}))[1].get(verb) if words else None
-    names = [name for _, verbs in OPERATIONS.values() for name in verbs.values()]
-    if operation or (words and words[0].replace("-", "_") in names):
-        return _operation(operation or words[0].replace("-", "_"), f"{words[0]} {verb}" if operation else words[0])
-    if words[:1] == ["sandbox"] and verb:
-        return _control(verb)
-    found = _EXAMPLES.get(words[0]) if words else None
-    return found if found and found.startswith(f"workbench {command}") else f"workbench {command}"
+    if path is not None:
+        return _operation(PLACES[path].partition(":")[2], " ".join(path))
+    if words[:1] == ["sandbox"] and words[1:]:
+        return _control(words[1])
+    found = _EXAMPLES.get(words[0], "") if words else ""
+    return found if found.startswith(f"workbench {command}") else f"workbench {command}"
 
 
 def _operation(name: str, command: str) -> str:
