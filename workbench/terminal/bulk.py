@@ -1,7 +1,6 @@
 """`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts of what is there."""
 
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import partial
@@ -21,27 +20,25 @@ from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_ids, complete_operations, session
 
-OnUnknown = Literal["stop", "continue"]
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
-_Workers = Annotated[int, Parameter(help="Concurrent calls (maximum 8).")]
-_OnUnknown = Annotated[
-    OnUnknown | None,
-    Parameter(help="What to do after a row with an unknown outcome; stop in production, else continue, if omitted."),
-]
 
 
 @Parameter(name="*")
 @attrs.frozen(kw_only=True)
-class Checks:
-    """How rows are checked, and what their results are named by.
+class Sending:
+    """How rows are checked and sent, and what their results are named by.
 
     Attributes:
+        workers: Concurrent calls (maximum 8).
+        on_unknown: What to do after a row with an unknown outcome; stop in production, else continue, if omitted.
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
         rejects: Send the rows that are right, and write the others to this file, with reasons; resume takes it corrected.
         key: Column or member that names a row in the results; nothing private.
     """
 
+    workers: int = 1
+    on_unknown: Literal["stop", "continue"] | None = None
     duplicates: bool = False
     implausible: bool = False
     rejects: Path | None = None
@@ -53,10 +50,8 @@ def run(
     rows: _Rows,
     /,
     *,
-    workers: _Workers = 1,
     path: Path | None = None,
-    on_unknown: _OnUnknown = None,
-    checks: Checks = Checks(),
+    sending: Sending = Sending(),
     where: Where = Where(),
     how: Output = Output(),
 ) -> int:
@@ -76,14 +71,9 @@ def run(
     if row is None or not row.effect or name == "sign_withdrawal":
         raise usage_error(f"{visible(operation, 60)!r} cannot be sent in bulk.")
     with session(where) as api:
-        phrase = _confirmed_plan(api, row, rows, checks)
-        return _result(
-            lambda: bulk.run(
-                getattr(api, name), rows, workers=workers, path=path, on_unknown=on_unknown, confirm=phrase,
-                **attrs.asdict(checks),
-            ),
-            how,
-        )  # fmt: skip
+        phrase = _confirmed_plan(api, row, rows, sending)
+        options = attrs.asdict(sending)
+        return _result(lambda: bulk.run(getattr(api, name), rows, path=path, confirm=phrase, **options), how)
 
 
 def resume(
@@ -93,9 +83,7 @@ def resume(
     *,
     resolved: str | None = None,
     accept_changes: bool = False,
-    workers: _Workers = 1,
-    on_unknown: _OnUnknown = None,
-    checks: Checks = Checks(),
+    sending: Sending = Sending(),
     where: Where = Where(),
     how: Output = Output(),
 ) -> int:
@@ -115,13 +103,8 @@ def resume(
             raise usage_error(
                 "In production, resume a run in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
             )
-        return _result(
-            lambda: bulk.resume(
-                path, api, rows, workers=workers, on_unknown=on_unknown, resolved=_resolved(resolved),
-                accept_changes=accept_changes, **attrs.asdict(checks),
-            ),
-            how,
-        )  # fmt: skip
+        options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
+        return _result(lambda: bulk.resume(path, api, rows, **options), how)
 
 
 app = App(name="bulk", help="Send one request for each row of a file, at most once each.")
@@ -141,19 +124,20 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
     return made
 
 
-def _confirmed_plan(api: Any, operation: Any, rows: Path, checks: Checks) -> str | None:
+def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> str | None:
     """In production, show the plan, ask for its phrase and return it."""
     if api.environment != "production":
         return None
     from workbench.bulk.plan import plan_of
     from workbench.terminal.journal import ask_typed
 
-    options = attrs.asdict(checks) | {"rejects": checks.rejects is not None}
-    plan = plan_of(operation, rows, secret=b"shown only", limits=api.limits, **options)
+    plan = plan_of(
+        operation, rows, secret=b"shown only", limits=api.limits, duplicates=sending.duplicates,
+        implausible=sending.implausible, key=sending.key, rejects=sending.rejects is not None,
+    )  # fmt: skip
     say(f"PRODUCTION, {api.host}\n{plan}")
     ask_typed(f"Type {plan.phrase} to send them: ", plan.phrase)
-    phrase: str = plan.phrase
-    return phrase
+    return plan.phrase
 
 
 def _result(send: Callable[[], Any], how: Output) -> int:
@@ -251,12 +235,10 @@ def _value(name: str, value: Any, for_people: bool) -> Any:
 
 
 def _sums(frame: Any) -> str:
-    sums: defaultdict[str, Decimal] = defaultdict(Decimal)
-    for kind, points in zip(frame["type"], frame["points"], strict=True):
-        if isinstance(points, Decimal):
-            sums[str(kind)] += points
-    texts = [f"{format(points.normalize(), ',f')} points {kind}" for kind, points in sorted(sums.items())]
-    return f": {', '.join(texts)}" if texts else ""
+    sums = frame.dropna(subset=["points"]).groupby("type")["points"].sum()
+    return (
+        ": " + ", ".join(f"{points.normalize():,f} points {kind}" for kind, points in sums.items()) if len(sums) else ""
+    )
 
 
 # charts
