@@ -148,7 +148,7 @@ def _inside(x: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _row(one: Any, fields: list[str], how: Output) -> Any:
-    data = _plain(one, how)
+    data = _plain(one, how.reveal)
     return {field: _pick(data, field.split(".")) for field in fields} if fields else data
 
 
@@ -161,27 +161,23 @@ def _pick(x: Any, way: list[str]) -> Any:
     return _pick(get_path(x, way[0]), way[1:])
 
 
-def _plain(x: Any, how: Output) -> Any:
+def _plain(x: Any, reveal: bool) -> Any:
     """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
-        return _plain(converter().unstructure(x) if how.reveal else masks.masked(x), _AS_IT_IS)
-    if isinstance(x, masks.MaskedDict) and not how.reveal:
-        return _plain(x.shown(), _AS_IT_IS)
+        x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
+    elif isinstance(x, masks.MaskedDict | strict_json.JsonObject) and not reveal:
+        x = dict.fromkeys(x, masks.DOTS)
+    elif attrs.has(type(x)):
+        x = {camel(name): value for name, value in attrs.asdict(x, recurse=False).items()}
     if isinstance(x, Mapping):
-        hide = isinstance(x, strict_json.JsonObject) and not how.reveal and how is not _AS_IT_IS
-        return {str(name): masks.DOTS if hide else _plain(value, how) for name, value in x.items()}
+        return {str(name): _plain(value, reveal) for name, value in x.items()}
     if isinstance(x, list | tuple):
-        return [_plain(one, how) for one in x]
-    if attrs.has(type(x)):
-        return {camel(name): _plain(value, how) for name, value in attrs.asdict(x, recurse=False).items()}
+        return [_plain(one, reveal) for one in x]
     if isinstance(x, Enum):
         return x.value
     if isinstance(x, datetime):
         return write_time(x)
     return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
-
-
-_AS_IT_IS = Output(reveal=True)
 
 
 def _json(data: Any) -> str:

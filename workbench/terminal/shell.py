@@ -1,6 +1,5 @@
 """`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for agents."""
 
-import importlib.util
 import json
 import os
 import re
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Choice
 from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
-from workbench.terminal.exits import DONE, Exit, exit_code, say
+from workbench.terminal.exits import DONE, exit_code, say, usage_error
 from workbench.terminal.operations import option_members
 from workbench.terminal.where import Where, arguments_of, ids_of, session
 
@@ -37,16 +37,16 @@ class LazyModule:
     """A module that is loaded when it is first used."""
 
     def __init__(self, name: str) -> None:
-        self.__dict__["_name"] = name
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__dict__["_name"]), name)
+        return getattr(import_module(self._name), name)
 
     def __dir__(self) -> list[str]:
-        return dir(import_module(self.__dict__["_name"]))
+        return dir(import_module(self._name))
 
     def __repr__(self) -> str:
-        return f"<{self.__dict__['_name']}, loaded when first used>"
+        return f"<{self._name}, loaded when first used>"
 
 
 def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = Where()) -> int:
@@ -244,6 +244,11 @@ def _magics(session_of: Callable[[], Any]) -> Any:
     return app
 
 
+def _require(name: str) -> None:
+    if find_spec(name) is None:
+        raise usage_error(f"{name} is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+
+
 def dashboard(
     *,
     port: int = 8866,
@@ -259,8 +264,7 @@ def dashboard(
         port: Port of this machine that serves it.
         out: HTML file to write; nothing is served.
     """
-    if importlib.util.find_spec("voila") is None:
-        raise Exit(2, "voila is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    _require("voila")
     arguments = {**arguments_of(where), **({"world": "program"} if where.fresh else {})}
     if out is not None:
         from workbench.forms.dashboard import dashboard as made
@@ -294,8 +298,7 @@ def lab(folder: Path | None = None, /) -> int:
     Args:
         folder: Folder to show; this one if omitted.
     """
-    if importlib.util.find_spec("jupyterlab") is None:
-        raise Exit(2, "jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    _require("jupyterlab")
     shown = (folder or Path()).absolute()
     first = Path("notebooks/01-start-here.ipynb")
     options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={shown}"]
