@@ -14,12 +14,16 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from workbench.client.keys import state_folder, state_path
+from workbench.client.settings import config_path, open_profile, profile_names
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
+from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
+from workbench.interface.examples import example, example_of
 from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.table import OPERATIONS, VERSION, Operation
-from workbench.interface.walk import described, leaves
+from workbench.interface.walk import build, described, leaves, members
 from workbench.rendering.text import screen_of
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
@@ -158,10 +162,6 @@ def skeleton(
         operation: The operation, as create-user-application.
         all_members: Members that can be left out too.
     """
-    from workbench.interface.convert import converter, placeholders
-    from workbench.interface.examples import example, example_of
-    from workbench.interface.walk import build, members
-
     found = OPERATIONS.get(operation.replace("-", "_"))
     if found is None:
         raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {', '.join(map(kebab, OPERATIONS))}.")
@@ -198,9 +198,6 @@ ENVIRONMENT = {
 
 def config(*, how: Output = Output()) -> None:
     """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
-    from workbench.client.keys import state_path
-    from workbench.client.settings import config_path
-
     rows = [
         {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
         {"name": "state", "set": str(state_path()), "meaning": "folder of the kept sandbox, journals and inboxes"},
@@ -224,9 +221,6 @@ def doctor() -> int:
 
 
 def _findings() -> Iterator[tuple[bool, str]]:
-    from workbench.client.keys import state_folder
-    from workbench.client.settings import config_path, open_profile, profile_names
-
     package = version("card-issuing-workbench")
     yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"
     for name in ("httpx", "cattrs"):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import App, Parameter
 
-from workbench import rendering
+from workbench import bulk, charts, rendering, tables
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import camel
@@ -64,8 +64,6 @@ def run(
         operation: The operation.
         path: Store progress in this file so that the run can be resumed.
     """
-    from workbench import bulk
-
     name = operation.replace("-", "_")
     row = OPERATIONS.get(name)
     if row is None or not row.effect or name == "sign_withdrawal":
@@ -94,8 +92,6 @@ def resume(
         resolved: Outcomes determined for rows with an unknown outcome, as 3=done,7=not-sent.
         accept_changes: Accept changes of rows that were never sent.
     """
-    from workbench import bulk
-
     if not path.exists():
         raise usage_error(f"No run in {visible(str(path), 200)}.")
     with session(where) as api:
@@ -141,12 +137,10 @@ def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> s
 
 
 def _result(send: Callable[[], Any], how: Output) -> int:
-    from workbench.bulk.thread_pool import Interrupted
-
     interrupted = False
     try:
         done = send()
-    except Interrupted as stop:
+    except bulk.Interrupted as stop:
         done, interrupted = stop.result, True
     except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
@@ -196,7 +190,6 @@ def read_rewards(
     api: Any, users: Sequence[str], kind: str | None, how: Output, *, save: Path | None = None, path: Path | None = None
 ) -> int:
     """Read the activity of users, then show or save it."""
-    from workbench import tables
     from workbench.tables.rewards import read
 
     found = read(api, users, type=kind, path=path)
@@ -280,8 +273,6 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Wher
         raise usage_error(
             f"--out: unsupported file extension {visible(out.suffix, 20)!r} (supported: {', '.join(_ENDINGS)})."
         )
-    from workbench import charts
-
     name, read = _DATA[kind]
     with session(where) as api:
         axes = getattr(charts, name)(read(api, users))

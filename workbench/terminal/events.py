@@ -13,15 +13,20 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from workbench import rendering
+from workbench.client.keys import state_folder
 from workbench.errors import visible
 from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.masks import DOTS
+from workbench.interface.readers import value_of
 from workbench.interface.walk import is_record, leaves
 from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
+from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, chosen_profile, session
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.verify import sign
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 _COLUMNS = {"amount": 100, "event id": 140}  # columns of the screen from which each is shown
@@ -116,9 +121,6 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     Args:
         unsigned: To receive: whether unsigned deliveries are accepted; None only reads what is there.
     """
-    from workbench.client.keys import state_folder
-    from workbench.webhooks.inbox import Inbox
-
     key = os.environ.get(KEY_VARIABLE) or None
     if profile := chosen_profile(where):
         path = state_folder() / f"inbox-{profile}.db"
@@ -142,8 +144,6 @@ def _sandbox_key(api: Any, where: Where) -> str:
 
 
 def _headers(body: bytes, key: str | None) -> dict[str, str]:
-    from workbench.webhooks.verify import sign
-
     return {"Content-Type": "application/json", **({"Signature": sign(body, key)} if key else {})}
 
 
@@ -171,9 +171,6 @@ def trigger(
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Return `name=value` as members of an event's body, nested ones by a dot."""
-    from workbench.interface.readers import value_of
-    from workbench.terminal.operations import nested
-
     known = dict(leaves(EVENT_KINDS[kind].body))
     made: dict[str, Any] = {}
     for one in given:

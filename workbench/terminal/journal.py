@@ -13,6 +13,8 @@ import attrs
 from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
+from workbench.client.journal import Journal
+from workbench.client.keys import state_folder
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
@@ -35,9 +37,6 @@ _File = Annotated[Path | None, Parameter(help="Journal of an application, in thi
 @contextmanager
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
     """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a connection."""
-    from workbench.client.journal import Journal
-    from workbench.client.keys import state_folder
-
     if where.url or where.fresh:
         raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
     name = chosen_profile(where)

@@ -175,9 +175,9 @@ def _send(
             given = _read_body(operation, calling.from_, api.converter) | given
         request = build(operation.request, nested(given))
         allowing = {name.replace("-", "_") for name in calling.allow} | ({"again"} if calling.again else set())
-        real = context_of(api).guards.real
+        real = context_of(api).real
         if calling.dry_run or all_pages:  # what is sent is checked by the client
-            problems = request_problems(operation, request, allowing, check=True, real=real)
+            problems = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
             if problems:
                 raise InvalidRequest(problems, of=operation.name)
         if calling.dry_run:

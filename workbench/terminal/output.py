@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -80,8 +82,6 @@ def show(x: Any, how: Output) -> None:
 def page(text: str) -> None:
     """Print text; where it is taller than the terminal, through the pager ($PAGER, else less), as git and gh do."""
     if sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty():
-        import shlex
-        import shutil
         import subprocess
 
         pager = shlex.split(os.environ.get("PAGER", "less"))

@@ -17,8 +17,11 @@ from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
+from workbench.http_post import LOOPBACK
+from workbench.sandbox import Sandbox
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.embedded import clock_settings, renew_file
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
@@ -135,8 +138,6 @@ def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
 def reset(*, where: Where = Where()) -> None:
     """Reset the sandbox to its initial state. Other users' sandboxes are not affected."""
     if not (chosen_profile(where) or where.url or where.fresh):
-        from workbench.sandbox.embedded import renew_file
-
         renew_file(kept_path())  # of version 0.1, the file could not be opened
     with session(where) as api:
         api.sandbox.reset()
@@ -269,10 +270,6 @@ def serve(
     path = kept_path() if own else db
 
     def make() -> Any:
-        from workbench.http_post import LOOPBACK
-        from workbench.sandbox import Sandbox
-        from workbench.sandbox.embedded import clock_settings
-
         set_clock = "now" if clock is None and not (own or (db is not None and db.exists())) else clock
         try:
             clock_settings(set_clock)

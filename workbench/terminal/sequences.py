@@ -3,12 +3,14 @@
 import json
 import os
 import shlex
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 import attrs
 from cyclopts import App, Parameter
 
+from workbench import sequences
 from workbench.errors import WorkbenchError, visible
 from workbench.storage import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
@@ -17,8 +19,6 @@ from workbench.terminal.where import Where, session
 
 
 def _names(_: Any) -> list[str]:
-    from workbench import sequences
-
     return list(sequences.catalogue)
 
 
@@ -27,14 +27,10 @@ _Sequence = Annotated[str, Parameter(help="Name of a sequence in the catalogue, 
 
 def _sequence(name: str) -> Any:
     """Return a sequence of the catalogue by its name, or read it from a file."""
-    from workbench import sequences
-
     if name in sequences.catalogue:
         return sequences.catalogue[name]
     if Path(name).is_file():
         return sequences.load(name)
-    from difflib import get_close_matches
-
     near = get_close_matches(name, list(sequences.catalogue), 3, 0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`workbench sequences list` shows the catalogue."
     raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
@@ -70,8 +66,6 @@ def run(
         set_: Value of a parameter, as amount=2500.
         path: Store the run in this file; a run that is there already is resumed.
     """
-    from workbench import sequences
-
     found = _sequence(sequence)
     values = read_parameters(set_ or [])
     with session(where) as api:
@@ -104,7 +98,7 @@ def compare(
     how: Output = Output(),
 ) -> int:
     """Run sequences on two services and list what differs. Exit code 5 if anything does."""
-    from workbench import compare, sequences
+    from workbench import compare
 
     if evidence is not None:
         chosen = [_sequence(one) for one in sequence] if sequence else None
@@ -118,16 +112,12 @@ def compare(
 
 def list_sequences(*, how: Output = Output()) -> None:
     """List the sequences of the catalogue."""
-    from workbench import sequences
-
     rows = [{"name": name, "steps": len(one.steps), "doc": one.doc} for name, one in sequences.catalogue.items()]
     show(rows, how)
 
 
 def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
-    from workbench import sequences
-
     print(sequences.dumps(_sequence(sequence)), end="")
 
 
@@ -137,8 +127,6 @@ def check(*files: Path) -> int:
     Args:
         files: TOML files.
     """
-    from workbench import sequences
-
     if not files:
         raise usage_error("sequences check needs one or more files.")
     code = DONE

@@ -13,8 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
+from cyclopts import App, CycloptsError, Parameter
 
+import workbench
 from workbench import rendering
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
@@ -56,8 +57,6 @@ def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = Non
         code: Run one line and exit.
     """
     from IPython.terminal.interactiveshell import TerminalInteractiveShell
-
-    import workbench
 
     with session(where) as api:
         sandbox = sandbox_of(api)
@@ -187,8 +186,6 @@ MAGICS = ("contracts", "authorize", "events", "unknown", "advance")
 
 
 def _run_magic(magics: Any, name: str, line: str) -> Any:
-    from cyclopts import CycloptsError
-
     try:
         return magics(f"{name} {line}")
     except (CycloptsError, ValueError, ArithmeticError) as error:
@@ -199,8 +196,6 @@ def _run_magic(magics: Any, name: str, line: str) -> Any:
 
 def _magics(session_of: Callable[[], Any]) -> Any:
     """Return the line magics for frequent calls, as commands."""
-    from cyclopts import App
-
     app = App(result_action="return_value", print_error=False, exit_on_error=False, help_flags=(), version_flags=())
 
     @app.command

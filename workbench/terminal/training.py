@@ -2,17 +2,21 @@
 
 import json
 import re
+import webbrowser
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from cyclopts import App, Parameter
 
+from workbench import classroom, course
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
+from workbench.terminal.sequences import read_parameters
 from workbench.terminal.where import Where, session
 
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
@@ -31,9 +35,8 @@ def serve(
 
     def make() -> Any:
         from workbench.classroom.results import read_roster
-        from workbench.classroom.server import ClassServer
 
-        made = ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        made = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
         if not made.learners:
             made.close()
             raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
@@ -56,9 +59,7 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    from workbench.classroom.server import ClassServer
-
-    with closing(ClassServer((), _existing(folder))) as server:
+    with closing(classroom.ClassServer((), _existing(folder))) as server:
         print(server.export(form), end="")
 
 
@@ -69,14 +70,10 @@ def board(
     how: Output = Output(),
 ) -> None:
     """Show the trainer's board of a class that is served: who did what, and who is stuck."""
-    import webbrowser
-    from urllib.parse import quote
-
-    from workbench.classroom.results import Results
     from workbench.course.trainer import board as read_board
     from workbench.course.trainer import last_problem
 
-    with closing(Results(_existing(folder) / "class.db")) as kept:
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         url, key, certificate = kept.get("url", ""), kept.get("trainer_key"), kept.get("certificate")
     found = read_board(url, key, ca_file=certificate).data
     if open_:
@@ -118,7 +115,6 @@ def print_pages(
 ) -> None:
     """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key."""
     from workbench.classroom.exports import answers, sheets
-    from workbench.classroom.results import Results
     from workbench.classroom.server import inline_style
 
     if what == "answers":
@@ -126,19 +122,17 @@ def print_pages(
         return
     if folder is None:
         raise usage_error("--folder: sheets are those of a class.")
-    with closing(Results(_existing(folder) / "class.db")) as kept:
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         print(sheets(kept.learners(), url or kept.get("url", "URL"), inline_style()), end="")
 
 
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
     """Check that results were written by a class and have not been changed. Exit code 5 if they were."""
-    from workbench.classroom.results import Results
-
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise usage_error(f"{visible(str(file), 200)} cannot be read: {error}") from None
-    with closing(Results(_existing(folder) / "class.db")) as kept:
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         right = isinstance(content, dict) and kept.verify(content)
     say("The results are unchanged." if right else "The results were changed, or are those of another class.")
     return DONE if right else PARTLY
@@ -163,9 +157,7 @@ class_app.command(verify)
 
 
 def _names(_: Any) -> list[str]:
-    from workbench.course.drills import DRILLS
-
-    return list(DRILLS)
+    return list(course.DRILLS)
 
 
 _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
@@ -185,16 +177,12 @@ _Cents = Annotated[
 
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
-    from workbench.course.drills import DRILLS
-
-    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
+    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in course.DRILLS.values()], how)
 
 
 def _run(name: str, where: Where, do: Any) -> Any:
-    from workbench.course.drills import drill
-
     with session(where) as api:
-        shown = do(drill(name, api))
+        shown = do(course.drill(name, api))
     if shown is not None:
         print(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown)))
     return shown
@@ -218,8 +206,6 @@ def answer(
     where: Where = Where(),
 ) -> None:
     """Report what a drill asks for."""
-    from workbench.terminal.sequences import read_parameters
-
     _run(name, where, lambda run: run.answer(**read_parameters(set_)))
 
 
@@ -237,10 +223,8 @@ def book(
 
 def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -> None:
     """List the bookings of a drill."""
-    from workbench.course.drills import drill
-
     with session(where) as api:
-        show(drill(name, api).ledger, how)
+        show(course.drill(name, api).ledger, how)
 
 
 def debrief(name: _Drill, /, *, where: Where = Where()) -> None:

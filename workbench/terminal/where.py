@@ -14,6 +14,11 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
+from workbench.client.guards import class_url
+from workbench.client.keys import state_folder
+from workbench.client.settings import open_profile, profile_names
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Boolean, Choice, Member
 from workbench.terminal.exits import Stopped, say, usage_error
 
@@ -23,15 +28,11 @@ _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
 def kept_path() -> Path:
     """Return the file of the user's own sandbox, which commands share."""
-    from workbench.client.keys import state_folder
-
     return state_folder() / "sandbox.db"
 
 
 def complete_profiles(context: Any) -> Iterable[str]:
     """Complete the name of a profile."""
-    from workbench.client.settings import profile_names
-
     return profile_names()
 
 
@@ -91,8 +92,6 @@ def arguments_of(where: Where) -> dict[str, Any]:
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
     """
-    from workbench.client.guards import class_url
-
     chosen = [name for name in ("profile", "url", "fresh") if getattr(where, name)]
     if len(chosen) > 1:
         raise usage_error(f"--{chosen[0]} and --{chosen[1]} cannot be combined.")
@@ -108,8 +107,6 @@ def arguments_of(where: Where) -> dict[str, Any]:
         return {"path": path, "tenant": where.tenant, "journal": path.with_name("journal-sandbox.db")}
     if where.tenant:
         raise usage_error("--tenant is a tenant of a sandbox; the key of a profile has its own.")
-    from workbench.client.settings import open_profile
-
     profile = open_profile(name)
     if profile.environment == "production" and not where.live:
         raise usage_error(f"Profile {name} is a production service. Add --live to confirm.")
@@ -118,8 +115,6 @@ def arguments_of(where: Where) -> dict[str, Any]:
 
 def armed_path(profile: str) -> Path:
     """Return the file in which `workbench arm` records what it allowed."""
-    from workbench.client.keys import state_folder
-
     return state_folder() / f"armed-{profile}.json"
 
 
@@ -202,15 +197,11 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
 
 def complete_operations(context: Any) -> Iterable[str]:
     """Complete the name of an operation."""
-    from workbench.interface.table import OPERATIONS
-
     return [name.replace("_", "-") for name in OPERATIONS]
 
 
 def complete_documented(context: Any) -> Iterable[str]:
     """Complete the name of an operation or of a kind of event."""
-    from workbench.interface.events import EVENT_KINDS
-
     return [*complete_operations(context), *EVENT_KINDS]
 
 

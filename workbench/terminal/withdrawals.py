@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import attrs
 from cyclopts import Group, Parameter
 
+from workbench import withdrawals
 from workbench.errors import visible
 from workbench.interface import strict_json
 from workbench.interface.table import Operations
@@ -18,6 +19,7 @@ from workbench.session import sandbox_of
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_ids, session
+from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
 _Plan = Annotated[Path, Parameter(help="What `withdrawals plan -o json` printed.")]
@@ -53,8 +55,6 @@ def plan(
     how: Output = Output(),
 ) -> None:
     """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from` takes."""
-    from workbench import withdrawals
-
     if (amount is None) == (native_units is None):
         raise usage_error("Give --amount in dollars and cents, or --native-units.")
     with session(where) as api:
@@ -160,8 +160,6 @@ def explain(
     where: Where = Where(),
 ) -> int:
     """Say what a transaction or call data would do. Exit code 3 where it differs from the plan."""
-    from workbench import withdrawals
-
     text = _read_text(transaction)
     data = _read(transaction) if text.startswith("{") else text
     if plan is None or signed is None:
@@ -188,9 +186,6 @@ def execute(
 @contextmanager
 def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the withdrawal of a plan and its answer, and what a sandbox publishes of the contract."""
-    from workbench import withdrawals
-    from workbench.withdrawals.amounts import Cents
-
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
