@@ -2,8 +2,13 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from workbench.charts.money import money_timeline_chart as money_timeline_chart
-    from workbench.charts.money import waterfall_chart as waterfall_chart
+    from workbench.charts.amounts import categories_chart as categories_chart
+    from workbench.charts.amounts import merchants_chart as merchants_chart
+    from workbench.charts.amounts import money_timeline_chart as money_timeline_chart
+    from workbench.charts.amounts import points_chart as points_chart
+    from workbench.charts.amounts import points_per_dollar_chart as points_per_dollar_chart
+    from workbench.charts.amounts import posting_chart as posting_chart
+    from workbench.charts.amounts import waterfall_chart as waterfall_chart
     from workbench.charts.outcomes import collateral_chart as collateral_chart
     from workbench.charts.outcomes import declines_chart as declines_chart
     from workbench.charts.outcomes import deliveries_chart as deliveries_chart
@@ -20,11 +25,6 @@ if TYPE_CHECKING:
     from workbench.charts.reports import posting_times_chart as posting_times_chart
     from workbench.charts.reports import spend_chart as spend_chart
     from workbench.charts.reports import spend_funnel_chart as spend_funnel_chart
-    from workbench.charts.rewards import categories_chart as categories_chart
-    from workbench.charts.rewards import merchants_chart as merchants_chart
-    from workbench.charts.rewards import points_chart as points_chart
-    from workbench.charts.rewards import points_per_dollar_chart as points_per_dollar_chart
-    from workbench.charts.rewards import posting_chart as posting_chart
     from workbench.rendering.markup import state_diagram as state_diagram
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others

@@ -6,8 +6,7 @@ style that you set are kept. The label of the Axes says in words what the chart 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from html import escape
 from io import StringIO
@@ -208,7 +207,11 @@ class Canvas:
             ends.append(end)
         self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         self.axes.set_ylim(len(bars) - 0.4, -0.6)
-        self._make_room(ends, max(len(bar.label) for bar in bars), max(len(bar.name) for bar in bars))
+        low, high = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+        span, before = (high - low) or 1.0, max(len(bar.name) for bar in bars) * _LETTER * self.base / 72
+        room = max(len(bar.label) for bar in bars) * 0.6 * self.small / 72 / max(self.width - before - 0.3, 1)
+        more = span * min(room / (1 - min(room, 0.8)), 4) + span * 0.02  # for the labels behind the bars
+        self.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
         if self.compact:  # the labels say the numbers
             self.axes.set_xticks([])
             self.axes.spines["bottom"].set_visible(False)
@@ -216,14 +219,6 @@ class Canvas:
             self.numbers("x", whole=whole)
         self.labels(scale.unit(unit), "")
         return scale
-
-    def _make_room(self, lengths: Sequence[float], letters: int, before: int) -> None:
-        """Extend the axis by the width of the labels behind the bars, beside names of `before` letters."""
-        low, high = min(0.0, *lengths, 0.0), max(0.0, *lengths, 0.0)
-        wide = letters * 0.6 * self.small / 72 / max(self.width - before * _LETTER * self.base / 72 - 0.3, 1)
-        span = (high - low) or 1.0
-        more = span * min(wide / (1 - min(wide, 0.8)), 4) + span * 0.02
-        self.axes.set_xlim(low - (more * 1.6 if low < 0 else 0), high + (more if high > 0 or low == 0 else 0))
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
         """Draw lines over the same places, each with its label at its end; return their scale."""
@@ -314,9 +309,14 @@ def ink_of() -> str:
     return INK if color == "black" else color
 
 
-@contextmanager
-def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) -> Iterator[Canvas]:
-    """Yield the canvas of a chart; matplotlib's settings stay as they are, and a new figure is as high as its `rows` of bars need."""
+def chart(
+    data: pd.DataFrame, draw: Callable[[Canvas], Iterable[str] | None] | None, *, title: str | Callable[[Canvas], str], empty: str,
+    ax: Axes | None, size: Size, notes: Iterable[str] = (), names: Iterable[str] = (), legend: bool = False, rows: int = 0,
+) -> Axes:  # fmt: skip
+    """Draw a chart with its title and notes, or why there is nothing where `draw` is None; matplotlib's settings stay as they are.
+
+    `draw` may return more notes. The title stands beside `names`, above a legend; a new figure is as high as its `rows` of bars need.
+    """
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
         if ax is None:
@@ -337,8 +337,13 @@ def canvas(ax: Axes | None, size: Size, data: pd.DataFrame, *, rows: int = 0) ->
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=size_of_ticks, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
         on = Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None, compact=size == "compact")
-        yield on
+        on.title(title if isinstance(title, str) else title(on), labels=names, legend=legend and draw is not None)
+        more = draw(on) if draw is not None else None
+        if draw is None:
+            on.empty(empty)
+        on.notes(*notes, *(more or ()))
         axes.set_label(". ".join(on.findings) + ".")
+    return axes
 
 
 def bar_chart(
@@ -356,19 +361,18 @@ def bar_chart(
         least_rows: Bars that the height of a new figure has room for at least.
         more: Draws what belongs to the bars besides.
     """
-    with canvas(ax, size, data, rows=max(len(bars), least_rows)) as on:
-        on.title(title, labels=[bar.name for bar in bars], legend=bool(bars) and legend is not None)
-        if bars:
-            longest = sorted(bars, key=lambda bar: abs(float(sum(part.length for part in bar.parts))), reverse=True)[:3]
-            on.say(*(f"{bar.name}: {bar.label}" for bar in longest))
-            if on.compact:
-                bars = [attrs.evolve(bar, name=bar.name[:_SHORT], label=_REST.split(bar.label)[0]) for bar in bars]
-            scale = on.barh(bars, unit, whole=whole)
-            if legend:
-                on.legend(list(legend))
-            if more is not None:
-                more(on, scale)
-        else:
-            on.empty(empty)
-        on.notes(*notes)
-    return on.axes
+
+    def draw(on: Canvas) -> None:
+        longest = sorted(bars, key=lambda bar: abs(float(sum(part.length for part in bar.parts))), reverse=True)[:3]
+        on.say(*(f"{bar.name}: {bar.label}" for bar in longest))
+        shown = [attrs.evolve(bar, name=bar.name[:_SHORT], label=_REST.split(bar.label)[0]) for bar in bars]
+        scale = on.barh(shown if on.compact else bars, unit, whole=whole)
+        if legend:
+            on.legend(list(legend))
+        if more is not None:
+            more(on, scale)
+
+    return chart(
+        data, draw if bars else None, title=title, empty=empty, ax=ax, size=size, notes=notes,
+        names=[bar.name for bar in bars], legend=legend is not None, rows=max(len(bars), least_rows),
+    )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
@@ -18,7 +17,6 @@ import pandas as pd
 from matplotlib import font_manager
 
 from workbench.errors import visible
-from workbench.interface.table import OPERATIONS
 from workbench.tables.frames import to_frame
 from workbench.tables.reports import REDEEMED
 from workbench.tables.results import HIDDEN
@@ -160,8 +158,7 @@ By = Literal["day", "week", "month", "year"]
 MAX_STEPS = 2_000
 """Steps of an axis; a period that needs more is drawn by the next longer step."""
 _DAYS: dict[By, float] = {"day": 1, "week": 7, "month": 30.44, "year": 365.25}
-_UNITS: dict[By, str] = {"day": "datetime64[D]", "month": "datetime64[M]", "year": "datetime64[Y]"}
-_MONDAY = 3  # 1970-01-01 was a Thursday
+_PERIODS: dict[By, str] = {"day": "D", "week": "W-SUN", "month": "M", "year": "Y"}
 
 
 def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
@@ -183,11 +180,6 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
 def is_general(note: str) -> bool:
     """Return whether a note is true of every frame of its kind, so that a chart of this one need not say it."""
     return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")
-
-
-def rewards_table(rewards: Any, *columns: str) -> pd.DataFrame:
-    """Return the frame of rewards activity."""
-    return table(rewards, *columns, of=OPERATIONS["list_rewards_activity"])
 
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
@@ -228,17 +220,12 @@ def texts(column: pd.Series[Any]) -> list[str | None]:
     return [None if value is None or value != value else str(value).strip() for value in column.to_list()]
 
 
-def tally(values: Iterable[str | None]) -> dict[str, int]:
-    """Return how often each value occurs; missing ones are not counted."""
-    return dict(Counter(value for value in values if value is not None))
-
-
 @attrs.frozen(kw_only=True)
 class Steps:
     """The steps of a time axis, from first to last without a gap, and the step of each row (-1: no time)."""
 
     by: By
-    starts: Any  # datetime64[D], one a step
+    starts: Any  # datetime64, one a step
     places: Any
     tz: str = "UTC"
 
@@ -275,23 +262,16 @@ class Steps:
 def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
     """Return times, or first days of steps (which have no zone), as days, weeks from Monday, months or years; by default what fits."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
-    days = local.to_numpy().astype("datetime64[D]")
-    missing = np.isnat(days)
-    known = days[~missing]
+    known = local.dropna()
     if not len(known):
-        return Steps(by=by or "day", starts=known, places=np.full(len(days), -1), tz=tz)
-    length = int((known.max() - known.min()).astype(int)) + 1
+        return Steps(by=by or "day", starts=known.to_numpy(), places=np.full(len(times), -1), tz=tz)
+    length = (known.max().normalize() - known.min().normalize()).days + 1
     wanted = by or ("day" if length <= 35 else "week" if length <= 190 else "month" if length <= 1_900 else "year")
     if length / _DAYS[wanted] > MAX_STEPS:
         wanted = next((step for step in _DAYS if length / _DAYS[step] <= MAX_STEPS), "year")
-    if wanted == "week":
-        numbers = (days.astype("int64") + _MONDAY) // 7
-    else:
-        numbers = days.astype(_UNITS[wanted]).astype("int64")
-    first, last = int(numbers[~missing].min()), int(numbers[~missing].max())
-    every = np.arange(first, last + 1)
-    starts = every * 7 - _MONDAY if wanted == "week" else every.astype(_UNITS[wanted])
-    return Steps(by=wanted, starts=starts.astype("datetime64[D]"), places=np.where(missing, -1, numbers - first), tz=tz)
+    periods = pd.PeriodIndex(local, freq=_PERIODS[wanted])
+    every = pd.period_range(periods.min(), periods.max())
+    return Steps(by=wanted, starts=every.start_time.to_numpy(), places=every.get_indexer(periods), tz=tz)
 
 
 def duration_unit(days: Sequence[float]) -> tuple[str, float]:

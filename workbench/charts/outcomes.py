@@ -35,7 +35,6 @@ from workbench.charts.data import (
     percent,
     sums,
     table,
-    tally,
     texts,
     top_of,
     total,
@@ -100,7 +99,7 @@ def _reasons(
     rows = data[declined]
     # Of several events of one transaction the first that gives a reason counts.
     once = rows.sort_values(reason, key=lambda c: c.isna(), kind="stable").drop_duplicates(key) if key else rows
-    return tally(name or "" for name in texts(once[reason])), len(rows) - len(once)
+    return Counter(name or "" for name in texts(once[reason])), len(rows) - len(once)
 
 
 _COLUMNS = ("kind", "state", "attempts")
@@ -134,8 +133,14 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
     shown, rest = top_of({kind: states.total() for kind, states in counts.items()}, top)
     states = [state for state in _STATES if any(counts[kind][state] for kind in shown)]
     hidden = sum(counts[kind].total() for kind in rest)
+
+    def bar(kind: str) -> Bar:
+        few = [f"{counts[kind][state]:,} {state}" for state in ("waiting", "failed") if counts[kind][state]]
+        parts = stacked((counts[kind][state], filled(style)) for state, style in _STATES.items() if counts[kind][state])
+        return Bar(label(kind), ", ".join([f"{counts[kind].total():,}", *few]), parts)
+
     return bar_chart(
-        data, [_delivery_bar(label(kind), counts[kind]) for kind in shown], "deliveries", ax=ax, size=size, whole=True,
+        data, [*map(bar, shown)], "deliveries", ax=ax, size=size, whole=True,
         title=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}", least_rows=4,
         empty="there are no deliveries", legend=[legend_key(state, _STATES[state]) for state in states],
         notes=[left_out(hidden, f"of {len(rest):,} more kinds")],
@@ -146,12 +151,6 @@ def _attempts(attempts: Any) -> int:
     if isinstance(attempts, Sequence) and not isinstance(attempts, str):
         return len(attempts)
     return int(attempts) if attempts == attempts and attempts is not None else 0
-
-
-def _delivery_bar(name: str, counts: Counter[str]) -> Bar:
-    text = [f"{counts.total():,}", *(f"{counts[state]:,} {state}" for state in ("waiting", "failed") if counts[state])]
-    parts = stacked((counts[state], filled(style)) for state, style in _STATES.items() if counts[state])
-    return Bar(name, ", ".join(text), parts)
 
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
@@ -170,16 +169,25 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     data = _history(applications)
     if history := "application_status" not in data:
         rows = data[data["status"].notna()]
-        now = tally(texts(rows.drop_duplicates("user_id", keep="last")["status"]))
-        ever = tally(texts(rows.drop_duplicates(["user_id", "status"])["status"]))
+        now = Counter(texts(rows.drop_duplicates("user_id", keep="last")["status"]))
+        ever = Counter(texts(rows.drop_duplicates(["user_id", "status"])["status"]))
     else:
-        now = ever = tally(texts(data["application_status"]))
-    people, statuses = sum(now.values()), _sorted(ever)
-    bars = [_funnel_bar(status, now.get(status, 0), ever[status], people, history) for status in statuses[:_MAX]]
+        now = ever = Counter(texts(data["application_status"].dropna()))
+    people, statuses = sum(now.values()), _sorted(str(status) for status in ever)
+
+    def bar(status: str) -> Bar:
+        style, text = (
+            look(status),
+            f"{now[status]:,} now ({percent(now[status], people)})" if now[status] else "none now",
+        )
+        inner = Part(now[status], filled(style), height=THICKNESS * (0.62 if history else 1))
+        outer = [Part(ever[status], outlined(style.color))] if history else []
+        return Bar(_status(status), text + (f", {ever[status]:,} ever" if history else ""), [*outer, inner])
+
     past = "Earlier statuses are not in this frame; draw events to see them."
     ink = ink_of()
     return bar_chart(
-        data, bars, "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
+        data, [*map(bar, statuses[:_MAX])], "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
         title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
         legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
         notes=("" if history else past, _more(statuses)),
@@ -193,14 +201,6 @@ def _history(applications: Any) -> pd.DataFrame:
     if not listed or isinstance(listed[0], Event):
         return status_history(listed)
     return table(listed, "application_status")
-
-
-def _funnel_bar(status: str, now: int, ever: int, people: int, history: bool) -> Bar:
-    style = look(status)
-    text = f"{now:,} now ({percent(now, people)})" if now else "none now"
-    inner = Part(now, filled(style), height=THICKNESS * (0.62 if history else 1))
-    outer = [Part(ever, outlined(style.color))] if history else []
-    return Bar(_status(status), text + (f", {ever:,} ever" if history else ""), [*outer, inner])
 
 
 def _sorted(statuses: Iterable[str]) -> list[str]:
@@ -269,8 +269,14 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
     without = sum(one is None for one in values)
     contracts = counted(data["id"].nunique() if "id" in data else 0, "contract")
+
+    def bar(key: tuple[Any, Any]) -> Bar:
+        inside = advance.get(key, Decimal(0))
+        parts = [Part(value[key], outlined(BLUE)), Part(inside, filled(BLUE, "//"), height=THICKNESS * 0.62)]
+        return Bar(_token(*key), f"{number(value[key], 2)}, advance {number(inside, 2)}", parts)
+
     return bar_chart(
-        data, [_collateral_bar(_token(*key), value[key], advance.get(key, Decimal(0))) for key in shown], "USD",
+        data, [*map(bar, shown)], "USD",
         title="Collateral by chain and token", empty="no token with a balance and a rate", ax=ax, size=size,
         legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
         notes=(f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
@@ -285,8 +291,3 @@ def _token(chain: Any, token: Any) -> str:
     text = str(token)
     short = text if len(text) <= 13 else f"{text[:6]}…{text[-4:]}"
     return f"{label(where, 22)} · {label(short, 13)}"
-
-
-def _collateral_bar(name: str, value: Decimal, advance: Decimal) -> Bar:
-    outer, inner = Part(value, outlined(BLUE)), Part(advance, filled(BLUE, "//"), height=THICKNESS * 0.62)
-    return Bar(name, f"{number(value, 2)}, advance {number(advance, 2)}", [outer, inner])

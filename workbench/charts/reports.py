@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from workbench.charts.canvas import (
     THICKNESS,
     Bar,
+    Canvas,
     LineSpec,
     Part,
     Size,
     bar_chart,
-    canvas,
+    chart,
     filled,
     legend_key,
     outlined,
@@ -66,20 +67,20 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
     by = _group(data, "authorizations", "approved", "declined", "rate")
     authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
-    with canvas(ax, size, data) as on:
-        on.title(f"Approval rate by {by}")
-        if authorizations:
-            steps = steps_of(data[by], by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
-            rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
-            line = LineSpec(rates, "approved", f"{rates[-1]:.0f} %", *_STYLES[0])
-            on.over_time(steps, [line], "approved, per cent of authorizations")
-            on.axes.set_ylim(0, 105)
-            share = f"{100 * approved / authorizations:.1f} %"
-            on.notes(f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}.")
-        else:
-            on.empty("no authorization")
-            on.notes()
-    return on.axes
+    steps = steps_of(data[by], by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
+    rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
+
+    def draw(on: Canvas) -> None:
+        line = LineSpec(rates, "approved", f"{rates[-1]:.0f} %", *_STYLES[0])
+        on.over_time(steps, [line], "approved, per cent of authorizations")
+        on.axes.set_ylim(0, 105)
+
+    share = f"{100 * approved / max(authorizations, 1):.1f} %"
+    note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}."
+    return chart(
+        data, draw if authorizations else None, title=f"Approval rate by {by}", empty="no authorization", ax=ax, size=size,
+        notes=[note if authorizations else ""],
+    )  # fmt: skip
 
 
 def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -195,25 +196,24 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
     data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
     grid = data.pivot(index="cohort", columns="month", values="share")
     sizes = data[data["month"] == 0].set_index("cohort")["users"]
-    with canvas(ax, size, data, rows=max(len(grid), 4)) as on:
-        on.title("Users active by month since their first purchase")
-        if len(grid):
-            shares = grid.to_numpy(dtype="float64", na_value=np.nan)
-            months = {int(month): float(np.nanmean(shares[:, place])) for place, month in enumerate(grid.columns)}
-            on.say(*(f"month {month}: {months[month]:.0%} on average" for month in (1, 3, 6) if month in months))
-            on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-            for (y, x), share in np.ndenumerate(shares):
-                if not np.isnan(share):
-                    color = "white" if share > 0.55 else "black"
-                    on.annotate(x, y, f"{share:.0%}", ha="center", va="center", color=color)
-            names = [f"{cohort:%b %Y} ({counted(int(sizes[cohort]), 'user')})" for cohort in grid.index]
-            on.axes.set_yticks(range(len(grid)), names)
-            on.axes.set_xticks(range(grid.shape[1]), [str(month) for month in grid.columns])
-            on.labels(f"months since the first ({data.attrs.get('tz', 'UTC')})", "")
-        else:
-            on.empty("no purchase was approved")
-        on.notes()
-    return on.axes
+
+    def draw(on: Canvas) -> None:
+        shares = grid.to_numpy(dtype="float64", na_value=np.nan)
+        months = {int(month): float(np.nanmean(shares[:, place])) for place, month in enumerate(grid.columns)}
+        on.say(*(f"month {month}: {months[month]:.0%} on average" for month in (1, 3, 6) if month in months))
+        on.axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        for (y, x), share in np.ndenumerate(shares):
+            if not np.isnan(share):
+                on.annotate(x, y, f"{share:.0%}", ha="center", va="center", color="white" if share > 0.55 else "black")
+        names = [f"{cohort:%b %Y} ({counted(int(sizes[cohort]), 'user')})" for cohort in grid.index]
+        on.axes.set_yticks(range(len(grid)), names)
+        on.axes.set_xticks(range(grid.shape[1]), [str(month) for month in grid.columns])
+        on.labels(f"months since the first ({data.attrs.get('tz', 'UTC')})", "")
+
+    return chart(
+        data, draw if len(grid) else None, title="Users active by month since their first purchase",
+        empty="no purchase was approved", ax=ax, size=size, rows=max(len(grid), 4),
+    )  # fmt: skip
 
 
 def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -297,18 +297,15 @@ def _over_time(
 ) -> Axes:  # fmt: skip
     """Draw named lines over steps of time, the largest first."""
     shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, len(_STYLES))
-    with canvas(ax, size, data) as on:
-        on.title(f"{title}, {steps.period}" if shown else title)
-        if shown:
-            specs = [
-                LineSpec(lines[name], name, f"{name} {number(lines[name][-1])}", *style)
-                for name, style in zip(shown, _STYLES, strict=False)
-            ]
-            on.over_time(steps, specs, unit)
-        else:
-            on.empty(empty)
-        on.notes(f"{len(rest):,} more lines are left out." if rest else "")
-    return on.axes
+    specs = [
+        LineSpec(lines[name], name, f"{name} {number(lines[name][-1])}", *style)
+        for name, style in zip(shown, _STYLES, strict=False)
+    ]
+    return chart(
+        data, (lambda on: on.over_time(steps, specs, unit)) if shown else None, empty=empty, ax=ax, size=size,
+        title=f"{title}, {steps.period}" if shown else title,
+        notes=[f"{len(rest):,} more lines are left out." if rest else ""],
+    )  # fmt: skip
 
 
 def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:

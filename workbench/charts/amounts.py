@@ -1,0 +1,494 @@
+"""Charts of amounts: points of rewards over time and where they come from, and the money of simulated transactions."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import partial
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from workbench.charts.canvas import Bar, Canvas, LineSpec, Part, Size, bar_chart, chart, filled, legend_key, outlined
+from workbench.charts.data import (
+    By,
+    Scale,
+    Steps,
+    counted,
+    dollars,
+    duration_unit,
+    label,
+    left_out,
+    not_drawn,
+    number,
+    ratio,
+    running,
+    scale_of,
+    signed,
+    steps_of,
+    sums,
+    table,
+    texts,
+    top_of,
+    total,
+    usd,
+)
+from workbench.interface.rules import RewardType
+from workbench.rendering.design import GRAY, GREEN, TEAL, Look, look
+from workbench.sequences.ledger import Ledger
+from workbench.tables.frames import to_frame
+from workbench.tables.rows import decimals
+
+Value = Literal["points", "spend"]
+_COLUMNS: dict[Value, str] = {"points": "points", "spend": "transaction_amount_cents"}
+_TYPES = tuple(str(kind) for kind in RewardType)
+_MAX_HATCHED = 130  # more bars than this are too thin for a pattern
+
+
+def points_chart(
+    rewards: Any, *, cumulated: bool = False, by: By | None = None, on: str = "created_at", tz: str = "UTC",
+    ax: Axes | None = None, size: Size = "notebook",
+) -> Axes:  # fmt: skip
+    """Draw points earned (above the axis) and redeemed (below it) over time.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        cumulated: Draw running totals and the remaining points instead.
+        by: "day", "week", "month" or "year"; by default what fits the period.
+        on: The column of times.
+        tz: Time zone of the days and months.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data = table(rewards, "type", "points", on, of="list_rewards_activity")
+    types = texts(data["type"])
+    steps = steps_of(data[on], by, tz)
+    found = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
+    series = {kind: [found.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
+    title = "Points earned and redeemed, " + ("cumulated" if cumulated else f"by {steps.by}")
+    if known := len(steps.starts) > 0:
+        title += f", {steps.period} ({counted(len(data), 'row')})"
+    undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
+    draw = partial(_running_points if cumulated else _points, series=series, steps=steps)
+    return chart(
+        data, draw if known else None, title=title, empty="no rewards activity with a time", ax=ax, size=size,
+        legend=not cumulated,
+        notes=(left_out(undated, f"without {on}"), left_out(other, "of another type"),
+            left_out(int(data["points"].isna().sum()), "without points"),
+        ),
+    )  # fmt: skip
+
+
+def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
+    drawn = {"earned": series["earned"], "redeemed": [value.copy_negate() for value in series["redeemed"]]}
+    scale = scale_of(value for values in drawn.values() for value in values)
+    for kind, values in drawn.items():
+        style = look(kind)
+        few = len(values) <= _MAX_HATCHED
+        bars = {place: scale(value) for place, value in enumerate(values) if few or value}
+        fill = filled(style.color, style.hatch if few else "")
+        on.axes.bar(list(bars), list(bars.values()), width=0.76 if few else 1, label=kind, **fill)
+    on.axes.axhline(0, color=on.ink, linewidth=0.8)
+    on.numbers("y")
+    on.labels(steps.unit, scale.unit("points"))
+    on.say(*(f"{kind} {number(total(series[kind]))}" for kind in _TYPES))
+    on.time_axis(steps)
+    below = {"redeemed": " (below)"}
+    on.legend([legend_key(f"{kind} {number(total(series[kind]))}{below.get(kind, '')}", look(kind)) for kind in _TYPES])
+
+
+def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
+    totals = {kind: running(series[kind]) for kind in ("earned", "redeemed")}
+    totals["remaining"] = [total((a, b.copy_negate())) for a, b in zip(*totals.values(), strict=True)]
+    styles = ((look("earned").color, "-", "o"), (look("redeemed").color, "--", "s"), (TEAL, ":", "D"))
+    shown = [
+        LineSpec(values, kind, f"{kind} {number(values[-1])}", *style)
+        for (kind, values), style in zip(totals.items(), styles, strict=True)
+    ]
+    scale = on.lines(range(len(steps.starts)), shown)
+    on.time_axis(steps)
+    on.labels(steps.unit, scale.unit("points, running total"))
+
+
+def categories_chart(
+    rewards: Any, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
+) -> Axes:  # fmt: skip
+    """Draw points earned, or dollars spent, by spend category.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        value: "points", or "spend" for the amounts of the transactions.
+        top: Number of categories drawn; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    return _ranking(rewards, "spend_category", "spend category", value, top, ax, size)
+
+
+def merchants_chart(
+    rewards: Any, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
+) -> Axes:  # fmt: skip
+    """Draw the merchants with the most points earned, or dollars spent.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        value: "points", or "spend" for the amounts of the transactions.
+        top: Number of merchants drawn; the others are summed up in a note.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
+
+
+def _ranking(
+    rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size
+) -> Axes:  # fmt: skip
+    if value not in _COLUMNS:
+        raise ValueError(f"value must be one of {', '.join(_COLUMNS)}")
+    data, earned = _earned(rewards, column, _COLUMNS[value])
+    groups = sums(texts(earned[column]), decimals(earned[_COLUMNS[value]]))
+    named = {name: amount for name, amount in groups.items() if name is not None}
+    shown, rest = top_of(named, top)
+    points = value == "points"
+    fractions = points and any(amount != amount.to_integral_value() for amount in groups.values())
+    text = partial(number, places=2 if fractions else 0) if points else dollars
+
+    def bar(name: str | None) -> Bar:
+        amount = groups[name]
+        style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, ".")
+        title = f"no {noun} given" if name is None else label(name)
+        return Bar(title, text(amount), [Part(amount if points else usd(amount), style)])
+
+    what, unit = ("Points earned", "points") if points else ("Spend that earned points", "USD")
+    limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
+    in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
+    others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
+    return bar_chart(
+        data, [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
+        title=f"{what} by {noun}{limit}", empty="no earned rows",
+        notes=[
+            in_total, others, left_out(len(data) - len(earned), "not earned"),
+            left_out(int(earned[_COLUMNS[value]].isna().sum()), f"without {'points' if points else 'an amount'}"),
+        ],
+    )  # fmt: skip
+
+
+def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
+    data = table(rewards, "type", *columns, of="list_rewards_activity")
+    return data, data[(data["type"] == "earned").to_numpy(dtype=bool, na_value=False)]
+
+
+def points_per_dollar_chart(
+    rewards: Any, *, by: Literal["spend_category", "merchant_name"] = "spend_category", top: int = 12,
+    ax: Axes | None = None, size: Size = "notebook",
+) -> Axes:  # fmt: skip
+    """Draw points earned per dollar, by spend category or merchant: the sum of points by the sum of dollars.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        by: The column by which rows are grouped.
+        top: Number of groups drawn, those with most dollars.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data, earned = _earned(rewards, by, "points", "transaction_amount_cents")
+    points, cents = decimals(earned["points"]), decimals(earned["transaction_amount_cents"])
+    both = [a is not None and b is not None and b != 0 for a, b in zip(points, cents, strict=True)]
+    names = texts(earned[by])
+    spent = sums(names, [b if ok else None for b, ok in zip(cents, both, strict=True)])
+    got = sums(names, [a if ok else None for a, ok in zip(points, both, strict=True)])
+    rates = {name: ratio(got[name], usd(spent[name])) for name in spent if spent[name] > 0}
+    shown, _ = top_of({name: spent[name] for name in rates}, top)
+    shown.sort(key=lambda name: (rates[name].copy_negate(), name or ""))
+    named = [(f"{label(name, 20)} · {dollars(spent[name])} USD", rates[name]) for name in shown]
+    bars = [Bar(name, number(rate, 3), [Part(rate, filled(GREEN))]) for name, rate in named]
+
+    def mean_line(on: Canvas, scale: Scale) -> None:
+        """Draw the overall rate as a line down the bars, interrupted where the label of a bar is."""
+        mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
+        x, color, (low, high) = scale(mean), look("redeemed").color, on.axes.get_xlim()
+        label_width = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)
+        style: Any = {"color": color, "linestyle": "--", "linewidth": on.base / 9, "alpha": 0.7, "zorder": 0.9}
+        for place, length in enumerate(scale(rates[name]) for name in shown):
+            if not length <= x <= length + label_width:
+                on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)
+        on.axes.plot(
+            [x], [0], color=color, marker="^", markersize=on.base * 0.8, linestyle="none", clip_on=False,
+            label=f"all: {number(mean, 3)} points per USD", transform=on.axes.get_xaxis_transform(),
+        )  # fmt: skip
+        on.legend()
+
+    return bar_chart(
+        data, bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
+        title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
+        empty="no earned row with points and an amount",
+        notes=(left_out(len(data) - len(earned), "not earned"),
+            left_out(len(both) - sum(both), "without an amount (as adjustments)"),
+            f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
+        ),
+    )  # fmt: skip
+
+
+def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw the time from posted to minted as a histogram of rows, with the median.
+
+    Args:
+        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data = table(rewards, "posted_at", "minted_at", of="list_rewards_activity")
+    days = (data["minted_at"] - data["posted_at"]).dt.total_seconds().to_numpy(dtype="float64") / 86_400
+    known = days[~np.isnan(days)]
+    unminted, backwards = int(data["minted_at"].isna().sum()), int((known < 0).sum())
+    return chart(
+        data, partial(_histogram, days=known) if len(known) else None, ax=ax, size=size,
+        title=f"Time from posted to minted ({counted(len(known), 'row')})", empty="no row has both times",
+        notes=(left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)"),
+            f"{counted(backwards, 'row')} minted before posted." if backwards else "",
+        ),
+    )  # fmt: skip
+
+
+def _histogram(on: Canvas, days: Any) -> None:
+    unit, factor = duration_unit(days)
+    lengths = days * factor
+    low, high = min(0.0, float(lengths.min())), float(lengths.max())  # from 0, so that a length is seen as one
+    bins = np.linspace(low, high + (high - low) * 0.04, 26) if high > low else np.array([-0.5, 0.5])
+    counts, edges = np.histogram(lengths, bins=bins)
+    on.axes.bar(edges[:-1], counts, width=np.diff(edges) * 0.94, align="edge", **filled(look("earned").color))
+    median, top, color = float(np.median(lengths)), counts.max() * 1.16, look("redeemed").color
+    on.axes.axvline(median, color=color, linestyle="--", linewidth=on.base / 6)
+    on.axes.set_ylim(0, top)
+    left = median < edges.mean()
+    on.annotate(
+        median, top, f"median {median:,.3g} {unit}", dx=5 if left else -5, dy=-2, ha="left" if left else "right",
+        va="top", fontweight="bold",
+    )  # fmt: skip
+    on.say(f"Median {median:,.3g} {unit}")
+    on.numbers("x")
+    on.axes.grid(visible=False, axis="x")
+    on.numbers("y", whole=True)
+    on.labels(f"{unit} from posted to minted", "rows")
+
+
+# -- money
+
+
+class _Style(NamedTuple):
+    look: Look
+    marker: str
+    dash: str | tuple[int, tuple[int, int]]
+
+
+_KINDS: Mapping[str, _Style] = {
+    "hold": _Style(look("authorized"), "o", "-"), "above the hold": _Style(look("declined"), "^", "-."),
+    "release": _Style(look("reversed"), "s", "--"), "settlement": _Style(look("settled"), "D", (0, (5, 1))),
+    "refund": _Style(look("refunded"), "v", ":"),
+}  # fmt: skip
+"""The kinds of movements, in the order of lanes and legends."""
+_OTHER = _Style(look(""), "o", "-")
+_MOVED = ("step", "source", "target", "amount", "kind")
+_MAX_MOVEMENTS = 14
+_MAX_MARKS = 20  # side by side, by inches of width over points of the font: 14 in a notebook, 19 on a slide
+_MAX_POINTS = 200
+
+
+def _ledger(ledger: Any) -> pd.DataFrame:
+    if isinstance(ledger, pd.DataFrame):
+        return table(ledger, *_MOVED)
+    return to_frame(ledger if isinstance(ledger, Ledger) else ledger.ledger())
+
+
+class _Movement(NamedTuple):
+    name: str
+    kind: str
+    change: int  # of what is available, in cents
+    amount: int
+
+
+def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw how each step of a transaction changed the money that a cardholder can spend, one bar after the other.
+
+    Args:
+        ledger: A ledger, its frame, or the run that it belongs to.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data = _ledger(ledger)
+    movements = [
+        _Movement(str(name), str(kind), ((target == "available") - (source == "available")) * int(amount), int(amount))
+        for name, source, target, amount, kind in zip(*(data[column].to_list() for column in _MOVED), strict=True)
+    ]
+    grouped = len(movements) > (3 if size == "compact" else _MAX_MOVEMENTS)
+    shown = _by_kind(movements) if grouped else movements
+    net = sum(one.change for one in movements)
+
+    def draw(on: Canvas) -> None:
+        _waterfall(on, shown, net)
+        moved = ((one.name, signed(one.change) if one.change else dollars(one.amount)) for one in _by_kind(movements))
+        on.say(*(f"{name}: {amount} USD" for name, amount in moved))
+
+    return chart(
+        data, draw if shown else None, ax=ax, size=size, empty="no money moved", legend=True,
+        title=f"{counted(len(movements), 'movement')}, change of available: {signed(net)} USD",
+        notes=[f"{len(movements):,} movements are grouped by kind." if grouped else ""],
+    )  # fmt: skip
+
+
+def _by_kind(movements: Sequence[_Movement]) -> list[_Movement]:
+    others = sorted({one.kind for one in movements} - _KINDS.keys())
+    groups = {kind: [one for one in movements if one.kind == kind] for kind in (*_KINDS, *others)}
+    return [
+        _Movement(f"{len(group):,} × {kind}", kind, sum(one.change for one in group), sum(one.amount for one in group))
+        for kind, group in groups.items()
+        if group
+    ][:_MAX_MOVEMENTS]
+
+
+def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
+    levels = list(accumulate((one.change for one in movements), initial=0))
+    scale = scale_of([usd(level) for level in levels] + [usd(one.amount) for one in movements])
+    heights = [scale(usd(level)) for level in levels]
+    count = len(movements)
+    small = on.small * (0.86 if count > 1.4 * on.width else 1)
+
+    def write(x: int, y: float, text: str, *, down: bool, **style: Any) -> None:
+        va = "top" if down else "bottom"
+        on.annotate(x, y, text, dy=-3 if down else 3, ha="center", va=va, fontsize=small, **style)
+
+    tops = list(heights)
+    for place, one in enumerate(movements):
+        style = _KINDS.get(one.kind, _OTHER).look
+        low, high = sorted((heights[place], heights[place + 1]))
+        if one.change:
+            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style))
+            write(place, low if one.change < 0 else high, signed(one.change), down=one.change < 0)
+        else:
+            top = high + scale(usd(one.amount))
+            on.axes.bar(place, top - high, bottom=high, width=0.7, **outlined(style.color))
+            write(place, top, dollars(one.amount), down=False)
+            tops.append(top)
+        on.axes.plot([place - 0.35, place + 1.35], [heights[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
+    on.axes.bar(count, heights[-1], width=0.7, **filled(on.ink, "xx"))
+    write(count, heights[-1], signed(net), down=net < 0, fontweight="bold")
+    on.axes.axhline(0, color=on.ink, linewidth=1)
+    on.axes.set_xticks(range(count + 1), [*(label(one.name, 22 if count < 5 else 18) for one in movements), "total"])
+    if count > 5:
+        on.axes.tick_params(axis="x", labelrotation=35)
+        for text in on.axes.get_xticklabels():
+            text.set(ha="right", rotation_mode="anchor")
+    margin = ((max(tops) - min(tops)) or 1.0) * 0.11
+    on.axes.set_ylim(min(tops) - margin, max(tops) + margin)
+    on.numbers("y")
+    on.labels("", scale.unit("USD, change of available"))
+    kinds = {one.kind for one in movements}
+    keys = {kind: legend_key(kind, style.look) for kind, style in _KINDS.items()}
+    keys["settlement"] = Patch(**outlined(_KINDS["settlement"].look.color), label="settlement (posted)")
+    on.legend([key for kind, key in keys.items() if kind in kinds])
+    on.axes.spines["bottom"].set_visible(False)
+
+
+def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+    """Draw holds, releases, settlements and refunds in order; if there are many, their running totals over time.
+
+    Args:
+        run: A run or several, a ledger, or its frame. Times are those of the run's steps, or of a column `at`.
+        ax: Axes to draw on; a new figure of `size` by default.
+        size: "notebook", "slide", "compact", or width and height in inches.
+    """
+    data = table(_ledger(run), "transaction_id", "kind", "amount")
+    lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
+    known = data[data["kind"].isin(lanes)]
+    transactions = counted(data["transaction_id"].nunique(), "transaction")
+    title = f"Hold, release, settle, refund in USD: {counted(len(data), 'movement')} of {transactions}"
+
+    def few(on: Canvas) -> bool:
+        return len(known) <= _MAX_MARKS * on.width / on.base
+
+    def draw(on: Canvas) -> list[str]:
+        notes = []
+        if few(on):
+            on.say(*(f"{kind} {dollars(int(known.loc[known['kind'] == kind, 'amount'].sum()))}" for kind in lanes))
+            if not _marks(on, known, lanes):
+                notes.append("Each tick below starts a new time; times too close to be readable have no label.")
+        else:
+            _totals(on, known, lanes)
+        return [*notes, "" if "at" in data else "No times are known."]
+
+    return chart(
+        data, draw if len(known) else None, title=lambda on: title + ("" if few(on) else ", running totals"),
+        empty="no money moved", ax=ax, size=size, names=["settlement"],
+    )  # fmt: skip
+
+
+def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
+    """Draw each movement as a marker; return whether every time has a label."""
+    data = data.reset_index(drop=True)
+    letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # its width in places
+    ys = [lanes.index(kind) for kind in data["kind"]]
+    for _, rows in data.groupby("transaction_id", sort=False):
+        on.axes.plot(rows.index, [ys[place] for place in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
+    taken: dict[str, float] = {}
+    for x, (kind, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
+        style, text = _KINDS[kind], dollars(int(amount))
+        above = x >= taken.get(kind, 0)  # else it would cover the one before it
+        taken[kind] = x + len(text) * letter if above else 0
+        on.axes.plot(
+            [x], [ys[x]], marker=style.marker, markersize=on.base * 0.95, color=style.look.color,
+            markeredgecolor=on.ink, linestyle="none",
+        )  # fmt: skip
+        va, dy = ("bottom", 0.55) if above else ("top", -0.55)
+        on.annotate(x, ys[x], text, dx=on.base * 0.3, dy=on.base * dy, ha="left", va=va)
+    minutes = pd.to_datetime(data["at"]).dt.floor("min").dropna() if "at" in data else pd.Series(dtype="datetime64[us]")
+    starts = minutes[minutes != minutes.shift()]
+    places, texts = _time_labels(starts, 6 * letter)
+    on.axes.set_xticks(places, texts)
+    for x in starts.index[1:]:
+        on.axes.axvline(x - 0.5, ymax=0.06, color=on.ink, linewidth=0.8)
+    on.axes.set_xlim(-0.6, len(data) - 0.4)
+    on.axes.set_yticks(range(len(lanes)), lanes)
+    on.axes.set_ylim(len(lanes) - 0.45, -0.75)
+    on.labels("time (UTC)" if len(starts) else "order", "")
+    return len(places) == len(starts)
+
+
+def _time_labels(starts: "pd.Series[Any]", least: float) -> tuple[list[int], list[str]]:
+    """Return places at least `least` apart, and their labels: time, and where it changes the day and the year."""
+    shown: list[tuple[int, Any]] = []
+    texts: list[str] = []
+    for place, one in zip(starts.index.tolist(), starts, strict=True):
+        last = shown[-1][1] if shown else None
+        if not shown or place - shown[-1][0] >= least:
+            day = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
+            year = f"\n{one.year}" if last is None or one.year != last.year else ""
+            shown.append((place, one))
+            texts.append(f"{day}\n{one:%H:%M}{year}")
+    return [place for place, _ in shown], texts
+
+
+def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
+    """Draw the running total of each kind: over time if several times are known, otherwise in order."""
+    times: Steps | None = steps_of(data["at"]) if "at" in data else None
+    if times is None or len(times.starts) <= 1:
+        times, count = None, min(len(data), _MAX_POINTS)
+        places = [n * count // len(data) for n in range(len(data))]
+        xs = [(step + 1) * len(data) / count for step in range(count)]
+    else:
+        places, count = times.places.tolist(), len(times.starts)
+        xs = [float(step) for step in range(count)]
+    amounts = [Decimal(int(amount)) for amount in data["amount"]]
+    found = sums(zip(data["kind"], places, strict=True), amounts)
+    lines = []
+    for kind in lanes:
+        values = running(usd(found.get((kind, step), Decimal(0))) for step in range(count))
+        style, text = _KINDS[kind], f"{kind} {dollars(values[-1].scaleb(2))}"
+        lines.append(LineSpec(values, kind, text, style.look.color, style.dash, style.marker))
+    scale = on.lines(xs, lines)
+    if times is not None:
+        on.time_axis(times)
+    else:
+        on.numbers("x", whole=True)
+    on.labels(f"{times.by} (UTC)" if times is not None else "movements, in order", scale.unit("USD, running total"))
