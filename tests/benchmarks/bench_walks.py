@@ -1,4 +1,4 @@
-"""How many modules of the workbench a value passes through, on five walks.
+"""How many modules of the workbench a value passes through, on five walks; and how many conversions are made by cattrs.
 
 A module sees the value where a function of it is given the value or returns it; it hands the value on where such a function is under
 way when the walk ends, or returns the value to one that hands it on. A walk through the embedded sandbox ends where the sandbox is given
@@ -8,6 +8,7 @@ widget, has no one to hand the value to, and is only seen.
 Run: python -m tests.benchmarks.bench_walks
 """
 
+import asyncio
 import contextlib
 import io
 import json
@@ -15,6 +16,7 @@ import os
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
@@ -22,9 +24,12 @@ from typing import Any
 from uuid import UUID
 
 import attrs
+import cattrs
 import httpx
+import pytest
 
 import workbench as wb
+from tests.test_async_session import every_operation
 from workbench.terminal import main as command
 
 _ROOT = Path(wb.__file__).parent
@@ -157,13 +162,41 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "a rewards page to a frame", lambda: wb.rewards.read(client, [str(UUID(int=1))], progress=False)
 
 
+def conversions() -> Counter[str]:
+    """Return how often cattrs is asked to read or write something while each operation is called once."""
+    asked: Counter[str] = Counter()
+
+    def counted(name: str) -> Callable[..., Any]:
+        real = getattr(cattrs.BaseConverter, name)
+
+        def convert(*args: Any, **options: Any) -> Any:
+            asked[name] += 1
+            return real(*args, **options)
+
+        return convert
+
+    async def run() -> None:
+        async with await wb.connect_async() as api:
+            await every_operation(api)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("structure", "unstructure"):
+            patch.setattr(cattrs.BaseConverter, name, counted(name))
+        asyncio.run(run())
+    return asked
+
+
 def main() -> None:
-    """Print each walk with its modules."""
+    """Print each walk with its modules, and the conversions."""
     for name, walk in walks():
         seen, handing = modules(walk)
         print(f"{name}: {len(seen)} modules see the value\n    {', '.join(seen)}")
         if handing:
             print(f"    {len(handing)} hand it on: {', '.join(handing)}")
+    asked = conversions()
+    print(
+        f"calls through cattrs in a run of all operations: {asked['structure']} structure, {asked['unstructure']} unstructure"
+    )
 
 
 if __name__ == "__main__":
