@@ -9,8 +9,7 @@ import workbench as wb
 from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
 from workbench import course
-from workbench.course.exercise import QUIZZES, Quiz
-from workbench.course.learner import EXERCISES
+from workbench.course.learner import EXERCISES, QUIZZES, Quiz
 
 each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, TRANSLATED, cells, minutes
-from workbench.course.exercise import QUIZZES, Exercise
-from workbench.course.learner import EXERCISES
+from workbench.course.learner import EXERCISES, QUIZZES, Exercise
 from workbench.interface.table import OPERATIONS
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=IDS)

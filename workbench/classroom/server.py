@@ -26,8 +26,8 @@ import attrs
 from workbench.classroom.actions import ACTIONS, EVENTS, note_of
 from workbench.classroom.exports import export
 from workbench.classroom.results import ExerciseResult, Learner, Results, minutes_since
+from workbench.course.checks import SandboxEvidence
 from workbench.course.drills import DRILLS
-from workbench.course.exercise import SandboxEvidence
 from workbench.course.learner import EXERCISES
 from workbench.errors import ApiError, WorkbenchError
 from workbench.http_post import LOOPBACK

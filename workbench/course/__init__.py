@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from workbench.course.drills import DRILLS as DRILLS
     from workbench.course.drills import DrillRun as DrillRun
     from workbench.course.drills import drill as drill
-    from workbench.course.exercise import Exercise as Exercise
-    from workbench.course.exercise import Quiz as Quiz
     from workbench.course.learner import CheckResult as CheckResult
     from workbench.course.learner import CourseProgress as CourseProgress
+    from workbench.course.learner import Exercise as Exercise
     from workbench.course.learner import Hint as Hint
+    from workbench.course.learner import Quiz as Quiz
     from workbench.course.learner import QuizResult as QuizResult
     from workbench.course.learner import check as check
     from workbench.course.learner import exercises as exercises

@@ -1,17 +1,127 @@
-"""The checks of the exercises: `start_1` checks the exercise `start-1`."""
+"""The checks of the exercises, and what they look at: `start_1` checks the exercise `start-1`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations
 from typing import Any
+from urllib.parse import urlsplit
 
-from workbench.course.exercise import SandboxEvidence, fits, same
+from workbench.client.client import Client
+from workbench.errors import ApiError
 from workbench.interface import walk
-from workbench.interface.transactions import ListRewardsActivity
+from workbench.interface.transactions import MAX_OFFSET, ListRewardsActivity
 from workbench.rendering import money
+from workbench.sandbox import Sandbox
+from workbench.sandbox.results import RequestEntry
 
 _REFUSES_SIGNATURE = (401, 403)
 _MAX_REQUESTS = 12  # the last requests for a signature that are looked at
+
+
+class SandboxEvidence:
+    """What the sandbox of a session received and holds, and what the journal recorded."""
+
+    def __init__(self, api: Any) -> None:
+        self.api = api
+        self.sandbox = api.sandbox
+        self.began = datetime.now(UTC)
+
+    @property
+    def where(self) -> str:
+        """Say in words which sandbox it is, and how many requests it has received."""
+        if isinstance(self.sandbox, Sandbox):
+            place = f"the embedded sandbox of this kernel (seed {self.sandbox.seed})"
+        elif getattr(self.sandbox, "in_class", False):
+            place = "your sandbox in the class"
+        else:
+            place = f"the sandbox at {urlsplit(self.sandbox.url).netloc}"
+        count = len(self.requests)
+        return f"on {place}, which received {count} request{'' if count == 1 else 's'}"
+
+    @cached_property
+    def guide(self) -> Mapping[str, Any]:
+        """The example ids of the sandbox in its initial state."""
+        return dict((self._fresh or self.sandbox).guide())
+
+    @cached_property
+    def _fresh(self) -> Sandbox | None:
+        """A new sandbox of the same seed; None if the seed is not known."""
+        seed = getattr(self.sandbox, "seed", None)
+        return None if seed is None else Sandbox(seed)
+
+    @cached_property
+    def requests(self) -> list[RequestEntry]:
+        """The requests the service received, oldest first."""
+        return list(self.sandbox.requests(all_tenants=True))
+
+    def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:
+        """Return the requests of an operation with a status and these wire members; text in any case."""
+        called = [one for one in self.requests if (one.operation, one.status) == (operation, status)]
+        return [one for one in called if all(same((one.body or {}).get(name), members[name]) for name in members)]
+
+    def calls_on(self, operation: str, record_id: str, **members: Any) -> list[RequestEntry]:
+        """Return the accepted requests of an operation whose path names a record."""
+        return [one for one in self.calls(operation, **members) if record_id.lower() in str(one.path).lower()]
+
+    @property
+    def notes(self) -> tuple[Any, ...]:
+        """The notes of the session's journal."""
+        return tuple(self.api.journal.notes)
+
+    def stored_before_the_check(self, kind: str) -> list[Any]:
+        """Return what the inbox of the session stored before it was asked for this check."""
+        return [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the bodies of the events of a kind."""
+        return [one["event"]["body"] for one in self.sandbox.events(kind)]
+
+    def state(self, record_id: str) -> dict[str, Any]:
+        """Return a record as the service holds it; empty if there is none."""
+        try:
+            return dict(self.sandbox.state(record_id))
+        except ApiError:
+            return {}
+
+    def transactions(self, **members: Any) -> list[dict[str, Any]]:
+        """Return the card transactions made in this sandbox that have these members."""
+        made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
+        return [one for one in map(self.state, made) if fits(one, members)]
+
+    def rewards_after(self, user: str, kind: str, read: int) -> bool:
+        """Whether a user has more items of a kind than were read, as far as the offset reaches."""
+        if read > MAX_OFFSET:
+            return False
+        asking = self.api
+        if self._fresh is not None:  # a new sandbox, so that the log of this one stays the learner's
+            guide = self._fresh.guide()
+            key = guide["api_keys"]["full"]
+            asking = Client(base_url=guide["base_url"], api_key=key, transport=self._fresh.transport(), journal=False)
+        return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
+
+    def applicants(self, **members: Any) -> list[dict[str, Any]]:
+        """Return the users whose application was filed in this sandbox and who have these members."""
+        made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
+        known = {user for users in self.guide["users"].values() for user in users}
+        return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same; ids and addresses are the same in any case."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one.lower() == other.lower()
+    return bool(one == other)
+
+
+def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
+    """Whether a record has all members."""
+    return bool(record) and all(record.get(name) == value for name, value in members.items())
+
+
+Check = Callable[[SandboxEvidence], Iterator[str]]
+"""Yields what is missing, as sentences; nothing if the exercise is done."""
 
 
 def start_1(seen: SandboxEvidence) -> Iterator[str]:

@@ -16,9 +16,8 @@ import attrs
 
 from workbench.client.client import Client
 from workbench.course import incidents
-from workbench.course.exercise import named
 from workbench.course.incidents import Facts
-from workbench.course.learner import Display, read_stored, report, write_stored
+from workbench.course.learner import Display, named, read_stored, report, write_stored
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid, Sheet

@@ -1,4 +1,7 @@
-"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's state."""
+"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's state.
+
+Exercises and quizzes are data; their texts are in files beside this one.
+"""
 
 import getpass
 import json
@@ -9,14 +12,16 @@ import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import attrs
 
 from workbench import session
 from workbench.client.guards import READONLY, readonly
 from workbench.client.guards import in_class as joined_class
 from workbench.client.keys import state_folder
 from workbench.course import checks
-from workbench.course.exercise import QUIZZES, Exercise, Quiz, SandboxEvidence, named
+from workbench.course.checks import Check, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid, Sheet
@@ -24,11 +29,7 @@ from workbench.rendering.markup import Shown
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.storage import write_file
 
-EXERCISES: Mapping[str, Exercise] = {
-    id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **texts)
-    for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
-}
-"""All exercises by their id, in the order of the notebooks."""
+T = TypeVar("T")
 FILE = "course.json"
 _QUIZZES = "quizzes.json"
 _ABOUT = "learner"
@@ -40,6 +41,82 @@ _RIGHT = Cell(("✓ right",), "status:done")
 _WRONG = Cell(("✗ try again",), "status:planned")
 _OPEN = Cell(("○ not done",), "status:planned")
 _chosen: list["weakref.ref[Any]"] = []
+
+
+@attrs.frozen(kw_only=True)
+class Exercise:
+    """A task of a notebook, its check, and up to three hints, the last of which contains the code."""
+
+    id: str
+    notebook: str
+    title: str
+    task: str
+    hints: tuple[str, ...] = attrs.field(converter=tuple, repr=False)
+    check: Check = attrs.field(repr=False)
+
+
+EXERCISES: Mapping[str, Exercise] = {
+    id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **texts)
+    for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
+}
+"""All exercises by their id, in the order of the notebooks."""
+
+
+@attrs.frozen(kw_only=True)
+class Quiz:
+    """A question with one right answer: a letter, the letters of steps in their order, or an amount in cents."""
+
+    id: str
+    notebook: str
+    question: str
+    right: str = attrs.field(repr=False)
+    options: Mapping[str, str] = attrs.field(factory=dict)
+    feedback: Mapping[str, str] = attrs.field(repr=False)
+    otherwise: str = attrs.field(default="", repr=False)
+
+    @property
+    def kind(self) -> str:
+        """Return "choice", "order" or "amount"."""
+        return "choice" if len(self.right) == 1 else "order" if self.options else "amount"
+
+    def comment(self, answer: str) -> str:
+        """Return what there is to say to an answer, right or wrong.
+
+        Raises:
+            InvalidRequest: It is none of the possible answers.
+        """
+        fits, allowed = {
+            "choice": (answer in self.options, f"one letter of {', '.join(self.options)}"),
+            "amount": (re.fullmatch(r"-?\d+", answer), "a whole number of cents, such as 1250"),
+            "order": (sorted(answer) == sorted(self.options), f"each letter of {', '.join(self.options)} once"),
+        }[self.kind]
+        if not fits:
+            raise InvalidRequest(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
+        if self.kind == "order":
+            place = next((n for n, (one, other) in enumerate(zip(answer, self.right, strict=True)) if one != other), -1)
+            if place >= 0:
+                given, due = answer[place], self.right[place]
+                return f"Step {place + 1} is not “{self.options[given]}”. {self.feedback[due]}"
+            return " ".join(self.feedback[letter] for letter in self.right)
+        return self.feedback.get(answer, self.otherwise)
+
+
+QUIZZES: Mapping[str, Quiz] = {
+    id_: Quiz(id=id_, **facts)
+    for id_, facts in tomllib.loads(Path(__file__).with_name("quizzes.toml").read_text(encoding="utf-8")).items()
+}
+"""All quizzes by their id, in the order of the notebooks."""
+
+
+def named(found: Mapping[str, T], name: str, noun: str, of: str) -> T:
+    """Return what has a name.
+
+    Raises:
+        InvalidRequest: Nothing has it.
+    """
+    if name not in found:
+        raise InvalidRequest(f"there is no {noun} {visible(str(name), 60)!r}; there are {', '.join(found)}", of=of)
+    return found[name]
 
 
 class Display(Shown):
