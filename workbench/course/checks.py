@@ -182,7 +182,7 @@ def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
 def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
     first = seen.guide["contracts"][0]
     token = first["tokens"][0]
-    tokens = [_tokens(one, token) for one in seen.calls("sign_withdrawal", token=token["address"])]
+    tokens = [tokens for _, tokens in _signatures(seen, token)]
     if 40 not in tokens:
         near = f"; there is one of {tokens[-1]:,.2f} USD" if tokens else ""
         yield f"no request for a signature over 40.00 USD of the first token{near}."
@@ -193,18 +193,21 @@ def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
         yield f"the contract's balance decreased by {moved} tokens; the withdrawal of 40.00 USD has not been executed."
 
 
-def _tokens(request: Any, token: dict[str, Any]) -> Decimal:
-    """Return how many tokens a request for a signature is for, whichever unit it uses."""
-    amount = Decimal(request.body["amount"])
-    return amount / (10 ** token["decimals"] if request.body.get("isAmountNative") == "true" else 100)
+def _signatures(seen: SandboxEvidence, token: dict[str, Any]) -> list[tuple[RequestEntry, Decimal]]:
+    """Return the requests for a signature over a token, and how many tokens each is for, whichever unit it uses."""
+    units = {"true": 10 ** token["decimals"]}
+    return [
+        (one, Decimal(one.body["amount"]) / units.get(one.body.get("isAmountNative"), 100))
+        for one in seen.calls("sign_withdrawal", token=token["address"])
+    ]
 
 
 def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
     token = seen.guide["contracts"][0]["tokens"][0]
-    asked = [one for one in seen.calls("sign_withdrawal", token=token["address"]) if _tokens(one, token) == 11]
+    others = _signatures(seen, token)
+    asked = [one for one, tokens in others if tokens == 11]
     if not asked:
-        others = [_tokens(one, token) for one in seen.calls("sign_withdrawal", token=token["address"])]
-        near = f"; there is one of {others[-1]:,.2f} USD" if others else ""
+        near = f"; there is one of {others[-1][1]:,.2f} USD" if others else ""
         yield f"no request for a signature over 11.00 USD of the first token{near}."
         return
     waiting = ["withdrawal_pending" in one.assumptions for one in asked]

@@ -21,13 +21,12 @@ from workbench.course.learner import Display, named, read_stored, report, write_
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.rendering import money
 from workbench.rendering.layout import Cell, Grid, Sheet
-from workbench.sequences.player import event_kind
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
 _FILE = "drills.json"
 _INTERNAL = frozenset(
     {"ledger", "requests", "started_at", "solved_at", "answers", "bookings", "after", "until", "own", "before", "nonce",
-     "world", "used", "events", "played", "live", "looks"}
+     "world", "used", "played", "live", "looks"}
 )  # fmt: skip
 _CHECK = "check: "
 _ON: dict[str, "DrillRun"] = {}  # the runs of this process, by drill
@@ -145,9 +144,9 @@ class DrillRun:
         """Keep the facts, so that another cell or command continues the drill, and for its debrief how much there is by now."""
         sandbox = self._api.sandbox
         delivered = len(sandbox.deliveries(state="delivered")) if "endpoint" in self.facts else 0
-        counts = [len(sandbox.requests(all_tenants=True)), sandbox.last_event(), delivered]
+        counts = [len(sandbox.requests()) + len(sandbox.events()), delivered]
         looks = self.facts["looks"]
-        if did or not looks or looks[-1][1:4] != counts:
+        if did or not looks or looks[-1][1:3] != counts:
             looks.append([_seconds(self.facts["started_at"], _now()), *counts, did])
         write_stored(_FILE, {**read_stored(_FILE), self.drill.name: self.facts})
 
@@ -211,31 +210,28 @@ class DrillRun:
         return Display(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=notes))
 
     def _timeline(self) -> Iterator[tuple[Cell, ...]]:
-        """Yield what happened; requests, and events that no request caused, happened by the time of the first look after."""
-        requests = incidents.requests_since(self._api, self.facts)
-        caused = {one.request_id for one in requests} - {None}
-        since = self._api.sandbox.events(since=self.facts["events"])
-        events = [one for one in since if one["request_id"] not in caused]
-        traffic, live, done, accepted = self.drill.traffic, set(self.facts["live"]), 0, 0
-        end = [_seconds(self.facts["started_at"], _now()), 2**53, 2**53, 0, ""]
-        for seconds, count, last, delivered, did in [*self.facts["looks"], end]:
+        """Yield requests, and events that no request caused: they happened by the time of the first look after."""
+        happened = [one for one in self._api.sandbox.timeline() if one.lane in ("request", "event")]
+        caused = {one.request_id for one in happened if one.lane == "request"} - {None}
+        looks, traffic, accepted = self.facts["looks"], self.drill.traffic, 0
+        done = looks[0][1]
+        for seconds, count, delivered, did in [
+            *looks,
+            [_seconds(self.facts["started_at"], _now()), len(happened), 0, ""],
+        ]:
 
-            def row(what: str, status: object = "", who: str = "you", at: int = seconds) -> tuple[Cell, ...]:
-                time = Cell((f"{at // 60}:{at % 60:02}",), "number")
-                return time, Cell((who,)), Cell((visible(what, 120),)), Cell((visible(str(status)),))
+            def row(what: str, status: object = "", live: bool = False, at: int = seconds) -> tuple[Cell, ...]:
+                time, who = Cell((f"{at // 60}:{at % 60:02}",), "number"), Cell(("traffic" if live else "you",))
+                return time, who, Cell((visible(what, 120),)), Cell((visible(str(status)),))
 
-            upto = max(done, min(count - self.facts["requests"], len(requests)))
-            for one in requests[done:upto]:
-                body = one.body or {}
-                of_traffic = (body.get("merchantName"), body.get("amount")) == (traffic["merchant"], traffic["cents"])
-                yield row(_what(one), one.status, "traffic" if of_traffic else "you")
-            done = upto
-            while events and events[0]["sequence"] <= last:
-                event = events.pop(0)["event"]
-                body = event["body"]
-                words = f"{event_kind(event)} {str(body.get('id'))[:8]}"
-                status = (body.get("spend") or body).get("status") or body.get("applicationStatus") or ""
-                yield row(words, status, "traffic" if body.get("id") in live else "you")
+            for one in happened[done:count]:
+                if one.lane == "request":
+                    body = one.record.body or {}
+                    bought = (body.get("merchantName"), body.get("amount"))
+                    yield row(_what(one.record), one.record.status, bought == (traffic["merchant"], traffic["cents"]))
+                elif one.request_id not in caused:
+                    yield row(f"{one.title} {one.subject[:8]}", one.status, one.subject in self.facts["live"])
+            done = max(done, count)
             if delivered > accepted:
                 yield row(f"{delivered - accepted} deliveries accepted")
                 accepted = delivered
@@ -327,8 +323,8 @@ def drill(name: str, api: Any) -> DrillRun:
     used = cards[found.traffic["card"]]
     bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in found.purchases]
     facts = dict(found.set_up(api, bought))
-    begun = {"requests": len(api.sandbox.requests(all_tenants=True)), "events": api.sandbox.last_event()}
-    facts |= {"world": world, "used": used, "started_at": _now(), **begun, "played": 0, "live": [], "looks": []}
+    facts |= {"world": world, "used": used, "started_at": _now(), "played": 0, "live": [], "looks": []}
+    facts["requests"] = len(api.sandbox.requests(all_tenants=True))
     run = _ON[name] = DrillRun(found, api, facts)
     run._keep()
     report(api, "start", f"drill-{name}")

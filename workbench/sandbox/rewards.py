@@ -32,21 +32,22 @@ class Category(NamedTuple):
     description: str
     spending: str
     rate: int
+    usual: int = 20  # dollars of a purchase in the seeded worlds
 
 
 CATEGORIES: Mapping[str, Category] = {
-    "5411": Category("Grocery Stores", "groceries", 2),
-    "5541": Category("Service Stations", "gas", 2),
-    "5812": Category("Restaurants", "dining", 3),
-    "5814": Category("Fast Food Restaurants", "dining", 3),
-    "4511": Category("Airlines", "travel", 4),
-    "7011": Category("Hotels", "travel", 4),
-    "4111": Category("Commuter Transport", "transit", 2),
-    "5942": Category("Book Stores", "shopping", 1),
-    "5732": Category("Electronics Stores", "shopping", 1),
+    "5411": Category("Grocery Stores", "groceries", 2, 42),
+    "5541": Category("Service Stations", "gas", 2, 38),
+    "5812": Category("Restaurants", "dining", 3, 24),
+    "5814": Category("Fast Food Restaurants", "dining", 3, 24),
+    "4511": Category("Airlines", "travel", 4, 310),
+    "7011": Category("Hotels", "travel", 4, 310),
+    "4111": Category("Commuter Transport", "transit", 2, 4),
+    "5942": Category("Book Stores", "shopping", 1, 65),
+    "5732": Category("Electronics Stores", "shopping", 1, 65),
     "7832": Category("Motion Picture Theaters", "entertainment", 2),
     "5912": Category("Drug Stores", "health", 1),
-    "4900": Category("Utilities", "utilities", 1),
+    "4900": Category("Utilities", "utilities", 1, 88),
 }
 OTHER = Category("Other", "other", 1)
 _MERCHANTS = (

@@ -57,15 +57,6 @@ SIZES = {"small": 0, "program": 240, "large": 1_000}
 """Number of people by size of the world."""
 _SEASON = (0.9, 0.85, 0.95, 1.0, 1.0, 1.05, 1.1, 1.05, 0.95, 1.0, 1.15, 1.4)  # January to December
 _WEEKDAY = (0.85, 0.85, 0.9, 1.0, 1.25, 1.3, 0.95)  # Monday to Sunday
-_TICKET = {
-    "groceries": 42,
-    "gas": 38,
-    "dining": 24,
-    "travel": 310,
-    "transit": 4,
-    "shopping": 65,
-    "utilities": 88,
-}  # dollars
 _ADJECTIVES = ("Blue", "Green", "Old", "New", "Little", "Grand", "Silver", "Golden", "North", "South", "East", "West", "Happy", "Quiet", "Sunny", "Royal")  # fmt: skip
 _NOUNS = ("Harbor", "Garden", "Corner", "Bridge", "Market", "Lantern", "Meadow", "Station", "River", "Hill", "Mill", "Square", "Anchor", "Maple", "Falcon", "Orchard")  # fmt: skip
 
@@ -301,7 +292,7 @@ class _Person:
     def _purchase(self, at: int, rows: list[Record]) -> None:
         dice, self.made = self.dice, self.made + 1
         (code,) = dice.choices(tuple(self.habit), tuple(self.habit.values()))
-        cents = max(150, int(100 * _TICKET.get(CATEGORIES[code].spending, 20) * math.exp(0.6 * dice.gauss(0, 1))))
+        cents = max(150, int(100 * CATEGORIES[code].usual * math.exp(0.6 * dice.gauss(0, 1))))
         luck, cleared = dice.random(), at + int(DAY * (1 + 2 * dice.random()))
         state: Record = {"status": "settled", "settled": cents, "cleared": cents, "posted_at": cleared}
         if luck < 0.05:
