@@ -31,7 +31,7 @@ ROW = """
     )
     list_contracts = Operation("""
 HANDLER = """    "read_dispute": lambda context, asked: cards.Dispute(
-        id=context.get_for_tenant("dispute", asked.dispute_id, "Dispute")["id"], status="pending"
+        id=context.get_for_tenant("dispute", asked.dispute_id)["id"], status="pending"
     ),
     "settle":"""
 PROGRAM = """

@@ -28,19 +28,18 @@ from workbench.interface.transactions import (
     UpdateDispute,
 )
 from workbench.sandbox import rewards
-from workbench.sandbox.context import RequestContext
+from workbench.sandbox.context import Record, RequestContext
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
 
-Record = dict[str, Any]
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 """Members of a transaction that change, as far as its events show them."""
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
     """Place a hold, or decline where a decline is asked for."""
-    card = context.get_for_tenant("card", request.card_id.lower(), "Card")
+    card = context.get_for_tenant("card", request.card_id)
     if card["status"] != "active":  # assumed: card_not_active, inactive_user
         raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
     if request.currency not in context.settings["currency"]:
@@ -91,7 +90,7 @@ def new_card(key: str, user: Record, number: int, limit: int, status: str = "act
 
 def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTransaction:
     """Release a hold, or a part of it."""
-    transaction = _transaction(context, request.transaction_id)
+    transaction = context.get_for_tenant("transaction", request.transaction_id)
     remains = 0 if request.new_amount is FULL else int(request.new_amount)
     step = _step(context, "transaction", transaction, "reduce" if remains else "reverse")
     freed = transaction["held"] - remains
@@ -118,7 +117,7 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
 
 def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTransaction:
     """Post an authorization, wholly or in part; what is not posted is released."""
-    transaction = _transaction(context, request.transaction_id)
+    transaction = context.get_for_tenant("transaction", request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "settle")
     amount = transaction["held"] if request.amount is FULL else int(request.amount)
@@ -137,7 +136,7 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
 
 def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransaction:
     """Credit a settled transaction back, wholly or in part."""
-    transaction = _transaction(context, request.transaction_id)
+    transaction = context.get_for_tenant("transaction", request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "refund")
     left = transaction["settled"] - transaction["refunded"]
@@ -173,7 +172,7 @@ def issue(context: RequestContext, user: Record, limit: int) -> Record:
 
 def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
-    dispute = context.get_for_tenant("dispute", request.dispute_id.lower(), "Dispute")  # assumed: dispute_ids
+    dispute = context.get_for_tenant("dispute", request.dispute_id)  # assumed: dispute_ids
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
         # that it is appended is assumed: evidence_appended
@@ -228,11 +227,6 @@ def add_dispute(
     of = {"id": key, "tenant": transaction["tenant"], "transaction": transaction["id"], "created_at": at}
     store.put("disputed", transaction["id"], key)
     return store.save("dispute", of, status=status, text_evidence=text, resolved_at=resolved_at)
-
-
-def _transaction(context: RequestContext, key: str) -> Record:
-    found: Record = context.get_for_tenant("transaction", key.lower(), "Transaction")
-    return found
 
 
 def _step(context: RequestContext, what: str, record: Record, action: str) -> Transition:

@@ -14,11 +14,9 @@ from workbench.chains.values import ed25519_public_key, refuse_private_key
 from workbench.errors import InvalidRequest
 from workbench.interface import table
 from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
-from workbench.sandbox.context import Environment, RequestContext, Seeds, usage_error
+from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature, from_json
-
-Record = dict[str, Any]
 
 
 class TeachingWallet:

@@ -24,6 +24,7 @@ from workbench.interface.table import Failure, Operation
 from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
 
+Record = dict[str, Any]
 _BY_MESSAGE: Mapping[str, Failure] = {
     failure.message: failure for row in table.OPERATIONS.values() for failure in row.failures
 }
@@ -238,15 +239,15 @@ class RequestContext:
             self.store.delete("scheduled", name)
             self.store.delete("due", f"{at:015d}:{name}")
 
-    def get_for_tenant(self, kind: str, key: str, what: str) -> Any:
-        """Return the tenant's record.
+    def get_for_tenant(self, kind: str, key: str) -> Record:
+        """Return the tenant's record of an id, in any case.
 
         Raises:
             ApiError: There is none; a record of another tenant reads the same.
         """
-        found = self.store.get(kind, key)
+        found: Record | None = self.store.get(kind, key.lower())
         if found is None or found["tenant"] != self.tenant["id"]:
-            raise self.error(f"{what} not found")
+            raise self.error(f"{kind.replace('_', ' ').capitalize()} not found")
         return found
 
     def error(self, of: Failure | str, assumed: str | None = None, **words: object) -> ApiError:

@@ -16,11 +16,10 @@ from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.people import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
-from workbench.sandbox.context import RequestContext, Seeds, plain
+from workbench.sandbox.context import Record, RequestContext, Seeds, plain
 from workbench.sandbox.results import DepositReceived, from_json
 from workbench.sandbox.store import Store
 
-Record = dict[str, Any]
 WARNING = "SANDBOX, do not send funds"
 DECIMALS = {Family.EVM: 6, Family.SOLANA: 6, Family.STELLAR: 7}  # assumed: token_decimals
 _SECOND_TOKEN = {
@@ -212,7 +211,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     owner = request.company_id if company else request.user_id
     if owner is None:
         raise context.error(table.INVALID_ACCOUNT, "account_owner_kind")
-    context.get_for_tenant("company" if company else "user", owner.lower(), "Company" if company else "User")
+    context.get_for_tenant("company" if company else "user", owner)
     name = {} if request.nickname is None else {"nickname": request.nickname}
     of = {("company_id" if company else "user_id"): owner.lower()}
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
@@ -266,7 +265,7 @@ def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) ->
 
 def delete_payment_account(context: RequestContext, request: DeletePaymentAccount) -> None:
     """Delete an account; there is no body."""
-    account = context.get_for_tenant("payment_account", request.payment_account_id.lower(), "Payment account")
+    account = context.get_for_tenant("payment_account", request.payment_account_id)
     context.store.delete("payment_account", account["id"])
 
 

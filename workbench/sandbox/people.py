@@ -11,11 +11,10 @@ from workbench.interface.people import CompanyApplication, CreateUserApplication
 from workbench.interface.rules import APPLICATION, ApplicationStatus, EventApplicationStatus
 from workbench.interface.walk import with_extra
 from workbench.sandbox import contracts
-from workbench.sandbox.context import RequestContext, plain
+from workbench.sandbox.context import Record, RequestContext, plain
 from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
 
-Record = dict[str, Any]
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
 # assumed: status_links, status_reasons, approved_with_reason
@@ -43,7 +42,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
     if request.id is None:
         user = new_user(context.new_id("user"), tenant["id"], context.clock.at)
     else:
-        user = context.get_for_tenant("user", request.id.lower(), "User")
+        user = context.get_for_tenant("user", request.id)
         if user["status"] != "notStarted":
             raise context.bad_request("id is of an application that was filed already", "initiated_application")
     _claim(context, user, request.external_id)
@@ -61,7 +60,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
 
 def update_user(context: RequestContext, request: UpdateUser) -> User:
     """Change what is given; nothing given changes nothing."""
-    user = context.get_for_tenant("user", request.user_id.lower(), "User")
+    user = context.get_for_tenant("user", request.user_id)
     changes = plain(request)
     del changes["user_id"]
     contracts.check_changes(context, user, changes)
@@ -92,8 +91,8 @@ def holder_of(store: Store, user_id: str, names: int) -> Record:
 
 def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:
     """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
-    company = context.get_for_tenant("company", request.company_id.lower(), "Company")
-    owner = context.get_for_tenant("owner", request.ubo_id.lower(), "Owner")
+    company = context.get_for_tenant("company", request.company_id)
+    owner = context.get_for_tenant("owner", request.ubo_id)
     if owner["company_id"] != company["id"]:
         raise context.error("Owner not found")
     changes = plain(request)

@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from workbench.interface import strict_json
 from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.interface.walk import build
-from workbench.sandbox.context import Environment, RequestContext, Seeds, moment_of
+from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, moment_of
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.store import Store
 
-Record = dict[str, Any]
 DEFAULT_LIMIT = 20
 BEYOND_PAGING = 10_450
 DAY = 24 * 60 * 60 * 1000  # milliseconds
@@ -136,7 +135,7 @@ def points_of(environment: Environment, user: Record) -> int:
 
 def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> bytes:
     """Return one page of a user's activity, the newest first."""
-    user = context.get_for_tenant("user", request.user_id.lower(), "User")
+    user = context.get_for_tenant("user", request.user_id)
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
     rows = (
         row

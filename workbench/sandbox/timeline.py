@@ -55,11 +55,8 @@ class Happening:
 
     def line(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {
-            name: value
-            for name, value in attrs.asdict(self, recurse=False).items()
-            if name not in ("at", "key", "record")
-        } | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
+        shown = attrs.asdict(self, recurse=False, filter=lambda field, _: field.name not in ("at", "key", "record"))
+        return shown | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
 
 
 class Timeline(Shown):

@@ -17,13 +17,12 @@ from workbench.chains.addresses import Family, chain_of, family_of
 from workbench.interface.rules import DeclineReason, DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
-from workbench.sandbox.context import NEVER, Environment, Seeds
+from workbench.sandbox.context import NEVER, Environment, Record, Seeds
 from workbench.sandbox.contracts import WARNING, add_contract, example_bank, new_account, new_route, signer_of
 from workbench.sandbox.people import REASONS, new_company, new_owner, new_user
 from workbench.sandbox.rewards import BEYOND_PAGING, CATEGORIES, DAY, counts
 from workbench.sandbox.store import Store
 
-Record = dict[str, Any]
 PRIMARY = "primary"
 TENANTS: Mapping[str, Mapping[str, Any]] = {
     PRIMARY: {"team": "individual", "management": "self", "corporate_cards": True},
