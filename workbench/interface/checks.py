@@ -14,10 +14,10 @@ from typing import Any
 
 from workbench.errors import Problem, hidden_characters
 from workbench.interface import walk
-from workbench.interface.fields import MASK, Rule
+from workbench.interface.fields import MASK, About, Rule
 from workbench.interface.readers import is_empty
 from workbench.interface.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
-from workbench.interface.walk import Kind, Member, cross_rules, is_record, members, record_of, values
+from workbench.interface.walk import Kind, Member, cross_rules, members, record_of, values
 
 
 def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
@@ -31,15 +31,11 @@ def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
 
 def _problems(record: Any, prefix: str, partial: bool, in_part: bool) -> Iterator[Problem]:
     for one in members(type(record)):
-        value = getattr(record, one.name)
-        path = prefix + one.wire
-        if value is None:
-            if one.required and not (in_part and partial):
-                yield Problem(path, "required", _missing(one.kind))
-        elif isinstance(one.kind, walk.Nested) and type(value) is one.kind.of:
-            yield from _problems(value, f"{path}.", partial, one.about.partial)
-        else:
-            yield from _value_problems(one.kind, one.about.rule, value, path)
+        value, path = getattr(record, one.name), prefix + one.wire
+        if value is not None:
+            yield from _value_problems(one.kind, one.about, value, path, partial)
+        elif one.required and not in_part:
+            yield Problem(path, "required", _missing(one.kind))
     for rule in cross_rules(type(record)):
         yield from _cross_problems(record, rule, prefix)
 
@@ -50,16 +46,14 @@ def _missing(kind: Kind) -> str:
     return "is not given; it is True or False" if isinstance(kind, walk.Boolean) else "is missing"
 
 
-def _value_problems(kind: Kind, rule: Rule, value: Any, path: str) -> Iterator[Problem]:
+def _value_problems(kind: Kind, about: About, value: Any, path: str, partial: bool = False) -> Iterator[Problem]:
     if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
-            if is_record(item):
-                yield from _problems(item, f"{path}[{i}].", False, False)
-            else:
-                yield from _value_problems(kind.of, rule, item, f"{path}[{i}]")
-        return
-    for name, message in _broken(kind, rule, value):
-        yield Problem(path, name, message)
+            yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
+    elif isinstance(kind, walk.Nested) and type(value) is kind.of:
+        yield from _problems(value, f"{path}.", partial, partial and about.partial)
+    else:
+        yield from (Problem(path, name, message) for name, message in _broken(kind, about.rule, value))
 
 
 def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
@@ -67,10 +61,9 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
     match kind:
         case walk.Integer(full=True) if value is FULL:
             return
-        case walk.Choice(of=words) if not isinstance(value, str) or value not in frozenset(words):
-            yield "enum", f"must be one of {', '.join(words)}" if len(words) > 1 else f"can only be {', '.join(words)}"
-        case walk.Choice():
-            return
+        case walk.Choice(of=words):
+            if not isinstance(value, str) or value not in frozenset(words):
+                yield "enum", f"{'must be one of' if len(words) > 1 else 'can only be'} {', '.join(words)}"
         case walk.Date():
             text = value.isoformat() if type(value) is date else value
             if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
@@ -202,26 +195,22 @@ def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem
 
 def _cautions(record: Any) -> Iterator[Problem]:
     for path, one, value, holder in values(record):
-        if type(value) is str and not (value.isascii() and value.isprintable()):
-            yield from _unusual(one, value, path)
         if isinstance(value, str | date) and (words := _advice(one.name, value, holder)):
             yield Problem(path, "advice", words)
-
-
-def _unusual(one: Member, value: str, path: str) -> Iterator[Problem]:
-    if MASK in value:
-        words = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
-        yield Problem(path, "masked_value", words)
-    # half a surrogate pair and NUL cannot be sent at all: `problems` has them
-    hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
-    if hidden:
-        words = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
-        yield Problem(path, "unusual_text", words)
-    limit = one.about.rule.max_length
-    units = len(value) + sum(ord(c) > 0xFFFF for c in value)
-    if limit is not None and len(value) <= limit < units:
-        words = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
-        yield Problem(path, "max_length", words)
+        if type(value) is not str or (value.isascii() and value.isprintable()):
+            continue
+        if MASK in value:
+            words = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
+            yield Problem(path, "masked_value", words)
+        # half a surrogate pair and NUL cannot be sent at all: `problems` has them
+        hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
+        if hidden:
+            words = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
+            yield Problem(path, "unusual_text", words)
+        limit, units = one.about.rule.max_length, len(value.encode("utf-16-le", "surrogatepass")) // 2
+        if limit is not None and len(value) <= limit < units:
+            words = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
+            yield Problem(path, "max_length", words)
 
 
 _NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
@@ -241,11 +230,8 @@ def _advice(name: str, value: str | date, record: Any) -> str | None:
         case "country_code" if not re.fullmatch(r"[A-Z]{2}", text):
             return "is usually two capital letters, as US"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
-            return (
-                None
-                if ipaddress.ip_address(text).is_global
-                else "is not a public address; it must be the applicant's own"
-            )
+            public = ipaddress.ip_address(text).is_global
+            return None if public else "is not a public address; it must be the applicant's own"
         case "merchant_category_code" if not re.fullmatch(r"[0-9]{4}", text):
             return "is usually four digits, as 0742"
         case "currency" if not re.fullmatch(r"[A-Za-z]{3}", text):
@@ -262,10 +248,10 @@ def flags(answer: Any) -> tuple[Problem, ...]:
 
 
 def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
-    for mark in answer.marks:
-        yield Problem(prefix + mark.path, mark.rule, mark.message)
-    for name in answer.extra:
-        yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
+    yield from (Problem(prefix + mark.path, mark.rule, mark.message) for mark in answer.marks)
+    yield from (
+        Problem(f"{prefix}{name}", "unknown", "is a member the document does not name") for name in answer.extra
+    )
     for one, limited in _limited(answer.__class__):
         value, path = getattr(answer, one.name), prefix + one.wire
         if value is None:
@@ -275,7 +261,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
             if type(value) is not one.kind.of:
                 yield Problem(path, "enum", f"is not one of {', '.join(one.kind.of)}")
         elif limited:
-            yield from _value_problems(one.kind, one.about.rule, value, path)
+            yield from _value_problems(one.kind, one.about, value, path)
         elif isinstance(one.kind, walk.Nested):
             yield from _flags(value, f"{path}.")
         elif record_of(one.kind):
