@@ -41,7 +41,6 @@ class Converter(cattrs.Converter):
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = dict(names)
-        self._documented: dict[type[Any], list[str]] = {}
         for cls, kind in _SCALARS.items():
             self.register_structure_hook(cls, partial(_read_scalar, kind))
         self.register_structure_hook_factory(is_record, self._record_hook)
@@ -87,7 +86,16 @@ class Converter(cattrs.Converter):
                 breaks a rule; else take nulls for missing members, keep unknown members in `extra`, and name what is
                 unusual in `marks`.
         """
-        fields = [self._field(cls, one, strict) for one in members(cls)]
+        fields = []
+        for one in members(cls):
+            kind, absent = one.kind, None if one.required else one.default
+            if strict and kind == walk.Integer(full=True):
+                absent = FULL
+            elif not strict and isinstance(kind, walk.Array):
+                absent = ()
+            stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
+            read_value, usual = self._kind_reader(kind, strict), _USUAL.get(type(kind))
+            fields.append((getattr(cls, one.name).__set__, self.wire_name(cls, one), usual, read_value, stays, absent))
         known = frozenset(wire for _, wire, *_ in fields)
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
@@ -131,28 +139,10 @@ class Converter(cattrs.Converter):
 
         return read
 
-    def _field(self, cls: type[Any], one: Member, strict: bool) -> tuple[Any, str, Any, Reader, bool, Any]:
-        """Return how a member is read.
-
-        Returns:
-            Its slot and wire name, the class of values that are kept as they are, what reads others, whether one of
-            another type stays, and what stands for an absent one.
-        """
-        absent = None if one.required else one.default
-        if strict and one.kind == walk.Integer(full=True):
-            absent = FULL
-        elif not strict and isinstance(one.kind, walk.Array):
-            absent = ()
-        read, stays = self._kind_reader(one.kind, strict), strict and not isinstance(one.kind, walk.Nested)
-        return getattr(cls, one.name).__set__, self.wire_name(cls, one), _USUAL.get(type(one.kind)), read, stays, absent
-
     def _kind_reader(self, kind: Kind, strict: bool) -> Reader:
         match kind:
-            case walk.Nested(of=cls) if strict:
-                return self._reader(cls, strict)
             case walk.Nested(of=cls):
-                hook = self.get_structure_hook(cls)
-                return lambda value: hook(value, cls)
+                return self._reader(cls, strict)
             case walk.Array(of=inner):
                 return array_reader(self._kind_reader(inner, strict))
             case walk.Choice(of=words):
@@ -179,12 +169,11 @@ class Converter(cattrs.Converter):
             return self.structure([] if operation.many else {}, operation.returns)
         answer = self.structure(raw, operation.returns)
         cls = operation.answer
-        if cls not in self._documented:
-            self._documented[cls] = [self.wire_name(cls, one) for one in members(cls) if not one.about.assumed]
-        known = self._documented[cls]
+        known = [one for one in members(cls) if not one.about.assumed]
         for place, item in enumerate(raw if operation.many else [raw]):
-            if known and all(item.get(name) is None for name in known):
-                words = f"has none of the members that the document names: {', '.join(known)}"
+            if known and all(item.get(self.wire_name(cls, one)) is None for one in known):
+                names = ", ".join(self.wire_name(cls, one) for one in known)
+                words = f"has none of the members that the document names: {names}"
                 raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", words),))
         return answer
 

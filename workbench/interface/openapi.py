@@ -7,7 +7,7 @@ carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from workbench.interface import strict_json, walk
@@ -90,11 +90,10 @@ class _Document:
         cls = operation.request
         in_path = [one for one in members(cls) if self.converter.wire_name(cls, one) in placeholders(operation.path)]
         rest = [one for one in members(cls) if one not in in_path]
+        tag = next(part for part in operation.path.split("/") if part not in ("", "issuing", "tenants", "simulate"))
         made: Schema = {
             "operationId": operation.name,
-            "tags": [
-                next(part for part in operation.path.split("/") if part not in ("", "issuing", "tenants", "simulate"))
-            ],
+            "tags": [tag],
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
             **_assumed(operation.assumed),
@@ -102,15 +101,13 @@ class _Document:
         parameters = [self._parameter(cls, one, "path") for one in in_path]
         if operation.in_query:
             parameters += [self._parameter(cls, one, "query") for one in rest]
+        elif rest:
+            self.schemas[cls.__name__] = schema = self._record(cls, rest, sent=True)
+            _, body = self.converter.write_request(operation, example(cls))
+            needed = "required" in schema or "oneOf" in schema
+            made["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), self._written(body))}
         if parameters:
             made["parameters"] = parameters
-        if rest and not operation.in_query:
-            schema = self._record(cls, rest, sent=True)
-            self.schemas[cls.__name__] = schema
-            _, body = self.converter.write_request(operation, example(cls))
-            body = self._written(body)
-            needed = "required" in schema or "oneOf" in schema
-            made["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), body)}
         if operation.roles:
             made["security"] = [{"ApiKey": sorted(operation.roles)}]
         made["responses"] = {str(operation.success): self._success(operation), **_failures(operation.failures)}
@@ -129,6 +126,14 @@ class _Document:
         known = {"resource": kind.resource, "action": kind.action, "version": kind.version, "body": example(kind.body)}
         event = self._written(example(Event, **known))
         signing = BEHAVIORS["event_signing"]
+        signature = {
+            "name": "Signature",
+            "in": "header",
+            "required": True,
+            "description": "Hex HMAC-SHA256 of the raw body",
+            **_assumed(Reason(signing.reason, signing.confidence)),
+            "schema": {"type": "string", "x-pattern": "^[0-9a-f]{64}$"},
+        }
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",
             "tags": ["webhooks"],
@@ -136,16 +141,7 @@ class _Document:
             "description": f"Source: {kind.source}.",
             "security": [],
             **_assumed(kind.assumed),
-            "parameters": [
-                {
-                    "name": "Signature",
-                    "in": "header",
-                    "required": True,
-                    "description": "Hex HMAC-SHA256 of the raw body",
-                    **_assumed(Reason(signing.reason, signing.confidence)),
-                    "schema": {"type": "string", "x-pattern": "^[0-9a-f]{64}$"},
-                }
-            ],
+            "parameters": [signature],
             "requestBody": {"required": True, **_json(envelope, event)},
             "responses": {"2XX": {"description": "Received"}},
         }
@@ -169,10 +165,8 @@ class _Document:
         made: Schema = {"description": "Done"}
         if operation.success != 204:
             schema, answer = self._reference(operation.answer, sent=False), example(operation.answer)
-            if operation.many:
-                made |= _json({"type": "array", "items": schema}, self._written([answer]))
-            else:
-                made |= _json(schema, self._written(answer))
+            many = ({"type": "array", "items": schema}, [answer]) if operation.many else (schema, answer)
+            made |= _json(many[0], self._written(many[1]))
         links = {}
         for start, to, name, source in _LINKS:
             if start == operation.name:
@@ -192,18 +186,28 @@ class _Document:
     def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
         """Return the schema of a record: strict where it is sent, loose where it is received."""
         names = {one: self.converter.wire_name(cls, one) for one in fields}
-        made: Schema = (
-            {"type": "object"}
-            if sent
-            else {"type": "object", "description": (cls.__doc__ or "").strip().splitlines()[0]}
-        )
-        made["properties"] = {name: self._schema(one.kind, one, sent) | _about(one) for one, name in names.items()}
+        made: Schema = {"type": "object"}
+        if not sent:
+            made["description"] = (cls.__doc__ or "").strip().splitlines()[0]
+        made["properties"] = {name: self._member(one, sent) for one, name in names.items()}
         required = [name for one, name in names.items() if (_needed(one) if sent else one.about.needed)]
         if required and not partial:
             made["required"] = required
         for rule in cross_rules(cls) if sent else ():
-            _merge(made, _crossed(rule, {one.name: name for one, name in names.items()}))
+            more = _crossed(rule, {one.name: name for one, name in names.items()})
+            if made.keys() & more.keys():  # all have to hold
+                made.setdefault("allOf", []).append(more)
+            else:
+                made |= more
         return made
+
+    def _member(self, one: Member, sent: bool) -> Schema:
+        made = {**self._schema(one.kind, one, sent), "description": one.about.doc}
+        if one.about.rule.unit:
+            made["x-unit"] = one.about.rule.unit
+        if one.about.privacy is not Privacy.OPEN:
+            made["x-privacy"] = one.about.privacy.value
+        return made | _otherwise(one) | _assumed(one.about.assumed)
 
     def _schema(self, kind: Kind, one: Member, sent: bool) -> Schema:
         rule, loose = one.about.rule, "" if sent else "x-"
@@ -267,15 +271,6 @@ def _needed(one: Member) -> bool:
     return one.required and one.about.otherwise is None and not (isinstance(one.kind, walk.Integer) and one.kind.full)
 
 
-def _about(one: Member) -> Schema:
-    made: Schema = {"description": one.about.doc}
-    if one.about.rule.unit:
-        made["x-unit"] = one.about.rule.unit
-    if one.about.privacy is not Privacy.OPEN:
-        made["x-privacy"] = one.about.privacy.value
-    return made | _otherwise(one) | _assumed(one.about.assumed)
-
-
 def _otherwise(one: Member) -> Schema:
     return {} if one.about.otherwise is None else {"default": one.about.otherwise}
 
@@ -284,12 +279,10 @@ def _assumed(reason: Reason | None) -> Schema:
     return {} if reason is None else {"x-assumed": str(reason), "x-known": str(reason.confidence)}
 
 
-def _failures(failures: Iterable[Failure]) -> Schema:
-    by_status: dict[int, list[Failure]] = {}
-    for failure in failures:
-        by_status.setdefault(failure.status, []).append(failure)
+def _failures(failures: Collection[Failure]) -> Schema:
     made: Schema = {}
-    for status, found in sorted(by_status.items()):
+    for status in sorted({one.status for one in failures}):
+        found = [one for one in failures if one.status == status]
         made[str(status)] = {
             "description": "; ".join(f"{one.error}: {one.when}" for one in found),
             **_json(
@@ -319,11 +312,3 @@ def _crossed(rule: CrossRule, spelled: Mapping[str, str]) -> Schema:
                 then["properties"] = {spelled[field]: {"pattern": pattern}}
             condition = {"required": [spelled[name]], "properties": {spelled[name]: {"const": value}}}
             return {"if": condition, "then": then} | _assumed(rule.assumed)
-
-
-def _merge(made: Schema, more: Schema) -> None:
-    """Add the schema of a rule; where one is there already, all have to hold."""
-    if any(name in made for name in more):
-        made.setdefault("allOf", []).append(more)
-    else:
-        made.update(more)
