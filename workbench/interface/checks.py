@@ -53,7 +53,8 @@ def _value_problems(kind: Kind, about: About, value: Any, path: str, partial: bo
     elif isinstance(kind, walk.Nested) and type(value) is kind.of:
         yield from _problems(value, f"{path}.", partial, partial and about.partial)
     else:
-        yield from (Problem(path, name, message) for name, message in _broken(kind, about.rule, value))
+        for name, message in _broken(kind, about.rule, value):
+            yield Problem(path, name, message)
 
 
 def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
@@ -248,10 +249,10 @@ def flags(answer: Any) -> tuple[Problem, ...]:
 
 
 def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
-    yield from (Problem(prefix + mark.path, mark.rule, mark.message) for mark in answer.marks)
-    yield from (
-        Problem(f"{prefix}{name}", "unknown", "is a member the document does not name") for name in answer.extra
-    )
+    for mark in answer.marks:
+        yield Problem(prefix + mark.path, mark.rule, mark.message)
+    for name in answer.extra:
+        yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
     for one, limited in _limited(answer.__class__):
         value, path = getattr(answer, one.name), prefix + one.wire
         if value is None:
