@@ -178,22 +178,10 @@ def about(
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
-    made = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)  # what all share is not made for each
-    for name, value in (("__repr__", _repr), ("__eq__", _eq), ("__hash__", _hash), (RECORD, True)):
-        setattr(made, name, value)
+    made = attrs.frozen(kw_only=True, repr=False)(cls)
+    setattr(made, "__repr__", _repr)  # noqa: B010 - one for all
+    setattr(made, RECORD, True)
     return made
-
-
-def _compared(self: Any) -> list[Any]:
-    return [getattr(self, field.name) for field in self.__attrs_attrs__ if field.eq]
-
-
-def _eq(self: Any, other: Any) -> bool:
-    return _compared(self) == _compared(other) if other.__class__ is self.__class__ else NotImplemented
-
-
-def _hash(self: Any) -> int:
-    return hash((type(self), *_compared(self)))
 
 
 def _repr(self: Any) -> str:

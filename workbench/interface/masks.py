@@ -8,7 +8,7 @@ from typing import Any
 from workbench.interface.fields import DOTS as DOTS
 from workbench.interface.fields import MASK as MASK
 from workbench.interface.fields import OPEN
-from workbench.interface.rules import Full
+from workbench.interface.rules import FULL
 from workbench.interface.walk import Member, is_record, members, record_of
 
 
@@ -44,19 +44,16 @@ def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -
     if isinstance(x, list | tuple):
         return [_masked(item, of, prefix, reveal) for item in x]
     if is_record(x):
-        shown = {
-            one.wire: _value(one, value, prefix, reveal)
-            for one in members(type(x))
-            if (value := getattr(x, one.name)) is not None and value != () and not isinstance(value, Full)
-        }
-        return shown | {str(name): DOTS for name in getattr(x, "extra", ())}
-    if isinstance(x, Mapping):
-        known = {} if of is None else {one.wire: one for one in members(of)}
-        return {
-            str(name): _value(known[name], value, prefix, reveal) if name in known else _unknown(value)
-            for name, value in x.items()
-        }
-    return _unknown(x)
+        of, given = type(x), ((one.wire, getattr(x, one.name)) for one in members(type(x)))
+        extra = {str(name): DOTS for name in getattr(x, "extra", ())}
+        x = {name: value for name, value in given if value not in (None, (), FULL)} | extra
+    if not isinstance(x, Mapping):
+        return _unknown(x)
+    known = {} if of is None else {one.wire: one for one in members(of)}
+    return {
+        str(name): _value(known[name], value, prefix, reveal) if name in known else _unknown(value)
+        for name, value in x.items()
+    }
 
 
 def _unknown(value: Any) -> Any:

@@ -44,11 +44,8 @@ def value_of(member: Member, text: str) -> Any:
     Raises:
         ValueError: It does not fit. The message says what is allowed, and holds nothing private.
     """
-    return _value(member.kind, member.about.rule.unit, text)
-
-
-def _value(kind: Kind, unit: str | None, text: str) -> Any:
-    match kind:
+    unit = member.about.rule.unit
+    match member.kind:
         case walk.Integer(full=full):
             if full and text == "FULL":
                 return FULL
@@ -84,9 +81,10 @@ def _value(kind: Kind, unit: str | None, text: str) -> Any:
         case walk.DecimalNumber() | walk.Numeric():
             if len(text) > MAX_DIGITS or not DECIMAL.fullmatch(text):
                 raise ValueError("must be a decimal number, as 0.10")
-            return int(text) if isinstance(kind, walk.Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
+            return int(text) if isinstance(member.kind, walk.Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
         case walk.Array(of=inner):
-            return tuple(_value(inner, unit, part.strip()) for part in text.split(",") if part.strip())
+            one = attrs.evolve(member, kind=inner)
+            return tuple(value_of(one, part.strip()) for part in text.split(",") if part.strip())
         case walk.Nested():
             raise ValueError("cannot be given as text; give its members")
     return text
@@ -162,6 +160,7 @@ def _typed(words: str, *classes: type[Any]) -> Reader:
 _read_text = _typed("text", str)
 _read_number = _typed("a number", int, Decimal)
 _read_boolean = _typed("true or false", bool)
+_read_date_text = _typed("a date text", str)
 
 
 def _read_integer(value: Any) -> int:
@@ -176,7 +175,7 @@ _LARGEST = Decimal(10) ** 30
 
 
 def _read_integer_text(value: Any) -> int:
-    digits = isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}", value)
+    digits = isinstance(value, str) and _DIGITS.fullmatch(value)
     return int(value) if digits else _read_integer(value)
 
 
@@ -188,12 +187,6 @@ def _read_decimal_text(value: Any) -> Any:
     if value.__class__ is int or value.__class__ is Decimal:
         return Unusual(Decimal(value), "type", "came as a number, not as text")
     raise mismatch("must be a decimal number as text")
-
-
-def _read_date(value: Any) -> Any:
-    if value.__class__ is not str:
-        raise mismatch("must be a date text")
-    return iso_day(value) or value
 
 
 _UNIX = re.compile(r"[0-9]{9,13}")
@@ -274,6 +267,6 @@ READERS: Mapping[Kind, Reader] = {
     walk.Integer(text=True): _read_integer_text, walk.Boolean(): _read_boolean,
     walk.Numeric(): _read_number, walk.DecimalNumber(text=False): lambda value: Decimal(_read_number(value)),
     walk.DecimalNumber(text=True): _read_decimal_text,
-    walk.DateTime(): _read_time, walk.Date(): _read_date, walk.Untyped(): lambda value: value,
+    walk.DateTime(): _read_time, walk.Date(): lambda value: iso_day(_read_date_text(value)) or value, walk.Untyped(): lambda value: value,
 }  # fmt: skip
 """What reads the values of a kind that holds single values."""

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -381,7 +382,7 @@ def register(shell: Any) -> Callable[[], None]:
         as_text.for_type(cls, lambda x, printer, cycle: printer.text("…" if cycle else plain(x, printer.max_width)))
     for cls in (list, tuple):
         as_html.for_type(cls, lambda x: html(x) if _ours(x) else None)
-        as_text.for_type(cls, _pretty_of_many(as_text.type_printers.get(cls)))
+        as_text.for_type(cls, partial(_pretty_of_many, as_text.type_printers[cls]))
     shell.set_custom_exc((WorkbenchError,), _say)
 
     def undo() -> None:
@@ -399,16 +400,11 @@ def _ours(x: Any) -> bool:
     return alike and bool(x) and isinstance(x[0], Problem | Assumption | Answer)
 
 
-def _pretty_of_many(usual: Callable[..., None] | None) -> Callable[..., None]:
-    def pretty(x: Any, printer: Any, cycle: bool) -> None:
-        if not cycle and _ours(x):
-            printer.text(plain(x, printer.max_width))
-        elif usual is not None:
-            usual(x, printer, cycle)
-        else:
-            printer.text(repr(x))
-
-    return pretty
+def _pretty_of_many(usual: Callable[..., None], x: Any, printer: Any, cycle: bool) -> None:
+    if not cycle and _ours(x):
+        printer.text(plain(x, printer.max_width))
+    else:
+        usual(x, printer, cycle)
 
 
 def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
