@@ -205,7 +205,7 @@ class Answer:
     unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.
     """
 
-    extra: Mapping[str, Any] = about(
+    extra: dict[str, Any] = about(
         "Members the document does not name", init=False, default=attrs.Factory(dict), privacy=PERSONAL
     )
     marks: tuple[Any, ...] = about("What was unusual while reading", init=False, default=())

@@ -253,14 +253,7 @@ def given(record: Any) -> dict[str, Any]:
 
 def change(record: Any, **changes: Any) -> Any:
     """Return a record with some members changed."""
-    return build(type(record), {**given(record), **changes})
-
-
-def with_extra(answer: Any, extra: Mapping[str, Any]) -> Any:
-    """Return an answer with members that the document does not name."""
-    made = change(answer)
-    object.__setattr__(made, "extra", dict(extra))
-    return made
+    return attrs.evolve(record, **changes)
 
 
 def build(

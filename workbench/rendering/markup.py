@@ -255,23 +255,20 @@ class _Diagram:
     def _edge(self, start: str, to: str) -> Iterator[str]:
         (x, y, wide), (left, middle, width) = self.box(start), self.box(to)
         (column, row), (last, below) = self.places[start], self.places[to]
+        a, low = x + wide / 2, middle - _HIGH / 2
         label: tuple[float, float, str] = (left - _EDGE, middle - 6, "end")
+        tip: tuple[float, float, int] = (left, middle, 0)
         if row == below and column < last:
-            path, tip = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}", (left, middle, 0)
+            path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
         elif row == below:  # back: over both
-            a, b, high = x + wide / 2, left + width / 2, y - _HIGH / 2
-            path, tip = f"M{a:.0f} {high:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, high, 90)
-            label = (b + 14, high - 16, "start")
+            b = left + width / 2
+            path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
+            label = (b + 14, low - 16, "start")
         elif column == last:
-            a, low = x + wide / 2, middle - _HIGH / 2
             path, tip = f"M{a:.0f} {y + _HIGH / 2:.0f}V{low - 4:.0f}", (a, low, 90)
             label = (a + 7, low - 9, "start")
         else:
-            a = x + wide / 2
-            path, tip = (
-                f"M{a:.0f} {y + _HIGH / 2 if start else y + 7:.0f}V{middle - 8:.0f}q0 8 8 8H{left - 4:.0f}",
-                (left, middle, 0),
-            )
+            path = f"M{a:.0f} {y + (_HIGH / 2 if start else 7):.0f}V{middle - 8:.0f}q0 8 8 8H{left - 4:.0f}"
         yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".62"/>'
         yield f'<path d="M 0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
         names = self.edges[start, to]

@@ -9,7 +9,6 @@ from typing import Any
 from workbench.interface import table
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.rules import APPLICATION, ApplicationStatus, EventApplicationStatus
-from workbench.interface.walk import with_extra
 from workbench.sandbox import contracts
 from workbench.sandbox.context import Record, RequestContext, plain
 from workbench.sandbox.results import from_json
@@ -194,7 +193,7 @@ def shown(context: RequestContext, user: Record) -> User:
     made: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
-        made = with_extra(made, {"isTermsOfServiceAccepted": user.get("terms", True)})
+        made.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
     return made
 
 

@@ -107,7 +107,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
     except Unreadable as error:  # a member of an unknown type must not lose the event: it is kept in `extra`
         unreadable = {problem.path for problem in error.problems}
         event = converter().structure({name: value for name, value in raw.items() if name not in unreadable}, Event)
-        object.__setattr__(event, "extra", {**event.extra, **{name: raw[name] for name in raw if name in unreadable}})
+        event.extra.update({name: raw[name] for name in raw if name in unreadable})
     deposit = event.body.amount if isinstance(event.body, MicroDepositReceived) else None
     if isinstance(deposit, Decimal) and not 0 < deposit < MINIMUM_DEPOSIT:  # Source: Limits
         problem = Problem("body.amount", "range", f"is not between 0 and {MINIMUM_DEPOSIT} USD")
