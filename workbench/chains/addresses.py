@@ -187,9 +187,9 @@ def is_zero_address(address: str) -> bool:
     return bool(payload) and not any(payload)
 
 
-def same_address(a: str, b: str) -> bool:
-    """Return whether two texts are the same address; only EVM addresses may differ in case."""
-    return _comparable(a) == _comparable(b)
+def same_address(a: object, b: object) -> bool:
+    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is none."""
+    return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
 def similar_addresses(a: str, b: str, *, ends: int = 4) -> bool:

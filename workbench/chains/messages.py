@@ -202,7 +202,7 @@ def withdraw_typed_data(
         salt: 32 random bytes chosen by the admin, as bytes, hex or base64; not the service's salt.
     """
     message = {"user": user, "asset": asset, "amount": amount, "recipient": recipient, "nonce": nonce}
-    return _typed_data("Collateral", chain_id, "proxy", proxy, salt, _ADMIN_FIELDS, message)
+    return _typed_data("Collateral", chain_id, ("proxy", proxy), salt, _ADMIN_FIELDS, message)
 
 
 def coordinator_typed_data(
@@ -225,14 +225,13 @@ def coordinator_typed_data(
         "nonce": nonce, "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
     }  # fmt: skip
     # the verifier is assumed: coordinator_verifying_contract
-    return _typed_data("Coordinator", chain_id, "controller", controller, salt, _SERVICE_FIELDS, message)
+    return _typed_data("Coordinator", chain_id, ("controller", controller), salt, _SERVICE_FIELDS, message)
 
 
 def _typed_data(
     name: str,
     chain_id: int,
-    role: str,
-    contract: str,
+    verifier: tuple[str, str],
     salt: BytesLike,
     fields: Mapping[str, str],
     values: dict[str, Any],
@@ -244,7 +243,7 @@ def _typed_data(
         "name": name,
         "version": "2",
         "chainId": chain.id,
-        "verifyingContract": require_evm_address(contract, role),
+        "verifyingContract": require_evm_address(verifier[1], path=verifier[0]),
         "salt": "0x" + read_bytes(salt, 32, "salt").hex(),
     }
     message = {

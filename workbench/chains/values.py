@@ -316,11 +316,8 @@ def public_address(secret: bytes) -> str:
 def derive_secret(seed: bytes, *labels: str) -> bytes:
     """Derive a throw-away key from a seed: 32 bytes, the same for the same seed and labels, valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
-    for attempt in range(256):
-        secret = hmac.digest(seed, label + bytes([attempt]), "sha256")
-        if 0 < int.from_bytes(secret) < _ORDER:
-            return secret
-    raise AssertionError("256 hashes in a row out of range")  # once in 2**32768
+    hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
+    return next(one for one in hashes if 0 < int.from_bytes(one) < _ORDER)  # nearly always the first
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:

@@ -233,12 +233,11 @@ class Player:
         value = default if value is None else value
         return self.target.example(value.path) if isinstance(value, Guide) else value
 
-    def restore(self, results: Iterable[StepResult]) -> None:
-        """Take up the results of an earlier run."""
-        for result in results:
-            self.results[result.step.name] = result
-            if result.outcome == Outcome.DONE:
-                self._book(result)
+    def restore(self, result: StepResult) -> None:
+        """Take up a result of an earlier run."""
+        self.results[result.step.name] = result
+        if result.outcome == Outcome.DONE:
+            self._book(result)
 
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""

@@ -5,6 +5,7 @@ import hmac
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,15 +16,16 @@ import attrs
 from workbench import rendering
 from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
-from workbench.errors import InvalidRequest, Problem, UnusableFile, WorkbenchError
+from workbench.errors import InvalidRequest, Problem, UnusableFile
 from workbench.interface import walk
+from workbench.interface.convert import converter
 from workbench.interface.fields import Privacy
 from workbench.interface.rules import FULL, UUID
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import get_path
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.player import BLOCKED, Mismatch, Player, StepResult
-from workbench.sequences.sequence import InvalidSequence, Ref, Sequence, Step
+from workbench.sequences.sequence import InvalidSequence, Ref, Sequence
 from workbench.storage import Database
 
 SHOWN = 20  # steps of a run that are shown; `rows()` has all
@@ -119,13 +121,17 @@ class Run:
     @property
     def hash(self) -> str:
         """SHA-256 of the file, the parameters and all results, without ids and times: equal for equal seed and file."""
-        steps = [[one.step.name, one.outcome, one.at, one.answer, one.error, len(one.mismatches)] for one in self.steps]
+        steps = [
+            [one.step.name, one.outcome, one.at.isoformat(), converter().unstructure(one.answer),
+             getattr(one.error, "status", None), getattr(one.error, "error", None), len(one.mismatches)]
+            for one in self.steps
+        ]  # fmt: skip
         ledger = [[one.step, one.source, one.target, one.amount, one.kind] for one in self._ledger.entries]
         content = {
             "sequence": self.sequence.to_toml(), "steps": steps, "events": self.events(), "ledger": ledger, "ok": self.ok,
         }  # fmt: skip
         ids: dict[str, str] = {}
-        text = json.dumps(content, sort_keys=True, default=_plain)
+        text = json.dumps(content, sort_keys=True, default=str)
         text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), text)
         text = TIME.sub(lambda found: f"{(datetime.fromisoformat(found[0]) - self.started).total_seconds():+.3f}", text)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -190,18 +196,6 @@ class Runs(tuple[Run, ...]):
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
-
-def _plain(value: Any) -> Any:
-    """Return what JSON has no form for as something it has one for."""
-    if walk.is_record(value):
-        return {one.wire: getattr(value, one.name) for one in walk.members(type(value))}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, WorkbenchError):
-        return [getattr(value, "status", None), getattr(value, "error", None)]
-    return dict(value) if isinstance(value, Mapping) else str(value)
-
-
 APPLICATION = 0x57425351  # "WBSQ"
 SCHEMA = """
 CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), sequence TEXT NOT NULL, began TEXT NOT NULL, given TEXT NOT NULL);
@@ -223,7 +217,11 @@ class Record:
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
-        self._read_later = _read_later(sequence)
+        self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # the members that references read, by step
+        for one in (
+            one for step in sequence.steps for one in step.references() if isinstance(one, Ref) and one.attribute
+        ):
+            self._read_later[one.step].add(one.attribute.partition(".")[0])
         text = sequence.to_toml()
         found = self._file.run("SELECT sequence, began, given FROM run")
         if not found:
@@ -263,29 +261,26 @@ class Record:
             if problem:
                 raise InvalidRequest(f"step {name!r} {problem}", of="sequences.run")
         player.started = self.started
-        player.restore(
-            self._result(step, resolved.get(step.name), *rows[step.name])
-            for step in player.sequence.steps
-            if step.name in rows and (resolved.get(step.name) or rows[step.name][0]) not in (Outcome.NOT_SENT, BLOCKED)
-        )
-
-    def _result(
-        self, step: Step, resolved: str | None, state: str, at: str, before: int, after: int, arguments: str, answer: str,
-        mismatches: str,
-    ) -> StepResult:  # fmt: skip
-        outcome = resolved or (Outcome.UNKNOWN.value if state == Outcome.SENDING else state)
-        found = () if resolved else tuple(Mismatch(*one) for one in json.loads(mismatches))
-        if outcome == Outcome.UNKNOWN and not found:
-            found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
-        given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
-        moment = datetime.fromisoformat(at)
-        return StepResult(step, outcome, moment, given, json.loads(answer), None, before, after, found)
+        for step in player.sequence.steps:
+            if step.name not in rows:
+                continue
+            state, at, before, after, arguments, answer, mismatches = rows[step.name]
+            found = tuple(Mismatch(*one) for one in json.loads(mismatches))
+            if state == Outcome.SENDING:
+                state = Outcome.UNKNOWN.value
+                found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
+            if step.name in resolved:
+                state, found = resolved[step.name], ()
+            if state not in (Outcome.NOT_SENT, BLOCKED):
+                given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
+                moment, answered = datetime.fromisoformat(at), json.loads(answer)
+                player.restore(StepResult(step, state, moment, given, answered, None, before, after, found))
 
     def put(self, result: StepResult) -> None:
         """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""
         operation, step = OPERATIONS.get(result.step.do), result.step.name
         sent = {"transaction_id", "card_id", "amount"} if operation is None else _open_members(operation.request)
-        read = self._read_later.get(step, set()) | {"transaction_id", "status"}
+        read = self._read_later[step] | {"transaction_id", "status"}
         if operation is not None and not operation.many:
             read &= _open_members(operation.answer)
         answer = None if result.answer is None else {name: walk.get_path(result.answer, name) for name in sorted(read)}
@@ -296,15 +291,6 @@ class Record:
         row = (step, result.outcome, result.at.isoformat(), result.before, result.after, *map(_to_json, written))
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def _read_later(sequence: Sequence) -> dict[str, set[str]]:
-    """Return the members that references read, by the name of their step."""
-    found: dict[str, set[str]] = {}
-    for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Ref)):
-        if reference.attribute:
-            found.setdefault(reference.step, set()).add(reference.attribute.partition(".")[0])
-    return found
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:

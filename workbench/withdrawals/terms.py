@@ -13,6 +13,7 @@ from typing import Literal
 import attrs
 
 from workbench import chains
+from workbench.chains import same_address
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
 from workbench.rendering.layout import Cell, Row, Sheet, cell_text, status_cell
@@ -231,11 +232,6 @@ def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
     held = read_balance(token.balance) if tokens is None else tokens
     rates = [one for one in (token.exchange_rate, token.advance_rate) if one is not None and one.is_finite()]
     return None if held is None or len(rates) < 2 else held * Fraction(rates[0]) * Fraction(rates[1]) / 100
-
-
-def same_address(a: object, b: object) -> bool:
-    """Return whether two values are the same address; anything but text is not."""
-    return isinstance(a, str) and isinstance(b, str) and chains.same_address(a, b)
 
 
 def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bool) -> Iterator[Finding]:

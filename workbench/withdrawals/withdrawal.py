@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from workbench import chains
-from workbench.chains import Family
+from workbench.chains import Family, same_address
 from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruction, refuse_private_key
 from workbench.client.exchange import ClientContext
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
@@ -18,7 +18,7 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
-from workbench.withdrawals.terms import Terms, duration_text, same_address, sheet_of
+from workbench.withdrawals.terms import Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
     AdminMessage,
     AdminSignature,
@@ -178,7 +178,7 @@ class Withdrawal(NotSerializable, Shown):
             if not isinstance(signer, str):
                 raise _invalid("signer", "is required: the address that signs for the service")
             try:
-                return chains.same_address(chains.recover(message, secret.data), signer)
+                return same_address(chains.recover(message, secret.data), signer)
             except InvalidRequest:  # no key fits, or contracts would refuse it
                 return False
         key = signer if signer is not None else secret.public_key
@@ -300,7 +300,7 @@ class Withdrawal(NotSerializable, Shown):
                 raise _invalid(
                     "signatures", "must be results of typed_data(…).accept(…), not a wallet's bare signature"
                 )
-            if any(chains.same_address(one.admin, other) for other in seen):
+            if any(same_address(one.admin, other) for other in seen):
                 raise _invalid(f"signatures[{index}]", "is by an admin whose signature was passed already")
             seen.append(one.admin)
             message = admin_message(self.plan, amount.units, nonce=one.nonce, salt=one.salt, admin=one.admin)
