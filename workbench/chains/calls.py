@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.addresses import Family, chain_of, family_of, require_address
+from workbench.chains.messages import encoded
 from workbench.chains.values import (
     BytesLike,
     canonical_signature,
@@ -44,10 +45,8 @@ def abi_encode(types: Sequence[str], values: Sequence[Any]) -> bytes:
             head.append((_WORD * len(types) + len(tail)).to_bytes(_WORD))
             padded = bytes(value) + b"\0" * (-len(value) % _WORD) if kind == "bytes" else b""
             tail += len(value).to_bytes(_WORD) + (padded or abi_encode([kind[:-2]] * len(value), value))
-        elif kind == "address":
-            head.append(bytes.fromhex(value[2:]).rjust(_WORD, b"\0"))
         else:
-            head.append(value if kind == "bytes32" else int(value).to_bytes(_WORD))
+            head.append(encoded(kind, value, {}, kind))
     return b"".join(head) + tail
 
 

@@ -10,7 +10,7 @@ the Solana hash are taken from public integration examples. What is signed on St
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -61,11 +61,11 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
         raise invalid("", "type", "types and domain of typed data must be objects, and primaryType text")
     own = [{"name": name, "type": kind} for name, kind in DOMAIN_FIELDS.items() if name in domain]
     types = _checked({"EIP712Domain": own, **declared})
-    signed = b"\x19\x01" + _encode("EIP712Domain", domain, types, "domain")
+    signed = b"\x19\x01" + encoded("EIP712Domain", domain, types, "domain")
     if primary != "EIP712Domain":
         if primary not in types:
             raise invalid("primaryType", "unknown", "is not among the types")
-        signed += _encode(primary, typed_data.get("message"), types, "message")
+        signed += encoded(primary, typed_data.get("message"), types, "message")
     return keccak256(signed)
 
 
@@ -118,8 +118,8 @@ def _check_kind(kind: str, types: _Types) -> None:
         raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
 
 
-def _encode(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> bytes:
-    """Return the 32 bytes of a value; its type was checked before."""
+def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> bytes:
+    """Return the 32 bytes of a value as EIP-712 hashes it; its type was checked before."""
     if depth > _MAX_DEPTH:
         raise invalid(path, "depth", f"is nested more than {_MAX_DEPTH} levels deep")
     if kind in types:
@@ -130,15 +130,15 @@ def _encode(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
             raise invalid(f"{path}.{min(missing)}", "required", "is missing")
         if len(value) != len(members):
             raise invalid(path, "unknown", f"has {len(value) - len(members)} members that its type does not declare")
-        words = [_encode(inner, value[name], types, f"{path}.{name}", depth + 1) for name, inner in members.items()]
-        return keccak256(keccak256(encode_type(kind, types).encode()) + b"".join(words))
+        words = (encoded(inner, value[name], types, f"{path}.{name}", depth + 1) for name, inner in members.items())
+        return _hash_struct(kind, types, words)
     if array := _ARRAY.fullmatch(kind):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
             raise invalid(path, "type", "must be a list")
         if array[2] and len(value) != int(array[2]):
             raise invalid(path, "length", f"has {len(value)} items; {int(array[2])} are needed")
         return keccak256(
-            b"".join(_encode(array[1], one, types, f"{path}[{i}]", depth + 1) for i, one in enumerate(value))
+            b"".join(encoded(array[1], one, types, f"{path}[{i}]", depth + 1) for i, one in enumerate(value))
         )
     if kind == "address":
         if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
@@ -154,6 +154,10 @@ def _encode(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
         except (AttributeError, UnicodeEncodeError):
             raise invalid(path, "type", "must be text that UTF-8 can encode") from None
     return _encode_bytes(kind, value, path) if kind.startswith("bytes") else _encode_number(kind, value, path)
+
+
+def _hash_struct(name: str, types: _Types, words: Iterable[bytes]) -> bytes:
+    return keccak256(keccak256(encode_type(name, types).encode()) + b"".join(words))
 
 
 def _encode_number(kind: str, value: Any, path: str) -> bytes:
@@ -271,25 +275,18 @@ def solana_message(
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")
     types = {"EIP712Domain": DOMAIN_FIELDS, "Withdraw": _SERVICE_FIELDS}
-    domain = keccak256(
-        keccak256(encode_type("EIP712Domain", types).encode())
-        + keccak256(b"Coordinator")
-        + keccak256(b"2")
-        + _SOLANA_CHAIN_ID.to_bytes(8)
-        + _solana_key(controller, "controller")
-        + read_bytes(salt, 32, "salt")
+    domain = (
+        keccak256(b"Coordinator"), keccak256(b"2"), _SOLANA_CHAIN_ID.to_bytes(8), _solana_key(controller, "controller"),
+        read_bytes(salt, 32, "salt"),
+    )  # fmt: skip
+    message = (
+        _solana_key(user, "user"), _solana_key(proxy, "proxy"), _solana_key(asset, "asset"),
+        read_unsigned(amount, "amount", bits=64, minimum=1).to_bytes(8), _solana_key(recipient, "recipient"),
+        read_unsigned(nonce, "nonce", bits=32).to_bytes(4), read_unix_seconds(expires_at, "expiresAt").to_bytes(8),
+    )  # fmt: skip
+    return keccak256(
+        b"\x19\x01" + _hash_struct("EIP712Domain", types, domain) + _hash_struct("Withdraw", types, message)
     )
-    message = keccak256(
-        keccak256(encode_type("Withdraw", types).encode())
-        + _solana_key(user, "user")
-        + _solana_key(proxy, "proxy")
-        + _solana_key(asset, "asset")
-        + read_unsigned(amount, "amount", bits=64, minimum=1).to_bytes(8)
-        + _solana_key(recipient, "recipient")
-        + read_unsigned(nonce, "nonce", bits=32).to_bytes(4)
-        + read_unix_seconds(expires_at, "expiresAt").to_bytes(8)
-    )
-    return keccak256(b"\x19\x01" + domain + message)
 
 
 def stellar_message(

@@ -2,6 +2,7 @@
 
 import operator
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -93,19 +94,13 @@ def native_units(units: int | str) -> NativeUnits:
     return NativeUnits(number)
 
 
-def amount_problem(amount: object) -> Problem | None:
-    """Return what is wrong with a value given as an amount."""
-    if isinstance(amount, Cents | NativeUnits):
-        return None
-    return Problem("amount", "type", f"has no unit: {_HOW}")
-
-
-def decimals_problem(decimals: object) -> Problem | None:
-    """Return what is wrong with a number of decimals."""
-    if decimals is None or (type(decimals) is int and 0 <= decimals <= _MAX_DECIMALS):
-        return None
-    text = f"must be a whole number from 0 to {_MAX_DECIMALS}, or be left out where it is unknown"
-    return Problem("decimals", "range", text)
+def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
+    """Yield what is wrong with a value given as an amount, and with a number of decimals."""
+    if not isinstance(amount, Cents | NativeUnits):
+        yield Problem("amount", "type", f"has no unit: {_HOW}")
+    if decimals is not None and (type(decimals) is not int or not 0 <= decimals <= _MAX_DECIMALS):
+        text = f"must be a whole number from 0 to {_MAX_DECIMALS}, or be left out where it is unknown"
+        yield Problem("decimals", "range", text)
 
 
 def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:

@@ -20,9 +20,8 @@ from workbench.rendering.layout import Cell, Row, Sheet, cell_text, status_cell
 from workbench.withdrawals.amounts import (
     Amount,
     Cents,
-    amount_problem,
+    amount_problems,
     decimal_text,
-    decimals_problem,
     dollars_of,
     dollars_text,
     in_both_units,
@@ -246,8 +245,8 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
     except InvalidRequest as error:
         yield "refused", Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
         return
-    amount_problems = [p for p in (amount_problem(terms.amount), decimals_problem(terms.decimals)) if p is not None]
-    for problem in (*_addresses(terms, chain), *amount_problems):
+    of_amount = list(amount_problems(terms.amount, terms.decimals))
+    for problem in (*_addresses(terms, chain), *of_amount):
         yield "refused", problem
     if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
         yield "refused", Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
@@ -260,7 +259,7 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
         yield from _recipient(terms, terms.recipient, recipients or ())
         if chain.family is chains.Family.EVM and not chains.has_checksum(terms.recipient):
             yield _warning(f"the recipient: {chains.checksum_note(terms.recipient)}")
-    if not amount_problems:
+    if not of_amount:
         yield from _amount(terms)
 
 

@@ -20,7 +20,7 @@ from workbench.rendering import moment
 from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
 from workbench.storage import write_file
-from workbench.withdrawals.amounts import NativeUnits, decimals_problem, in_both_units
+from workbench.withdrawals.amounts import NativeUnits, amount_problems, in_both_units
 from workbench.withdrawals.terms import Terms, sheet_of
 
 SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
@@ -328,15 +328,16 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
     Raises:
         InvalidRequest: It is another call, or damaged.
     """
-    problem = decimals_problem(decimals)
-    if problem is not None:
-        raise InvalidRequest([problem], of="explain")
+    if problems := list(amount_problems(NativeUnits(1), decimals)):
+        raise InvalidRequest(problems, of="explain")
     transaction: Any = {"data": data} if isinstance(data, str | bytes) else data
     if not isinstance(transaction, Mapping) or not isinstance(transaction.get("data"), str | bytes):
         raise InvalidRequest([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
     call = chains.read_call_data(transaction["data"])
     units = NativeUnits(call.amount)
-    to, chain = transaction.get("to"), transaction.get("chainId")
+    to, chain, number = transaction.get("to"), transaction.get("chainId"), number_of(transaction.get("chainId"))
+    if chain is not None:
+        chain = str(chains.chain_of(number)) if number is not None and 0 < number < 1 << 64 else "not a chain id"
     return Explanation(
         version=call.version,
         proxy=call.proxy,
@@ -348,13 +349,8 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
         direct_transfer=call.direct_transfer,
         amount_text=str(units) if decimals is None else in_both_units(units, decimals, None),
         to=to if isinstance(to, str) else None,
-        chain=None if chain is None else _chain_text(chain),
+        chain=chain,
     )
-
-
-def _chain_text(value: Any) -> str:
-    number = number_of(value)
-    return str(chains.chain_of(number)) if number is not None and 0 < number < 1 << 64 else "not a chain id"
 
 
 def number_of(value: Any) -> int | None:
