@@ -146,10 +146,11 @@ def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:
 def test_a_ledger_that_does_not_balance_is_an_error() -> None:
     """Such as a release of more than is held."""
     books = Ledger()
-    books.hold("one", "t", "c", 100)
+    answer = {"status": "authorized", "transaction_id": "t"}
+    books.book("one", "simulate_authorization", {"card_id": "c", "amount": 100}, answer)
 
     with pytest.raises(Unbalanced):
-        books.reduce("two", "t", 101)
+        books.book("two", "simulate_reversal", {"transaction_id": "t", "new_amount": 101})
 
 
 def test_steps_can_be_changed_until_they_have_run(sandbox: Sandbox) -> None:

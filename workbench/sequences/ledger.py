@@ -13,6 +13,8 @@ from typing import Any
 import attrs
 
 from workbench.errors import WorkbenchError
+from workbench.interface.rules import FULL
+from workbench.interface.walk import get_path
 
 ACCOUNTS = ("available", "held", "posted", "refunded")
 
@@ -54,10 +56,8 @@ class Ledger:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self._balances: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by card
-        self._open: dict[str, tuple[str, int]] = {}  # transaction -> card, amount held
-        self._settled: dict[str, tuple[str, int]] = {}  # transaction -> card, amount not yet refunded
-        self._currency: dict[str, str | None] = {}  # by transaction
-        self.at: datetime | None = None  # when what is booked next happened
+        self._moved: defaultdict[str, Counter[str]] = defaultdict(Counter)  # by transaction
+        self._holds: dict[str, Entry] = {}  # the first entry of each transaction
 
     def balance(self, card_id: str) -> dict[str, int]:
         """Return the change of each account of a card, in cents."""
@@ -67,59 +67,58 @@ class Ledger:
         """Return the change of each account over all cards, in cents."""
         return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
 
-    def hold(self, step: str, transaction_id: str, card_id: str, amount: int, currency: str | None = None) -> None:
-        """Book an authorization."""
-        self._currency[transaction_id] = currency
-        self._open[transaction_id] = (card_id, amount)
-        self._move(step, transaction_id, card_id, "available", "held", amount, "hold")
+    def book(
+        self, step: str, do: str, arguments: Mapping[str, Any], answer: Any = None, at: datetime | None = None
+    ) -> None:
+        """Book a step that was done: an authorization, or the reversal, settlement or refund of one that was booked.
 
-    def reduce(self, step: str, transaction_id: str, remaining: int) -> None:
-        """Book a reversal down to the amount that remains."""
-        card, held = self._open.pop(transaction_id, ("", 0))
-        if card:
-            self._move(step, transaction_id, card, "held", "available", held - remaining, "release")
-        if card and remaining:
-            self._open[transaction_id] = (card, remaining)
-
-    def settle(self, step: str, transaction_id: str, amount: int | None) -> None:
-        """Book a settlement; of the amount held if none is given."""
-        card, held = self._open.pop(transaction_id, ("", 0))
-        if not card:
+        Without an amount, or with FULL, a reversal or settlement is of all that is held, a refund of all that is left.
+        """
+        transaction: Any = arguments.get("transaction_id")
+        amount = arguments.get("amount")
+        if do == "simulate_authorization":
+            transaction, currency = get_path(answer, "transaction_id"), arguments.get("currency")
+            hold = Entry(
+                step, transaction, arguments["card_id"], "available", "held", amount or 0, "hold", at, currency
+            )
+            if get_path(answer, "status") == "authorized":
+                self._holds[transaction] = hold
+                self._post(hold)
             return
-        settled = held if amount is None else amount
-        if settled > held:
-            self._move(step, transaction_id, card, "available", "held", settled - held, "above the hold")
-        elif settled < held:
-            self._move(step, transaction_id, card, "held", "available", held - settled, "release")
-        self._move(step, transaction_id, card, "held", "posted", settled, "settlement")
-        self._settled[transaction_id] = (card, settled)
-
-    def refund(self, step: str, transaction_id: str, amount: int | None) -> None:
-        """Book a refund; of all that is left if no amount is given."""
-        card, left = self._settled.get(transaction_id, ("", 0))
-        if not card:
-            return
-        refunded = left if amount is None else amount
-        self._settled[transaction_id] = (card, left - refunded)
-        self._move(step, transaction_id, card, "refunded", "available", refunded, "refund")
-
-    def _move(self, step: str, transaction: str, card: str, source: str, target: str, amount: int, kind: str) -> None:
-        if not amount:
-            return
-        if amount < 0:
-            raise Unbalanced(f"{step}: a {kind} of {amount} cents on transaction {transaction}")
-        currency = self._currency.get(transaction)
-        self._post(Entry(step, transaction, card, source, target, amount, kind, self.at, currency))
-        balance = self._balances[card]
-        if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
-            raise Unbalanced(f"{step}: the accounts of card {card} do not add up to 0: {dict(balance)}")
+        moved = self._moved[transaction] if transaction in self._holds else Counter[str]()
+        moves: tuple[tuple[str, str, int, str], ...] = ()
+        if do == "simulate_reversal" and moved["held"]:
+            remaining = arguments["new_amount"]
+            released = moved["held"] - (0 if remaining is FULL else remaining)
+            moves = (("held", "available", released, "release"),)
+        elif do == "settle" and moved["held"]:
+            above = 0 if amount in (None, FULL) else amount - moved["held"]
+            moves = (
+                ("available", "held", max(above, 0), "above the hold"), ("held", "available", max(-above, 0), "release"),
+                ("held", "posted", moved["held"] + above, "settlement"),
+            )  # fmt: skip
+        elif do == "simulate_refund" and moved["posted"]:
+            left = moved["posted"] - moved["refunded"]
+            moves = (("refunded", "available", left if amount in (None, FULL) else amount, "refund"),)
+        for source, target, cents, kind in moves:
+            hold = self._holds[transaction]
+            self._post(attrs.evolve(hold, step=step, source=source, target=target, amount=cents, kind=kind, at=at))
 
     def _post(self, entry: Entry) -> None:
-        """Add an entry. `refunded` counts what was given back, so it grows by what leaves it."""
+        """Add an entry, if it moves anything. `refunded` counts what was given back, so it grows by what leaves it."""
+        if not entry.amount:
+            return
+        if entry.amount < 0:
+            raise Unbalanced(
+                f"{entry.step}: a {entry.kind} of {entry.amount} cents on transaction {entry.transaction_id}"
+            )
         self.entries.append(entry)
         balance = self._balances[entry.card_id]
-        balance[entry.source] -= entry.amount if entry.source != "refunded" else -entry.amount
-        balance[entry.target] += entry.amount
+        for account in (balance, self._moved[entry.transaction_id]):
+            account[entry.source] -= entry.amount if entry.source != "refunded" else -entry.amount
+            account[entry.target] += entry.amount
+        if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
+            raise Unbalanced(f"{entry.step}: the accounts of card {entry.card_id} do not add up to 0: {dict(balance)}")
 
     def differences(
         self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None

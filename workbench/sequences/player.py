@@ -237,7 +237,7 @@ class Player:
         """Take up a result of an earlier run."""
         self.results[result.step.name] = result
         if result.outcome == Outcome.DONE:
-            self._book(result)
+            self.ledger.book(result.step.name, result.step.do, result.arguments, result.answer, result.at)
 
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
@@ -286,7 +286,7 @@ class Player:
         self.results[step.name] = result
         self.record(result)  # before anything else can fail, and below with its mismatches
         if result.error is None:
-            self._book(result)
+            self.ledger.book(step.name, step.do, arguments, result.answer, at)
         if step.expect != NOTHING:
             result.mismatches = tuple(self._mismatches(step.expect, result))
         elif result.error is not None:
@@ -368,24 +368,6 @@ class Player:
         if value is None:
             raise _Blocked(f"{reference.path} cannot be read: the answer does not have it")
         return value
-
-    def _book(self, result: StepResult) -> None:
-        step, arguments = result.step.name, result.arguments
-        self.ledger.at = result.at
-        match result.step.do:
-            case "simulate_authorization":
-                if get_path(result.answer, "status") == "authorized":
-                    transaction = get_path(result.answer, "transaction_id")
-                    currency = arguments.get("currency")
-                    self.ledger.hold(step, transaction, arguments["card_id"], arguments["amount"], currency)
-            case "simulate_reversal":
-                remaining = arguments["new_amount"]
-                self.ledger.reduce(step, arguments["transaction_id"], 0 if remaining is FULL else remaining)
-            case "simulate_refund":
-                amount = arguments["amount"]
-                self.ledger.refund(step, arguments["transaction_id"], None if amount is FULL else amount)
-            case "settle":
-                self.ledger.settle(step, arguments["transaction_id"], arguments.get("amount"))
 
     def differences(self) -> list[str]:
         """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
