@@ -1,6 +1,7 @@
 """What an answer says: its life by the service's clock, what differs from the question, and a signature that stays masked."""
 
 import copy
+import gc
 import json
 import logging
 import pickle
@@ -241,6 +242,20 @@ def secrets_of(withdrawal):
         shown.data, shown.salt, secret.data.hex(), secret.salt.hex(), repr(secret.data)[2:-1], repr(secret.salt)[2:-1],
         ", ".join(map(str, secret.salt)),
     ]  # fmt: skip
+
+
+def test_an_expired_signature_is_deleted(contract):
+    """Once a withdrawal has been seen to have expired, nothing in it holds the signature any more."""
+    withdrawal, clock = signed(contract)
+
+    def held():
+        parts = gc.get_referents(withdrawal)
+        return [one for one in (*parts, *gc.get_referents(*parts)) if isinstance(one, Secret)]
+
+    assert held()
+    clock.at += timedelta(minutes=11)
+    assert not withdrawal.ready
+    assert not held()
 
 
 def dumps(thing):

@@ -120,22 +120,18 @@ class Ledger:
         if balance["available"] + balance["held"] + balance["posted"] - balance["refunded"]:
             raise Unbalanced(f"{entry.step}: the accounts of card {entry.card_id} do not add up to 0: {dict(balance)}")
 
-    def differences(
-        self, card_id: str, before: Mapping[str, int], after: Mapping[str, int], since: Mapping[str, int] | None = None
-    ) -> Iterator[str]:
+    def differences(self, card_id: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[str]:
         """Yield how the sandbox's balance of a card moved otherwise than this ledger.
 
         Args:
             card_id: The card.
             before: The sandbox's balance at the start.
             after: Its balance now.
-            since: The balance of this ledger at `before`; zero if left out.
         """
         ours = self.balance(card_id)
         for name in ACCOUNTS:
-            moved, booked = after[name] - before[name], ours[name] - (since[name] if since else 0)
-            if moved != booked:
-                yield f"{name} of card {card_id} moved by {moved} cents, the ledger by {booked}"
+            if (moved := after[name] - before[name]) != ours[name]:
+                yield f"{name} of card {card_id} moved by {moved} cents, the ledger by {ours[name]}"
 
     def rows(self) -> list[LedgerRow]:
         """Return the entries as rows, with the balance of their card after each; amounts in cents."""

@@ -227,7 +227,7 @@ class Player:
         self.values = {one.name: self._parameter(one.default, values.get(one.name)) for one in sequence.parameters}
         self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
         self._check_balances = check_balances
-        self._balances: dict[str, tuple[Mapping[str, int], Mapping[str, int]]] = {}  # the target's and ours, at first
+        self._balances: dict[str, Mapping[str, int]] = {}  # of the target, before anything that our ledger has
 
     def _parameter(self, default: Any, value: Any) -> Any:
         value = default if value is None else value
@@ -274,7 +274,8 @@ class Player:
         if self._check_balances and step.do == "simulate_authorization" and card not in self._balances:
             balance = self.target.look("balance", card)
             if balance is not None:
-                self._balances[card] = (walk.given(balance), self.ledger.balance(card))
+                at_first = walk.given(balance)
+                self._balances[card] = {name: at_first[name] - ours for name, ours in self.ledger.balance(card).items()}
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
         try:
@@ -372,10 +373,10 @@ class Player:
     def differences(self) -> list[str]:
         """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
         found: list[str] = []
-        for card, (theirs, ours) in self._balances.items():
+        for card, before in self._balances.items():
             after = self.target.look("balance", card)
             if after is not None:
-                found += self.ledger.differences(card, theirs, walk.given(after), ours)
+                found += self.ledger.differences(card, before, walk.given(after))
         return found
 
 
