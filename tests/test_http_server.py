@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from workbench import http_server
-from workbench.http_server import PortTaken, Request, Response
+from workbench.http_post import Request, Response
+from workbench.http_server import PortTaken
 
 HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
@@ -18,11 +19,11 @@ LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
 
 def answer(request: Request) -> Response:
     """Respond as the path asks."""
-    if request.target == "/fails":
+    if request.path == "/fails":
         raise LookupError("canary")
-    if request.target == "/long":
+    if request.path == "/long":
         return Response(status=200, body=b"x" * 1_000, seconds=0.1, manner="slow_body")
-    return Response(status=200, body=b"x" * 10, seconds=0.05, manner=request.target[1:] or "whole")
+    return Response(status=200, body=b"x" * 10, seconds=0.05, manner=request.path[1:] or "whole")
 
 
 @pytest.fixture(scope="module", params=["asyncio", "uvloop"])

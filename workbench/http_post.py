@@ -1,4 +1,4 @@
-"""One POST to a URL, with the standard library, to an address that is checked before the connection is made.
+"""Requests and responses of HTTP as values, and one POST to a URL, whose address is checked before the connection is made.
 
 A host name is resolved once, every address it has must be allowed, and the connection goes to the address that was checked.
 Redirects are never followed.
@@ -6,6 +6,7 @@ Redirects are never followed.
 
 import ipaddress
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -19,6 +20,38 @@ THIS_MACHINE = frozenset({"loopback"})
 ANYWHERE = frozenset({"loopback", "public", "private"})
 """Kinds of addresses that may be reached."""
 Resolver = Callable[[str, int], list[str]]
+
+
+@attrs.frozen(repr=False)
+class Request:
+    """A request with its whole body. Header names are in lower case, or can be looked up in any case."""
+
+    method: str
+    path: str  # as sent, percent escapes included
+    query: str = ""
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
+    local: bool = False  # whether the Host header names this machine
+
+    def __repr__(self) -> str:
+        return f"<{self.method} with {len(self.body):,} bytes>"
+
+
+@attrs.frozen
+class Response:
+    """A response, and how it is sent.
+
+    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or
+    "refused", "reset", "closed" or "lost" (the connection ends without a response). `seconds` otherwise delays the response.
+    """
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = attrs.field(default=b"", repr=False)
+    manner: str = "whole"
+    seconds: float = 0.0
+    fault: str | None = None  # kind of the fault rule that applied
+    context: Any = attrs.field(default=None, repr=False, eq=False)  # of the operation; None: no operation answered
 
 
 class ForbiddenUrl(ValueError):

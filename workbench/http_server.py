@@ -15,12 +15,11 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
 from typing import Any
 
-import attrs
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from workbench.errors import UnusableFile, WorkbenchError, advise
-from workbench.http_post import LOOPBACK
+from workbench.http_post import LOOPBACK, Request, Response
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
@@ -30,40 +29,6 @@ _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
 
 log = logging.getLogger("workbench.http_server")
 _SILENT = logging.NullHandler()
-
-
-@attrs.frozen(kw_only=True, repr=False)
-class Request:
-    """A request with its whole body. Header names are lower case."""
-
-    method: str
-    target: str  # the path as sent, percent escapes included
-    query: bytes
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-    local: bool  # whether the Host header names this machine
-
-    def header(self, name: str) -> str | None:
-        """Return the value of a header, or None."""
-        return next((value for known, value in self.headers if known == name), None)
-
-    def __repr__(self) -> str:
-        return f"<{self.method} with {len(self.body):,} bytes>"
-
-
-@attrs.frozen(kw_only=True)
-class Response:
-    """A response, and how it is sent.
-
-    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or
-    "closed" or "reset" (the connection ends without a response). `seconds` otherwise delays the response.
-    """
-
-    status: int
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-    seconds: float = 0.0
-    manner: str = "whole"
 
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
@@ -77,7 +42,7 @@ class PortTaken(WorkbenchError):
 
 def bare(status: int, reason: str) -> Response:
     """Return a response with the standard phrase of its status as the body."""
-    return Response(status=status, headers=(("content-type", "text/plain"),), body=HTTPStatus(status).phrase.encode())
+    return Response(status=status, headers={"content-type": "text/plain"}, body=HTTPStatus(status).phrase.encode())
 
 
 class _Refused(Exception):
@@ -111,18 +76,21 @@ class _App:
 
     async def _read(self, scope: Any, receive: Any) -> Request | None:
         """Return the request with its body, or None if the client closed the connection."""
-        headers = tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]])
-        size = len(scope["raw_path"]) + sum([len(name) + len(value) + 4 for name, value in headers])
-        if len(headers) > MAX_HEADERS or size > MAX_HEAD:
+        sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        size = len(scope["raw_path"]) + sum([len(name) + len(value) + 4 for name, value in sent])
+        if len(sent) > MAX_HEADERS or size > MAX_HEAD:
             raise _Refused(431, "The headers are too large")
-        hosts = [host_name(value) for name, value in headers if name == "host"]
+        headers: dict[str, str] = {}
+        for name, value in sent:
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        hosts = [host_name(value) for name, value in sent if name == "host"]
         if len(hosts) != 1:
             raise _Refused(400, "Exactly one Host header is required")
         if hosts[0] not in self._hosts:
             raise _Refused(421, "This host is not served here")
-        length = next((value for name, value in headers if name == "content-length"), "0")
+        length = headers.get("content-length", "0")
         body = bytearray()
-        more = length != "0" or any(name == "transfer-encoding" for name, _ in headers)
+        more = length != "0" or "transfer-encoding" in headers
         while more:
             if int(length) > self._max_body or len(body) > self._max_body:
                 raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
@@ -132,17 +100,17 @@ class _App:
             body += message["body"]
             more = message["more_body"]
         return Request(
-            method=scope["method"], target=scope["raw_path"].decode("latin-1"), query=scope["query_string"],
-            headers=headers, body=bytes(body), local=hosts[0] in LOOPBACK,
+            scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1"), headers,
+            bytes(body), local=hosts[0] in LOOPBACK,
         )  # fmt: skip
 
 
 async def _send(response: Response, scope: Any, send: Any) -> None:
     if response.seconds and response.manner != "slow_body":
         await asyncio.sleep(response.seconds)
-    if response.manner in {"reset", "closed"}:
+    if response.manner in {"refused", "reset", "closed", "lost"}:
         transport = scope["extensions"]["transport"]
-        if response.manner == "reset":  # closing a socket that lingers for no time resets the connection
+        if response.manner in {"refused", "reset"}:  # closing a socket that lingers for no time resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
         return
@@ -156,7 +124,7 @@ async def _send(response: Response, scope: Any, send: Any) -> None:
 
 
 def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers]
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers.items()]
     if response.status not in (204, 304):
         headers.append((b"content-length", b"%d" % len(response.body)))
     return {"type": "http.response.start", "status": response.status, "headers": [*headers, *more]}
@@ -236,7 +204,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing():
             response = app.refusal(status, reason)
             lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"content-length: {len(response.body)}"]
-            lines += [f"{name}: {value}" for name, value in response.headers]
+            lines += [f"{name}: {value}" for name, value in response.headers.items()]
             self.transport.write("\r\n".join([*lines, "connection: close", "", ""]).encode("latin-1") + response.body)
             self.transport.close()
 

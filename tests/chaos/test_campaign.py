@@ -11,7 +11,7 @@ import workbench as wb
 from tests.chaos.handlers import WRONG, Ledger
 from workbench import chaos, http_server
 from workbench.chaos import Plan, events, steps
-from workbench.http_server import Request, Response
+from workbench.http_post import Request, Response
 
 SMALL = Plan(purchases=60)
 
@@ -80,11 +80,11 @@ def test_a_wrong_plan_is_refused(tmp_path: Path, text: str) -> None:
 @contextmanager
 def served(ledger: Ledger) -> Iterator[str]:
     def answer(request: Request) -> Response:
-        if request.target == "/books":
+        if request.path == "/books":
             return Response(
                 status=200, headers=(("content-type", "application/json"),), body=json.dumps(ledger.books()).encode()
             )
-        if request.target == "/reset":
+        if request.path == "/reset":
             ledger.__init__()  # type: ignore[misc]
             return Response(status=204)
         return Response(status=ledger.receive(dict(request.headers), request.body))

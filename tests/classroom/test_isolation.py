@@ -12,7 +12,7 @@ import pytest
 from workbench.classroom import ClassServer
 from workbench.classroom.actions import LESSONS
 from workbench.course.learner import EXERCISES
-from workbench.http_server import Request, Response
+from workbench.http_post import Request, Response
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
@@ -57,16 +57,14 @@ class Class:
     def send(self, number: int, path: str, content: Any, key: str | None = None) -> Response:
         """Send a request to a learner's part of the server."""
         place = self.learners[number]
-        headers = (
-            ("host", "127.0.0.1"),
-            ("content-type", "application/json"),
-            ("api-key", key or place.sandbox.full_key),
-        )
+        headers = {
+            "host": "127.0.0.1",
+            "content-type": "application/json",
+            "api-key": key or place.sandbox.full_key,
+        }
         target = f"/{place.learner.code}/{path}"
         answer = self.server.handle(
-            Request(
-                method="POST", target=target, query=b"", headers=headers, body=json.dumps(content).encode(), local=True
-            )
+            Request(method="POST", path=target, headers=headers, body=json.dumps(content).encode(), local=True)
         )
         return answer if isinstance(answer, Response) else self.loop.run_until_complete(answer)
 

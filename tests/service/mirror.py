@@ -35,7 +35,7 @@ class Served:
         self.connection = http.client.HTTPConnection(url.removeprefix("http://"))
         stack.callback(self.connection.close)
 
-    def _answer(self, request: http_server.Request) -> Any:
+    def _answer(self, request: Request) -> Any:
         assert self.app is not None
         return self.app.handle(request)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.http_post import post
-from workbench.http_server import Request, Response, running
+from workbench.http_post import Request, Response, post
+from workbench.http_server import running
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sandbox.results import Delivery
@@ -346,9 +346,9 @@ def test_endpoints_that_hang_delay_no_other(tmp_path: Path, monkeypatch: pytest.
     release, arrived = threading.Event(), Counter[str]()
 
     async def answer(request: Request) -> Response:
-        if request.target.startswith("/hangs"):
+        if request.path.startswith("/hangs"):
             await asyncio.to_thread(release.wait, 60)
-        arrived[request.target] += 1
+        arrived[request.path] += 1
         return Response(status=204)
 
     sandbox = Sandbox(path=tmp_path / "s.db")

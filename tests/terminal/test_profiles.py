@@ -10,6 +10,7 @@ import pytest
 
 from tests.terminal.conftest import ROOT
 from workbench import http_server
+from workbench.http_post import Request, Response
 
 PROFILES = """
 [profiles.test]
@@ -62,7 +63,7 @@ def test_profiles_are_checked(wb, profiles):
     assert "canary" not in ended.err
 
 
-def answer_with(status: int) -> Callable[[http_server.Request], http_server.Response]:
+def answer_with(status: int) -> Callable[[Request], Response]:
     return lambda request: http_server.bare(status, "")
 
 

@@ -30,8 +30,8 @@ from workbench.course.checks import SandboxEvidence
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.errors import ApiError, WorkbenchError
-from workbench.http_post import LOOPBACK
-from workbench.http_server import Handler, Request, Response, serving
+from workbench.http_post import LOOPBACK, Request, Response
+from workbench.http_server import Handler, serving
 from workbench.interface import strict_json
 from workbench.rendering import design
 from workbench.sandbox import Sandbox
@@ -44,12 +44,12 @@ MAX_WRONG_CODES = 30  # a minute, of all callers; then no code is accepted for t
 STUCK_TRIES = 3
 STUCK_MINUTES = 10
 TRAINER_KEY = "trainer-key"
-_JSON = ("content-type", "application/json")
-_PAGE_HEADERS = (
-    ("content-type", "text/html; charset=utf-8"),
-    ("content-security-policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'"),
-    ("referrer-policy", "no-referrer"),
-)
+_JSON = {"content-type": "application/json"}
+_PAGE_HEADERS = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "referrer-policy": "no-referrer",
+}
 _PAGE = {"board": "text/html; charset=utf-8", "board.js": "text/javascript", "board.css": "text/css"}
 _PRINTED = ("summary", "html")  # forms of the results that are pages
 _STYLESHEET = '<link rel="stylesheet" href="../board.css">'
@@ -82,9 +82,9 @@ class _LearnerSandboxes:
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request whose target no longer contains the code."""
-        prefix = _PRODUCTION if request.target.startswith(f"{_PRODUCTION}/") else ""
+        prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""
         # the code in the path is what a connection from this machine is elsewhere
-        inner = attrs.evolve(request, target=request.target.removeprefix(prefix), local=True)
+        inner = attrs.evolve(request, path=request.path.removeprefix(prefix), local=True)
         app = self._made.get(prefix)
         return self._handle_first(prefix, inner) if app is None else self._answer(app, inner)
 
@@ -95,8 +95,10 @@ class _LearnerSandboxes:
 
     @staticmethod
     def _answer(app: App, request: Request) -> Response | Awaitable[Response]:
-        if request.target == f"{CONTROL_PATH}guide" and request.header("api-key") is None:  # the code opens the guide
-            request = attrs.evolve(request, headers=(*request.headers, ("api-key", app.sandbox.full_key)))
+        if (
+            request.path == f"{CONTROL_PATH}guide" and request.headers.get("api-key") is None
+        ):  # the code opens the guide
+            request = attrs.evolve(request, headers={**request.headers, "api-key": app.sandbox.full_key})
         return app.handle(request)
 
     def _app(self, prefix: str) -> App:
@@ -186,7 +188,7 @@ class ClassServer:
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request to the board or to a learner's sandbox."""
-        code, _, rest = request.target.removeprefix("/").partition("/")
+        code, _, rest = request.path.removeprefix("/").partition("/")
         if code in _PAGE:
             return self._board(request, rest) if rest else _page(code)
         if len(self._wrong_codes) == MAX_WRONG_CODES and self._wrong_codes[0] > time.monotonic() - 60:
@@ -198,7 +200,7 @@ class ClassServer:
         self._connected[place.learner.name] = time.time()
         if rest in ("_class", "production/_class"):
             return self._class(place, request)
-        return place.handle(attrs.evolve(request, target=f"/{rest}"))
+        return place.handle(attrs.evolve(request, path=f"/{rest}"))
 
     def _class(self, place: _LearnerSandboxes, request: Request) -> Response | Awaitable[Response]:
         name = place.learner.name
@@ -239,16 +241,16 @@ class ClassServer:
 
     def _board(self, request: Request, rest: str) -> Response | Awaitable[Response]:
         if rest == "page" and request.method == "GET":
-            return self._printed(request.query.decode("latin-1").removeprefix("ticket="))
-        if not hmac.compare_digest((request.header(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
+            return self._printed(request.query.removeprefix("ticket="))
+        if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
             return refused(401, "The board needs the trainer's key")
         if rest == "data" and request.method == "GET":
-            if request.query == f"after={self.results.last()}".encode():
+            if request.query == f"after={self.results.last()}":
                 return Response(status=204)  # nothing was done since
             return _answer(self.board())
         if rest == "results.csv" and request.method == "GET":
             return Response(
-                status=200, headers=(("content-type", "text/csv; charset=utf-8"),), body=self.export("csv").encode()
+                status=200, headers={"content-type": "text/csv; charset=utf-8"}, body=self.export("csv").encode()
             )
         if rest == "results.json" and request.method == "GET":
             return _answer(self.results.signed(self.seed))
@@ -377,11 +379,11 @@ def _is_stuck(one: ExerciseResult, now: datetime) -> bool:
 
 
 def _answer(value: Any) -> Response:
-    return Response(status=200, headers=(_JSON, ("cache-control", "no-store")), body=strict_json.dumps(value))
+    return Response(status=200, headers=_JSON | {"cache-control": "no-store"}, body=strict_json.dumps(value))
 
 
 def _page(name: str) -> Response:
-    headers = _PAGE_HEADERS if name == "board" else (("content-type", _PAGE[name]),)
+    headers = _PAGE_HEADERS if name == "board" else {"content-type": _PAGE[name]}
     text = _style() if name == "board.css" else _read("board.html" if name == "board" else name)
     return Response(status=200, headers=headers, body=text.encode())
 

@@ -2,9 +2,9 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workbench.http_post import Request as Request
+    from workbench.http_post import Response as Response
     from workbench.sandbox.embedded import Sandbox as Sandbox
-    from workbench.sandbox.service import Request as Request
-    from workbench.sandbox.service import Response as Response
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import Problem, UnusableFile, visible
-from workbench.http_post import LOOPBACK, THIS_MACHINE
+from workbench.http_post import LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.engine import Deliveries, Engine
-from workbench.sandbox.service import MAX_BODY, Request, Response
+from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 import attrs
 
 from workbench.errors import UnusableFile
+from workbench.http_post import Request, Response
 from workbench.interface import strict_json
 from workbench.interface.convert import Names, converter
 from workbench.interface.masks import DOTS, masked
@@ -25,7 +26,7 @@ from workbench.sandbox.delivery import WebhookDispatcher, signed
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.results import to_json
-from workbench.sandbox.service import Request, Response, Service
+from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
 
 Record = dict[str, Any]

@@ -10,11 +10,12 @@ from typing import Any
 
 import attrs
 
+from workbench.http_post import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.walk import build, change, get_path, given
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.results import FaultRule
-from workbench.sandbox.service import Request, Response, Service
+from workbench.sandbox.service import Service
 from workbench.sandbox.store import Store
 
 HEADER = "workbench-fault"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import ApiError, FileBusy, UnusableFile
-from workbench.http_server import Request, Response
+from workbench.http_post import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
@@ -46,15 +46,14 @@ _START = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLink
 _TYPES = {".css": "text/css", ".js": "text/javascript", "": "text/html; charset=utf-8"}
 
 _CERTIFICATE_VALID = timedelta(days=398)
-_JSON = ("content-type", "application/json")
-_MANNERS = {"refused": "reset", "lost": "closed"}
+_JSON = {"content-type": "application/json"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
 
 
 def refused(status: int, message: str) -> Response:
     """Return an error in the documented shape. Source: Errors."""
     body = {"statusCode": status, "error": table.ERRORS[status], "message": message}
-    return Response(status=status, headers=(_JSON,), body=strict_json.dumps(body))
+    return Response(status=status, headers=_JSON, body=strict_json.dumps(body))
 
 
 class App:
@@ -73,36 +72,27 @@ class App:
         self._url = url
         self._local = local
         engine.keep_time()
-        self._identity = (IDENTITY, engine.seeds.uuid("served"))
+        self._identity = {IDENTITY: engine.seeds.uuid("served")}
         self._openapi: bytes | None = None
 
     def handle(self, request: Request) -> Response | Awaitable[Response]:
         """Answer a request."""
-        origin = request.header("origin")
-        if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.header('host')}":
+        origin = request.headers.get("origin")
+        if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.headers.get('host')}":
             return refused(403, "Requests from pages of other origins are not answered")
         try:
-            if request.target.startswith(CONTROL_PATH):
+            if request.path.startswith(CONTROL_PATH):
                 return self._control(request)
-            if request.target == "/openapi.json":
+            if request.path == "/openapi.json":
                 return self._describe(request)
-            if request.target.startswith(_DOCS):
-                return _documentation(request.target.removeprefix(_DOCS))
-            query, headers = request.query.decode("latin-1"), dict(request.headers)
-            asked = service.Request(request.method, request.target, query, headers, request.body)
+            if request.path.startswith(_DOCS):
+                return _documentation(request.path.removeprefix(_DOCS))
             with self._engine.store.immediate() as entered:
                 if entered:
-                    return self._answer(asked)
+                    return self._engine.answer(request)
         except UnusableFile as error:
             return _unusable(error)
-        return _in_thread(self._answer, asked)  # the event loop waits for nothing
-
-    def _answer(self, asked: service.Request) -> Response:
-        made = self._engine.answer(asked)
-        return Response(
-            status=made.status, headers=tuple(made.headers.items()), body=made.body, seconds=made.seconds,
-            manner=_MANNERS.get(made.manner, made.manner),
-        )  # fmt: skip
+        return _in_thread(self._engine.answer, request)  # the event loop waits for nothing
 
     def _describe(self, request: Request) -> Response:
         if request.method != "GET":
@@ -110,12 +100,12 @@ class App:
         if self._openapi is None:
             described = document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())
             self._openapi = json.dumps(described).encode()
-        return Response(status=200, headers=(_JSON,), body=self._openapi)
+        return Response(status=200, headers=_JSON, body=self._openapi)
 
     def _control(self, request: Request) -> Response | Awaitable[Response]:
-        name = request.target.removeprefix(CONTROL_PATH)
+        name = request.path.removeprefix(CONTROL_PATH)
         open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
-        key = request.header("api-key")
+        key = request.headers.get("api-key")
         if not open_to_all and key != self._engine.full_key:
             known = key is not None and self._engine.store.get("key", key) is not None
             return refused(403, "Controls need the full key") if known else refused(401, table.UNAUTHORIZED.message)
@@ -123,7 +113,7 @@ class App:
             return refused(404, "Control not found")
         if request.method != "POST" and not (request.method == "GET" and name == "guide"):
             return refused(405, "Method Not Allowed")
-        kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
+        kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
         if request.body and kind != "application/json":
             return refused(415, "the content type must be application/json")
         try:
@@ -138,10 +128,10 @@ class App:
         try:
             result = self._drain(arguments) if name == "drain" else to_json(perform(self.sandbox, name, arguments))
         except ApiError as error:
-            return Response(status=error.status, headers=(_JSON, self._identity), body=service.error_body(error))
+            return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":
             result["base_url"] = f"{self._url}{table.PREFIX}"
-        return Response(status=200, headers=(_JSON, self._identity), body=strict_json.dumps(result))
+        return Response(status=200, headers=_JSON | self._identity, body=strict_json.dumps(result))
 
     def _drain(self, arguments: Mapping[str, Any]) -> Any:
         after, key = arguments.get("after", 0), arguments.get("api_key")
@@ -160,7 +150,7 @@ def _documentation(name: str) -> Response:
     if name not in (*own, "swagger-ui.css", "swagger-ui-bundle.js"):
         return refused(404, "Not Found")
     body = own[name] if name in own else Path(spec.submodule_search_locations[0], "static", name).read_bytes()
-    return Response(status=200, headers=(("content-type", _TYPES[Path(name).suffix]),), body=body)
+    return Response(status=200, headers={"content-type": _TYPES[Path(name).suffix]}, body=body)
 
 
 async def _in_thread(work: Callable[..., Response], *arguments: Any) -> Response:

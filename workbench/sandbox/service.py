@@ -13,6 +13,7 @@ import attrs
 import orjson
 
 from workbench.errors import ApiError
+from workbench.http_post import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.checks import problems
 from workbench.interface.convert import placeholders
@@ -55,30 +56,6 @@ HANDLERS: Mapping[str, Handler] = {
     "list_payment_routes": contracts.list_payment_routes,
     "list_automations": contracts.list_automations,
 }
-
-
-@attrs.frozen
-class Request:
-    """A request. Header names are in lower case, or can be looked up in any case."""
-
-    method: str
-    path: str
-    query: str = ""
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    body: bytes = attrs.field(default=b"", repr=False)
-
-
-@attrs.frozen
-class Response:
-    """A response, and what a fault rule makes of the connection."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = attrs.field(repr=False)
-    context: RequestContext | None = attrs.field(default=None, repr=False, eq=False)  # None: the service did not answer
-    manner: str = "whole"  # or the kind of a fault rule that concerns the connection
-    seconds: float = 0.0
-    fault: str | None = None  # kind of the rule that applied
 
 
 @attrs.frozen(eq=False)
@@ -160,7 +137,7 @@ class Service:
         headers["date"] = _http_date(context.clock.at // 1000)
         if context.assumed:
             headers["workbench-assumed"] = ", ".join(dict.fromkeys(context.assumed))
-        return Response(status, headers, body, context)
+        return Response(status, headers, body, context=context)
 
     def operation_of(self, request: Request) -> Operation[..., Any] | None:
         """Return the operation that a request is for, None where nothing is served."""

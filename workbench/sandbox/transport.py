@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from workbench.sandbox.service import Request, Response
+from workbench.http_post import Request, Response
 
 Handler = Callable[[Request], Response]
 

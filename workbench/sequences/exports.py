@@ -19,6 +19,7 @@ from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
 from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
+from workbench.http_post import Request, Response
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
@@ -28,7 +29,6 @@ from workbench.interface.rules import Full
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
-from workbench.sandbox.service import Request, Response
 from workbench.sequences.generated import from_journal
 from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import Ref, Sequence, Step, duration, references, replaced

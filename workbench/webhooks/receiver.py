@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench import http_server
 from workbench.errors import InvalidWebhook
-from workbench.http_post import LOOPBACK
+from workbench.http_post import LOOPBACK, Request, Response
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 
@@ -33,14 +33,14 @@ def receiving(
             f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
         )
 
-    def answer(request: http_server.Request) -> http_server.Response:
+    def answer(request: Request) -> Response:
         refused = _refused(request, path)
         if refused is not None:
             return refusal(*refused)
         status = inbox.respond(request.headers, request.body)
-        return http_server.Response(status=204) if status == 204 else http_server.bare(status, "")
+        return Response(status=204) if status == 204 else http_server.bare(status, "")
 
-    def refusal(status: int, reason: str) -> http_server.Response:
+    def refusal(status: int, reason: str) -> Response:
         note(f"{reason} ({status}).")
         return http_server.bare(status, reason)
 
@@ -50,15 +50,15 @@ def receiving(
         yield url + path
 
 
-def _refused(request: http_server.Request, path: str) -> tuple[int, str] | None:
+def _refused(request: Request, path: str) -> tuple[int, str] | None:
     """Return the status and the reason for a request that is not a delivery."""
     if request.method != "POST":
         return 405, "Not a POST"
-    if request.target != path:
+    if request.path != path:
         return 404, "Another path than that of the inbox"
-    if request.header("origin") is not None:
+    if request.headers.get("origin") is not None:
         return 403, "A web page in a browser"  # senders of webhooks set no Origin
-    kind = (request.header("content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json" or request.header("content-encoding") not in (None, "identity"):
+    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json" or request.headers.get("content-encoding") not in (None, "identity"):
         return 415, "Not declared as JSON"
     return None
