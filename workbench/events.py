@@ -7,7 +7,7 @@ wb.events.sample("user.updated", application_status="approved")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from workbench.tables.event_logs import read as read
-    from workbench.webhooks.samples import sample as sample
+    from workbench.webhooks.verify import sample as sample
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

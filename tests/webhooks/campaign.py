@@ -15,7 +15,7 @@ from pathlib import Path
 
 import attrs
 
-from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import sample as sample_event
 
 OLD, NEW, FORGED = "old-key", "new-key", "a-key-of-nobody"
 PROCESS = """

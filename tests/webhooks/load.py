@@ -21,7 +21,7 @@ import attrs
 from tests.ports import free_port
 from tests.processes import PROCESSES
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import sample as sample_event
 from workbench.webhooks.verify import sign
 
 KEY = "load-key"

@@ -22,7 +22,7 @@ import pytest
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import RETRY_AFTER
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import sample as sample_event
 
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:

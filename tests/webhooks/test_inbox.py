@@ -16,7 +16,7 @@ import pytest
 
 from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import sample as sample_event
 
 NOON = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
 USER = "00000000-0000-4000-8000-000000000001"

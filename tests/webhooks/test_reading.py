@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from workbench.errors import InvalidWebhook
 from workbench.interface.events import EVENT_KINDS
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample as sample_event
 from workbench.webhooks.verify import read_delivery
+from workbench.webhooks.verify import sample as sample_event
 
 
 def envelope(**members: Any) -> bytes:

@@ -10,8 +10,8 @@ import pytest
 
 from workbench.errors import InvalidWebhook
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import Sample
-from workbench.webhooks.samples import sample as sample_event
+from workbench.webhooks.verify import Sample
+from workbench.webhooks.verify import sample as sample_event
 
 KEY = "the-key"
 

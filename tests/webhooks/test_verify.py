@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from workbench.errors import InvalidWebhook
 from workbench.webhooks.inbox import Inbox
-from workbench.webhooks.samples import sample as sample_event
 from workbench.webhooks.verify import hmac_signature, sign
+from workbench.webhooks.verify import sample as sample_event
 
 OLD, NEW = "the-old-key", "the-new-key"
 

@@ -47,7 +47,7 @@ from workbench.sandbox.results import (
 )
 from workbench.sandbox.store import in_world
 from workbench.sandbox.timeline import WithTimeline
-from workbench.sandbox.webhook_controls import FaultControls, WebhookControls
+from workbench.sandbox.webhook_controls import WebhookControls
 from workbench.sandbox.world import guide, new_world, world
 
 _CENTS = Between(1, 10**12, "cents")
@@ -59,7 +59,7 @@ RECORD_KINDS = (
 )  # fmt: skip
 
 
-class Controls(CreationControls, WebhookControls, FaultControls, WithTimeline):
+class Controls(CreationControls, WebhookControls, WithTimeline):
     """All controls, as methods of a sandbox."""
 
     base_url: str

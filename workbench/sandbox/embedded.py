@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +17,8 @@ from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
-from workbench.sandbox.engine import Deliveries, Engine
+from workbench.sandbox.delivery import signed
+from workbench.sandbox.engine import Engine
 from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.sandbox.transport import SandboxTransport
 
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
+_MAX_DRAINED = 1_000
 _DEFAULTS: Mapping[str, Any] = {
     "seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False, "size": "small",
 }  # fmt: skip
@@ -169,15 +172,21 @@ class Sandbox(Controls):
             raise _CONNECTION_ERRORS[answer.manner](f"a fault rule is on: {answer.manner}")
         return answer
 
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[Deliveries, int]:
+    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
-        that was looked at.
+        that was looked at; where there are a thousand, more may follow it.
 
         Args:
             after: Sequence number of an event.
             api_key: A key of the tenant, which signs the deliveries; default: the session's.
         """
-        return self._engine.drain(after, api_key or self._key)
+        engine, key = self._engine, api_key or self._key
+        engine.catch_up()
+        with engine.store:
+            tenant = (engine.store.get("key", key) or {}).get("tenant")
+            theirs = islice((kept for kept in engine.events(after) if kept["tenant"] == tenant), _MAX_DRAINED)
+            due = [(kept["sequence"], *signed(engine.environment, kept, (key,))) for kept in theirs]
+            return due, due[-1][0] if len(due) == _MAX_DRAINED else engine.last_event
 
     def transport(self) -> "SandboxTransport":
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""

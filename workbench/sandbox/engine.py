@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from itertools import islice, starmap
+from itertools import starmap
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,7 +22,7 @@ from workbench.interface.convert import Names, converter
 from workbench.interface.masks import DOTS, masked
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by, moment_of
-from workbench.sandbox.delivery import WebhookDispatcher, signed
+from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
 from workbench.sandbox.results import to_json
@@ -30,9 +30,7 @@ from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
 
 Record = dict[str, Any]
-_MAX_DRAINED = 1_000
 _TICK = 0.25  # seconds between looks at a running clock
-Deliveries = list[tuple[int, dict[str, str], bytes]]
 
 
 class Engine:
@@ -116,20 +114,6 @@ class Engine:
             ),
             None,
         )
-
-    def drain(self, after: int, api_key: str) -> tuple[Deliveries, int]:
-        """Return the signed events of a key's tenant after a number, each with its number, and the last number.
-
-        They are at most a thousand; where there are as many, more may follow after the last number.
-        """
-        self.catch_up()
-        with self.store:
-            tenant = (self.store.get("key", api_key) or {}).get("tenant")
-            theirs = (kept for kept in self.events(after) if kept["tenant"] == tenant)
-            due = [
-                (kept["sequence"], *signed(self.environment, kept, (api_key,))) for kept in islice(theirs, _MAX_DRAINED)
-            ]
-            return due, due[-1][0] if len(due) == _MAX_DRAINED else self.last_event
 
     def catch_up(self) -> AbstractContextManager[None]:
         """Let what became due on a running clock happen; the time it shows can be kept for what follows."""

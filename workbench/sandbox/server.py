@@ -137,7 +137,7 @@ class App:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
             raise error_of("drain", usage_error("after must be a number"))
-        due, last = self._engine.drain(after, key or self._engine.full_key)
+        due, last = self.sandbox.drain(after, key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 

@@ -128,7 +128,7 @@ class Service:
                     self._rate_limit.count(context, key)
                 route, path = self._find(context, request)
                 operation = route.row
-                body = self._answer(context, route, path, request)
+                body = self._answer(context, route, path, request, known)
             status = operation.success
         except ApiError as error:
             status = error.status
@@ -182,12 +182,13 @@ class Service:
             raise context.error(NO_ROUTE, "deprecated_alias", served=self._served)  # assumed: deprecated_alias
         return route, ids
 
-    def _answer(self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request) -> bytes:
+    def _answer(
+        self, context: RequestContext, route: Route, path: Mapping[str, str], request: Request, key: Any
+    ) -> bytes:
         operation = context.operation = route.row
         context.cause[1] = operation.name
         context.assumed += route.assumed
-        key = context.store.get("key", self.key_of(request))  # assumed: keys_lifetime
-        if key is None:
+        if key is None:  # assumed: keys_lifetime
             raise context.error(table.UNAUTHORIZED)
         if operation.sandbox_only and self._name == "production":  # assumed: production_order
             raise context.error(table.NOT_IN_PRODUCTION)

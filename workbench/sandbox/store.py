@@ -28,8 +28,8 @@ from workbench.storage import Database, uninterrupted
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE kind(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE value(o INTEGER PRIMARY KEY, kind INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL, UNIQUE(kind, id));
-CREATE INDEX in_order ON value(kind);
+CREATE TABLE value(kind INTEGER NOT NULL, o INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
+PRIMARY KEY(kind, o), UNIQUE(kind, id)) WITHOUT ROWID;
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE head(placed INTEGER NOT NULL);
 INSERT INTO head VALUES (0)"""
@@ -37,7 +37,7 @@ APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault
 """Kinds that are not part of the world: a reset leaves them."""
 _WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
 """Kinds with few values, which are in memory as a whole."""
-_PUT = "INSERT INTO value(kind, id, data) VALUES (?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
+_PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
 _ABSENT = object()
 _MAX_LOGGED = 300  # transactions that are in the log alone
@@ -176,7 +176,7 @@ class Store:
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first."""
-        found = [one for one in tuple(self._kinds.get(kind, {}).items()) if one[1] is not None]
+        found = tuple(self._kinds.get(kind, {}).items())
         return iter(found[::-1] if newest else found)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
@@ -261,7 +261,7 @@ class FileStore(Store):
         self._run = self._file.run
         self._wrote = False  # whether the transaction wrote into the file
         self._last = self._placed = -1  # the last transaction, and the last time that values were placed, known here
-        self._unplaced: dict[tuple[str, str], None] = {}
+        self._unplaced: dict[tuple[str, str], Any] = {}
         self._recent: dict[tuple[str, str], Any] = {}
         self._numbers: dict[str, int] = {}  # of kinds
 
@@ -318,7 +318,7 @@ class FileStore(Store):
                 self._last += 1
                 row = orjson.dumps([(*at, value) for at, value in changed.items()])
                 self._run("INSERT INTO log VALUES (?, ?)", (self._last, _summed(row)))
-                self._unplaced |= dict.fromkeys(changed)
+                self._unplaced |= changed
         except BaseException:
             self._file.rollback()
             raise
@@ -326,12 +326,7 @@ class FileStore(Store):
 
     def _changed(self) -> dict[tuple[str, str], Any]:
         """Return what the transaction put; None where it was deleted."""
-        ids = dict.fromkeys((kind, key) for kind, key, _ in self._undo if key is not None)
-        return {at: value for at in ids if (value := self._held(at[0]).get(at[1], _ABSENT)) is not _ABSENT}
-
-    def _held(self, kind: str) -> dict[str, Any]:
-        """Return the values of a kind that are not in their places yet."""
-        return self._kinds.get(kind, {})
+        return {(kind, key): self._kinds[kind].get(key) for kind, key, _ in self._undo if key is not None}
 
     def _follow(self) -> None:
         """Learn what other processes did; anew what is held in memory, if values were placed meanwhile."""
@@ -343,29 +338,31 @@ class FileStore(Store):
         for n, data in self._run("SELECT n, data FROM log WHERE n > ? ORDER BY n", (self._last,)):
             self._last = n
             for kind, key, value in self._read(data, orjson.loads) or ():
-                self._kinds.setdefault(kind, {})[key] = value
-                self._unplaced[kind, key] = None
+                self._unplaced[kind, key] = self._kinds.setdefault(kind, {})[key] = value
+                if value is None and kind in _WHOLE:
+                    del self._kinds[kind][key]
 
     def _place(self) -> None:
         """Put what the transaction and those in the log changed into its place."""
         self._wrote = True
-        values = {at: self._held(at[0]).get(at[1]) for at in self._unplaced} | self._changed()
-        rows = [(self._number(kind), key, value) for (kind, key), value in values.items()]
-        self._file.run_many(_PUT, [(number, key, _packed(value)) for number, key, value in rows if value is not None])
-        self._file.run_many(_DELETE, [(number, key) for number, key, value in rows if value is None])
-        self._run("DELETE FROM log")
+        values = self._unplaced | self._changed()
         self._last += 1
         self._placed = self._last
-        self._run("UPDATE head SET placed = ?", (self._placed,))
-        for at, value in values.items():
+        put, delete = [], []
+        for o, (at, value) in enumerate(values.items(), self._last << 32):  # in the order in which they were first put
+            number = self._number(at[0])
+            if value is None:
+                delete.append((number, at[1]))
+            else:
+                put.append((number, o, at[1], _packed(value)))
             self._remember(at, value)
+        self._file.run_many(_PUT, put)
+        self._file.run_many(_DELETE, delete)
+        self._run("DELETE FROM log")
+        self._run("UPDATE head SET placed = ?", (self._placed,))
         self._unplaced = {}
         self._undo.clear()  # if the transaction fails, all is read anew
-        self._kinds = {
-            kind: {key: value for key, value in held.items() if value is not None}
-            for kind, held in self._kinds.items()
-            if kind in _WHOLE
-        }
+        self._kinds = {kind: held for kind, held in self._kinds.items() if kind in _WHOLE}
 
     def _number(self, kind: str) -> int:
         """Return the number of a kind; it is given one in a transaction that writes."""
@@ -401,9 +398,11 @@ class FileStore(Store):
         Raises:
             UnusableFile: The value is damaged.
         """
-        value = self._held(kind).get(key, _ABSENT)
-        if value is not _ABSENT or kind in _WHOLE:
-            return None if value is _ABSENT else value
+        values = self._kinds.get(kind)
+        if values is not None and key in values:
+            return values[key]
+        if kind in _WHOLE:
+            return None
         at = kind, key
         with self._lock:  # so that no newer value is remembered meanwhile
             if at not in self._recent:
@@ -424,12 +423,12 @@ class FileStore(Store):
 
     def _scan(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         with self._lock:
-            held = dict(self._held(kind))
+            held = dict(self._kinds.get(kind, {}))
             placed = self._placed_of(kind, held)
         added = [(key, value) for key, value in held.items() if key not in placed and value is not None]
         if newest:
             yield from reversed(added)
-        end, order, sign = (2**62, "DESC", "<") if newest else (0, "ASC", ">")
+        end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"  # noqa: S608
         limit = 50
         while True:  # in parts, so that no statement is open meanwhile
@@ -456,7 +455,7 @@ class FileStore(Store):
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind, by their ids, which are at most `key`."""
         with self._lock:
-            held = dict(self._held(kind))
+            held = dict(self._kinds.get(kind, {}))
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
         found = {one for (one,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
         found |= {one for one, value in held.items() if one <= key and value is not None}
@@ -464,14 +463,13 @@ class FileStore(Store):
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
-        with self._lock:
-            held = dict(self._held(kind))
-            placed = set() if kind in _WHOLE else self._placed_of(kind, held)
-        here = sum(value is not None for value in held.values())
         if kind in _WHOLE:
-            return here
+            return super().count(kind)
+        with self._lock:
+            held = dict(self._kinds.get(kind, {}))
+            placed = self._placed_of(kind, held)
         total = self._run("SELECT count(*) FROM value WHERE kind = ?", (self._number(kind),))[0][0]
-        return int(total) - len(placed) + here
+        return int(total) - len(placed) + sum(value is not None for value in held.values())
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds that have values, or had some."""
@@ -479,21 +477,17 @@ class FileStore(Store):
             dict.fromkeys([*(one for (one,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
         )
 
-    def put(self, kind: str, key: str, value: Any) -> None:
-        """Store a value; it must not be changed afterwards."""
-        super().put(kind, key, value)
-        if len(self._undo) > self._max_unplaced and len(self._begun) == 1:
-            self._place()
-
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
-        self.put(kind, key, None)
+        super().delete(kind, key) if kind in _WHOLE else self.put(kind, key, None)
 
     def fill(self, kind: str, values: Mapping[str, Any]) -> None:
         """Replace all values of a kind."""
         self._clear(kind)
         for key, value in values.items():
             self.put(kind, key, value)
+            if len(self._undo) > self._max_unplaced and len(self._begun) == 1:
+                self._place()
 
     def copy_kind(self, kind: str, to: str) -> None:
         """Replace all values of a kind by those of another one."""
@@ -502,7 +496,7 @@ class FileStore(Store):
             for key, value in self.items(kind):
                 self.put(to, key, value)
             return
-        query = "INSERT INTO value(kind, id, data) SELECT ?, id, data FROM value WHERE kind = ? ORDER BY o"
+        query = "INSERT INTO value SELECT ?, o, id, data FROM value WHERE kind = ?"
         self._run(query, (self._number(to), self._number(kind)))
         if to in _WHOLE:
             self._kinds[to] = dict(self._scan(to))
@@ -511,7 +505,7 @@ class FileStore(Store):
         """Delete all values of a kind."""
         if len(self._begun) > 1:
             for key, _ in tuple(self.items(kind)):
-                self.put(kind, key, None)
+                self.delete(kind, key)
             return
         self._place()
         self._run("DELETE FROM value WHERE kind = ?", (self._number(kind),))

@@ -18,7 +18,7 @@ _COUNT = Between(1, 10**9)
 
 
 class WebhookControls(ControlGroup):
-    """Register endpoints, inspect and repeat deliveries."""
+    """Register endpoints, inspect and repeat deliveries, and inject faults into calls and deliveries."""
 
     @control(changes=True, transaction=False)
     def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Endpoint:
@@ -143,13 +143,7 @@ class WebhookControls(ControlGroup):
         waiting = (store.count(f"{kind}/{key}") for key, _ in store.items("endpoint") for kind in ("waiting", "held"))
         return FlushResult(done=done, waiting=sum(waiting))
 
-    def _put_endpoint(self, row: Record) -> Endpoint:
-        self._engine.store.put("endpoint", row["id"], row)
-        return _endpoint(row)
-
-
-class FaultControls(ControlGroup):
-    """Inject faults into calls and deliveries."""
+    # faults
 
     @control(changes=True)
     def add_fault(
@@ -199,6 +193,10 @@ class FaultControls(ControlGroup):
     def list_faults(self) -> list[FaultRule]:
         """Return the fault rules, each with how often it was matched and applied."""
         return self._engine.faults.rules
+
+    def _put_endpoint(self, row: Record) -> Endpoint:
+        self._engine.store.put("endpoint", row["id"], row)
+        return _endpoint(row)
 
 
 def _endpoint(row: Record) -> Endpoint:

@@ -157,7 +157,7 @@ def trigger(
         forward_to: The http URL to send it to.
         set_: Member of the body, as application_status=denied.
     """
-    from workbench.webhooks.samples import sample
+    from workbench.webhooks.verify import sample
 
     target = _target(forward_to)
     overrides = _overrides(kind, set_ or [])
