@@ -13,43 +13,16 @@ from typing import Any, NoReturn
 
 import attrs
 
+from workbench import errors
+from workbench.client import messages
 from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import Guards
 from workbench.client.journal import Recorder
 from workbench.client.keys import Key
-from workbench.client.messages import (
-    CAP,
-    NOTICES,
-    Broken,
-    Refusal,
-    Request,
-    Response,
-    hint,
-    host_of,
-    names_value,
-    refusal,
-    without_private,
-)
+from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Pace, delay, http_date, retry_after
 from workbench.client.requests import encode, request_problems, what
-from workbench.errors import (
-    LOG,
-    ApiError,
-    Attempt,
-    CannotRecord,
-    InvalidRequest,
-    NoAnswer,
-    NotSent,
-    OutcomeUnknown,
-    Problem,
-    RateLimited,
-    RedirectedEffect,
-    ResponseTooLarge,
-    UnexpectedAnswer,
-    UnexpectedRedirect,
-    advise,
-    visible,
-)
+from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter, Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
@@ -153,7 +126,7 @@ class Exchange:
             operation, self.request, self.allowing, check=context.check, real=context.real, limits=context.limits
         )
         if problems:
-            raise InvalidRequest(problems, of=operation.name)
+            raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = encode(operation, self.request, context.converter, context.headers)
         outgoing.clean = self.clean
@@ -201,7 +174,7 @@ class Exchange:
 
     def clean(self, words: str) -> str:
         """Return words about this call with what they repeat of its private values masked."""
-        return without_private(words, self.request, self.context.key.header())
+        return messages.without_private(words, self.request, self.context.key.header())
 
     # the journal
 
@@ -227,7 +200,7 @@ class Exchange:
             return
         try:
             recorder.begin(entry, self.request, self)
-        except CannotRecord:
+        except errors.CannotRecord:
             self.attempt = None  # nothing to end
             raise
 
@@ -248,7 +221,7 @@ class Exchange:
                 recorder.resolve(
                     self.resend_of, Outcome.DONE, f"it was sent again and is done ({attempt.id})", "resend"
                 )
-        except CannotRecord as failure:
+        except errors.CannotRecord as failure:
             advise(
                 f"{attempt.what} is {outcome.shown}, but that could not be recorded; "
                 f"the journal will show {attempt.id} as unknown ({failure})"
@@ -286,7 +259,7 @@ class Exchange:
     def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
         """Raise for a call that never left."""
         self.end(Outcome.NOT_SENT, error=why)
-        raise NotSent(
+        raise errors.NotSent(
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
@@ -294,18 +267,14 @@ class Exchange:
         """Raise for a call that left, and whose outcome is unknown."""
         found, status = Refusal(), None
         if response is not None:
-            status, said = response.status, refusal(response, self.clean)
+            status, said = response.status, messages.refusal(response, self.clean)
             found = said if isinstance(said.body, dict) else found  # other pages may show what a proxy was sent
         words = f"{known} ({found.summary})" if found.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=words)
-        raise OutcomeUnknown(
+        raise errors.OutcomeUnknown(
             unknown_text(self.named, words), attempt=self.named, status=status, error=found.error,
             message=found.message, correlation_id=found.correlation_id,
         )  # fmt: skip
-
-    def may_retry(self, *, timeout: bool = False) -> bool:
-        """Return whether the attempts and the shared budget allow another try."""
-        return self.tries < ATTEMPTS and self.context.budget.spend(timeout=timeout)
 
     @property
     def retry_budget_note(self) -> str:
@@ -319,24 +288,25 @@ class Exchange:
         if broken.left and self.operation.effect:
             late = broken.timeout and self.context.timeout is not None
             self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
-        if not self.may_retry(timeout=broken.timeout):
-            self.give_up(broken)
+        return self.again(broken)
+
+    def again(self, outcome: Broken | Response) -> float:
+        """Return how long to wait before the next try, where the attempts and the shared budget allow one."""
+        timeout = isinstance(outcome, Broken) and outcome.timeout
+        if self.tries == ATTEMPTS or not self.context.budget.spend(timeout=timeout):
+            self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
 
     def give_up(self, outcome: Broken | Response) -> NoReturn:
         """Raise, without another try."""
-        if isinstance(outcome, Response):
-            if outcome.broken is not None and 200 <= outcome.status < 300:
-                self.no_answer(outcome.broken)
+        broken = outcome if isinstance(outcome, Broken) else outcome.broken
+        if isinstance(outcome, Response) and (broken is None or outcome.status >= 300):
             self.refused(outcome)
-        if not outcome.left:
-            self.not_sent(outcome.why, outcome.cause)
-        self.no_answer(outcome)
-
-    def no_answer(self, broken: Broken) -> NoReturn:
-        """Raise for a read that got no answer."""
+        assert broken is not None
+        if not broken.left:
+            self.not_sent(broken.why, broken.cause)
         times = {1: "once", 2: "twice"}.get(self.tries, f"{self.tries} times")
-        raise NoAnswer(
+        raise errors.NoAnswer(
             f"{self.operation.name}: {self.context.host} gave no answer ({broken.why}), asked {times}."
             f"{self.retry_budget_note}"
         ) from broken.cause
@@ -366,13 +336,12 @@ class Exchange:
             self.refused(response)
         if effect:
             self.outcome_unknown(f"answered with {status}", response)
-        if not self.may_retry():
-            self.give_up(response)
-        return self.asked_pause(response) or delay(self.tries, self.context.clock.random())
+        pause = self.again(response)
+        return self.asked_pause(response) or pause
 
     def _is_gone(self, response: Response) -> bool:
         """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
-        found = refusal(response, self.clean)
+        found = messages.refusal(response, self.clean)
         documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
         return (response.status, found.error, found.message) == documented
 
@@ -386,10 +355,10 @@ class Exchange:
         if asked > 0:
             self.context.pace.hold(until)  # for all threads
         may = not self.operation.effect or "resend" in self.allowing
-        if not may or until > self.deadline or not self.may_retry():
+        if not may or until > self.deadline:
             self.refused(response)
-        # Where a time was given, the pace makes every call wait for it, this one too.
-        return 0.0 if asked > 0 else delay(self.tries, clock.random())
+        pause = self.again(response)
+        return 0.0 if asked > 0 else pause  # the pace makes every call wait for the time that was given, this one too
 
     def asked_pause(self, response: Response) -> float | None:
         """Return the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
@@ -400,24 +369,27 @@ class Exchange:
 
     def redirected(self, response: Response) -> NoReturn:
         """Raise for a redirect: it is never followed, since the key would go along."""
+        where = messages.host_of(response.headers.get("location", ""))
         known = (
-            f"{self.context.host} answered with {response.status} and points to "
-            f"{host_of(response.headers.get('location', ''))}; redirects are never followed, since the key would go along"
+            f"{self.context.host} answered with {response.status} and points to {where}; redirects are never followed, "
+            "since the key would go along"
         )
         advice = "Put the right base URL into the profile."
         if self.operation.effect:
             self.end(Outcome.UNKNOWN, status=response.status, error="redirected")
-            raise RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
-        raise UnexpectedRedirect(f"{self.described}: {known}. {advice}")
+            raise errors.RedirectedEffect(f"{unknown_text(self.named, known)}\n{advice}", attempt=self.named)
+        raise errors.UnexpectedRedirect(f"{self.described}: {known}. {advice}")
 
     def refused(self, response: Response) -> NoReturn:
         """Raise the error of a refusal, in the service's words."""
         status = response.status
-        found = refusal(response, self.clean)
-        kind, asked = ApiError.of(status), retry_after(response.headers, self.context.clock.now())
-        advice = None if names_value(found, self.request) else hint(self.operation, status, self.context.host)
-        if kind is RateLimited:
-            advice = f"Try again after {asked:.0f} s" if asked is not None and asked > 0 else "Try again later"
+        found = messages.refusal(response, self.clean)
+        kind, asked = errors.ApiError.of(status), retry_after(response.headers, self.context.clock.now()) or 0.0
+        advice = None
+        if kind is errors.RateLimited:
+            advice = f"Try again after {asked:.0f} s" if asked > 0 else "Try again later"
+        elif not messages.names_value(found, self.request):
+            advice = messages.hint(self.operation, status, self.context.host)
         exists = status == 409 and self.resend_of is not None and bool(getattr(self.request, "external_id", None))
         if exists:
             advice = "Probably created by the earlier attempt"
@@ -425,7 +397,7 @@ class Exchange:
             operation=self.operation.name, status=status, error=found.error, message=found.message, body=found.body,
             hint=advice,
         )  # fmt: skip
-        if isinstance(error, RateLimited) and asked is not None and asked > 0:
+        if isinstance(error, errors.RateLimited) and asked > 0:
             error.retry_after = asked
         error.correlation_id = found.correlation_id
         self.end(Outcome.REFUSED, status=status, error=found.summary or None)
@@ -466,12 +438,12 @@ class Exchange:
                 self.once("extra", f"members the document does not name ({names})", LOG.info)
             return
         if broken is not None and broken.too_large:
-            raise ResponseTooLarge(
-                f"{self.described}: accepted ({response.status}), but the answer is larger than {CAP // 1_000_000} MB and "
+            raise errors.ResponseTooLarge(
+                f"{self.described}: accepted ({response.status}), but the answer is larger than {messages.CAP // 1_000_000} MB and "
                 "was not read to its end.",
                 status=response.status,
             )
-        raise UnexpectedAnswer(
+        raise errors.UnexpectedAnswer(
             f"{self.described}: accepted ({response.status}), but the answer could not be read: {why}.",
             problems=problems, body=raw, status=response.status,
         )  # fmt: skip
@@ -504,7 +476,7 @@ class Exchange:
         date = response.headers.get("date")
         if date is not None:
             self.context.newest_date = (date, self.context.clock.now().timestamp())
-        for name, words in NOTICES.items():
+        for name, words in messages.NOTICES.items():
             if (value := response.headers.get(name)) is not None:
                 say = LOG.warning if name == "workbench-fault" else self.notices.append
                 self.once(name, f"{words} ({visible(value, 120)})", say)

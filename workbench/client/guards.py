@@ -10,15 +10,7 @@ from typing import Any
 import attrs
 
 from workbench.client.pace import Clock
-from workbench.errors import (
-    DuplicateSuspected,
-    InvalidRequest,
-    NotArmed,
-    Problem,
-    WrongEnvironment,
-    advise,
-    visible,
-)
+from workbench.errors import DuplicateSuspected, InvalidRequest, NotArmed, Problem, WrongEnvironment, advise, visible
 from workbench.interface.table import OPERATIONS, Call, Operation
 
 LONGEST = 120  # minutes that an arming may last
