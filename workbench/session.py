@@ -381,7 +381,5 @@ def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     found: dict[str, BaseClient] = {mine: api}
     for one in sandbox.tenants():
         if one.name not in found and one.keys:
-            view = object.__new__(Session)
-            view.__dict__.update(api.__dict__, _key=Key.of(keys[one.keys[0]]), _inboxes=[])
-            found[one.name] = view
+            found[one.name] = api._view(_key=Key.of(keys[one.keys[0]]), _inboxes=[])
     return found

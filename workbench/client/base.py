@@ -36,21 +36,22 @@ class Connections:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
-        self._held: tuple[Any, Any] | None = None
+        self._held: tuple[Any, Any] = ((), None)
         self._lock = threading.Lock()
 
     def get(self, *owner: Any) -> Any:
         """Return the transport of this process, and of an owner within it."""
         whose = (os.getpid(), *owner)
-        with self._lock:
-            if self._held is None or self._held[0] != whose:
-                self._held = (whose, self._make())
-            return self._held[1]
+        held = self._held
+        if held[0] != whose:
+            with self._lock:
+                held = self._held = self._held if self._held[0] == whose else (whose, self._make())
+        return held[1]
 
     def take(self, *owner: Any) -> Any:
         """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
-        held, self._held = self._held, None
-        return held[1] if held is not None and held[0] == (os.getpid(), *owner) else None
+        held, self._held = self._held, ((), None)
+        return held[1] if held[0] == (os.getpid(), *owner) else None
 
 
 class BaseClient(Operations, ABC):
@@ -108,8 +109,14 @@ class BaseClient(Operations, ABC):
             advise(f"{variable} is set, and not used; http={{'trust_env': True}} uses it")
         self._ca_file = None if ca_file is None else str(ca_file)
         self._allowing = frozenset()
-        self._journal = _journal(journal, environment, clock or Clock())
         limits, clock = limits or Limits(), clock or Clock()
+        if journal is None and environment == "production":
+            journal = state_path() / "journal.db"
+        self._journal: Journal | None
+        if isinstance(journal, Journal) or journal is False:
+            self._journal = journal or None
+        else:
+            self._journal = Journal(journal, clock=clock)
         real = environment == "production" or (transport is None and not self._url.local)
         self._context = ClientContext(
             host=self._url.host,
@@ -152,9 +159,11 @@ class BaseClient(Operations, ABC):
             resend: Send a call with an effect again after a 429, which says that it was not carried out.
         """
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
+        return self._view(_allowing=self._allowing | chosen)
+
+    def _view(self, **changes: Any) -> Self:
         view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__)
-        view._allowing = self._allowing | chosen
+        view.__dict__.update(self.__dict__, **changes)
         return view
 
     def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
@@ -259,11 +268,8 @@ class BaseClient(Operations, ABC):
         armed = self.armed
         words = [self.environment, self.host, f"key {self._key.fingerprint}"]
         if self.environment == "production":
-            words.append(
-                f"ARMED until {armed.until:%H:%M:%S} UTC: {', '.join(sorted(armed.operations))}"
-                if armed
-                else "reads only, not armed"
-            )
+            until = f"ARMED until {armed.until:%H:%M:%S} UTC: " if armed else "reads only, not armed"
+            words.append(until + ", ".join(sorted(armed.operations) if armed else ()))
         if self._allowing:
             words.append(f"allowing {', '.join(sorted(self._allowing))}")
         return f"<{type(self).__name__} {', '.join(words)}>"
@@ -322,21 +328,9 @@ def allowed_by(client: BaseClient) -> frozenset[str]:
 
 def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
     """Return a view of a client in which a call that waits for its pace, or to be sent again, is not sent once it is stopped."""
-    view: Any = client.allowing()
-    view._stopped = stopped
-    return view
+    return client._view(_stopped=stopped)
 
 
 def journal_of(client: BaseClient) -> Journal | None:
     """Return the journal of a client; None if it was made with `journal=False`."""
     return client._journal
-
-
-def _journal(journal: Any, environment: str, clock: Clock) -> Journal | None:
-    if isinstance(journal, Journal):
-        return journal
-    if journal is False:
-        return None
-    if journal is None and environment != "production":
-        return Journal(clock=clock)
-    return Journal(state_path() / "journal.db" if journal is None else journal, clock=clock)

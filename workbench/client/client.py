@@ -3,7 +3,6 @@
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -35,39 +34,30 @@ class _Calls(BaseClient):
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
         """Check and send an operation with a dict of arguments, as its method does with keywords."""
-        return self._run(partial(self._exchange, operation, arguments))
+        return self._run(operation, arguments)
 
     @hide_arguments
     def send(self, request: Any) -> Any:
         """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
-        return self._run(partial(self._exchange_of, request))
+        return self._run(_BY_REQUEST.get(type(request)), request)
 
     @hide_arguments
     def _resend(self, request: Any, attempt: str) -> Any:
-        return self._run(partial(self._exchange_of, request, attempt))
+        entry = OPERATIONS[self.journal[attempt].operation]
+        return self._run(entry if isinstance(request, Mapping) else _BY_REQUEST.get(type(request)), request, attempt)
 
-    def _exchange(
-        self, operation: Operation[..., Any], arguments: Mapping[str, Any], resend_of: str | None = None
-    ) -> Exchange:
-        request = build_request(operation, arguments)
-        return Exchange(operation, request, self._context, self._allowing, resend_of)
+    @abstractmethod
+    def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+        """Run `_call` to its end, or return what is awaited."""
 
-    def _exchange_of(self, request: Any, resend_of: str | None = None) -> Exchange:
-        if isinstance(request, Mapping) and resend_of is not None:
-            return self._exchange(OPERATIONS[self.journal[resend_of].operation], request, resend_of)
-        operation = _BY_REQUEST.get(type(request))
+    async def _call(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
             )
-        return self._exchange(operation, given(request), resend_of)  # nested members may be mappings here too
-
-    @abstractmethod
-    def _run(self, begin: Callable[[], Exchange]) -> Any:
-        """Run `_call` to its end, or return what is awaited."""
-
-    async def _call(self, begin: Callable[[], Exchange]) -> Any:
-        call = begin()
+        # Nested members may be mappings in a record too.
+        arguments = request if isinstance(request, Mapping) else given(request)
+        call = Exchange(operation, build_request(operation, arguments), self._context, self._allowing, resend_of)
         try:
             return await call.run(self._transmit, self._pause)
         finally:
@@ -111,8 +101,8 @@ class Client(_Calls, Sync):
     def _new_transport(self) -> Any:
         return network().TimelyTransport(self._ssl_context(), **self._options())
 
-    def _run(self, begin: Callable[[], Exchange]) -> Any:
-        call = self._call(begin)
+    def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+        call = self._call(operation, request, resend_of)
         try:
             call.send(None)  # to its end: nothing that this client awaits is left waiting
         except StopIteration as stop:
@@ -232,7 +222,7 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        body: bytes = await self._call(partial(self._exchange_of, request))  # its errors leave through who reads
+        body: bytes = await self._call(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
         return body
 
     def _close_rest(self) -> None:

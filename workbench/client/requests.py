@@ -337,7 +337,7 @@ def encode(
     """Return what to send for a request that was checked."""
     try:
         path, body = converter.write_request(operation, request)
-        content = None if operation.in_query or operation.method == "DELETE" else strict_json.dumps(body)
+        content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
         target = operation.target(path, body)
     except (TypeError, ValueError, OverflowError):
         problem = Problem("", "type", "holds a value that cannot be written as JSON")

@@ -128,9 +128,10 @@ def _number(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number)
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode
+"""Write JSON compactly, as text, with decimals as numbers where they stay exact."""
 
 
 def dumps(value: Any) -> bytes:
-    """Write JSON compactly, in UTF-8, with decimals as numbers where they stay exact."""
-    return _ENCODER.encode(value).encode()
+    """Write JSON as `encode` does, in UTF-8."""
+    return encode(value).encode()
