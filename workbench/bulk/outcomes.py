@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -64,7 +64,7 @@ class RunRecord:
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
-        self.failed: list[int] = []  # the rows that were refused or are unknown, as they ended
+        self._failed: dict[int, None] = {}  # the rows that were refused or are unknown, as they ended
 
     def close(self) -> None:
         """Close the file."""
@@ -190,18 +190,17 @@ class RunRecord:
         before = self._rows.get(result.row)
         if before is not None:
             self._counts[before.outcome] -= 1
-            if before.outcome in _FAILED:
-                self.failed.remove(result.row)
+            self._failed.pop(result.row, None)
             result = attrs.evolve(result, key=before.key)
         self._rows[result.row] = result
         self._counts[result.outcome] += 1
         if result.outcome in _FAILED:
-            self.failed.append(result.row)
+            self._failed[result.row] = None
 
     @property
     def counts_text(self) -> str:
         """The number of rows by outcome, and the first that failed, as text."""
-        return _counts_text(self._counts) + (f" (row {listed(self.failed, 5)})" if self.failed else "")
+        return _counts_text(self._counts) + (f" (row {listed([*self._failed], 5)})" if self._failed else "")
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
         """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
@@ -236,20 +235,24 @@ def _counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[state]:,} {state.replace('_', ' ')}" for state in STATES if counts.get(state))
 
 
+@attrs.frozen(repr=False, eq=False)
 class BulkResult:
     """The result of a bulk run, with one `RowResult` for each row of the input.
 
     `ok` is true if all rows are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
     """
 
-    row_type = RowResult
+    row_type: ClassVar = RowResult
 
-    def __init__(self, plan: Plan, results: list[RowResult], stopped: str | None, path: Path | None) -> None:
-        self.plan = plan
-        self.operation = plan.name
-        self.stopped = stopped
-        self.path = path
-        self._results = results
+    plan: Plan
+    _results: list[RowResult]
+    stopped: str | None
+    path: Path | None
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation."""
+        return self.plan.name
 
     def rows(self) -> list[RowResult]:
         """Return the result of every row, in the order of the input."""

@@ -27,7 +27,7 @@ from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.rules import Full
 from workbench.interface.strict_json import dumps
-from workbench.interface.table import Call, Operations, Sync
+from workbench.interface.table import Call, Operations
 from workbench.tables.bodies import read_cells
 
 MAX_PROBLEMS_SHOWN = 50
@@ -264,7 +264,6 @@ def operation_of(call: Any) -> Operation[..., Any]:
     if not isinstance(call, Call):
         message = "a bulk run takes an operation of a client, such as api.create_user_application"
         raise InvalidRequest(message, of="bulk.run")
-    check_is_sync(call.client)
     operation: Operation[..., Any] = call.operation
     if operation.name == Operations.sign_withdrawal.name:
         message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
@@ -272,12 +271,6 @@ def operation_of(call: Any) -> Operation[..., Any]:
     if not operation.effect:
         raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
     return operation
-
-
-def check_is_sync(api: Any) -> None:
-    """Raise InvalidRequest for an asynchronous client: a run calls from threads."""
-    if not isinstance(api, Sync):
-        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
 
 
 def plan_of(

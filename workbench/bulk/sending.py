@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
-from workbench.bulk.plan import Plan, PlannedRow, check_is_sync, check_rejects, operation_of, plan_of, write_rejects
+from workbench.bulk.plan import Plan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.effects import Outcome
@@ -30,7 +30,7 @@ from workbench.errors import (
     WrongEnvironment,
     hide_arguments,
 )
-from workbench.interface.table import OPERATIONS, Operation
+from workbench.interface.table import OPERATIONS, Operation, Sync
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.storage import FileLock
 
@@ -143,7 +143,8 @@ def _run(
     confirm: str | None, progress: bool | ProgressCallback, rejects: str | os.PathLike[str] | None,
     resolved: Resolved = MappingProxyType({}), accept_changes: bool = False, **checks: Any,
 ) -> BulkResult:  # fmt: skip
-    check_is_sync(api)
+    if not issubclass(type(api), Sync):  # a run calls from threads
+        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
         raise InvalidRequest(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
     if on_unknown not in {None, "stop", "continue"}:
