@@ -1,34 +1,30 @@
 """Rows to requests, checked together before the first call: all problems, duplicates and sums; and the file of rejected rows."""
 
+import hashlib
+import hmac
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from workbench.client.guards import Limits
+from workbench.client.requests import findings
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface import masks, walk
+from workbench.interface.convert import converter
 from workbench.interface.fields import Privacy
 from workbench.interface.readers import is_empty
-from workbench.interface.table import Operation
-from workbench.tables.bodies import Body, nested, raw_bodies
+from workbench.interface.rules import Full
+from workbench.interface.strict_json import dumps
+from workbench.interface.table import Call, Operation, Operations
+from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
 
 if TYPE_CHECKING:
     import pandas as pd
-import hashlib
-import hmac
-from collections import defaultdict
-from collections.abc import Collection
-
-from workbench.client.requests import address_problems, cap_problems, pasted_keys
-from workbench.interface import checks
-from workbench.interface.convert import converter
-from workbench.interface.rules import Full
-from workbench.interface.strict_json import dumps
-from workbench.interface.table import Call, Operations
-from workbench.tables.bodies import read_cells
 
 MAX_PROBLEMS_SHOWN = 50
 PRIVATE_KEY = "private-key"  # the rule of a pasted private key
@@ -274,7 +270,7 @@ def operation_of(call: Any) -> Operation[..., Any]:
 
 
 def plan_of(
-    operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Any = None, duplicates: bool = False,
+    operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Limits = Limits(), duplicates: bool = False,
     allowing: Collection[str] = (), real: bool = True, implausible: bool = False, key: str | None = None,
     rejects: bool = False,
 ) -> Plan:  # fmt: skip
@@ -303,9 +299,15 @@ def plan_of(
         body = next(cells) if isinstance(source, Body) else Body({}, place)
         request = walk.build(operation.request, body) if isinstance(source, Body) else source
         found = [row_problem(body, one, request, members, column=one.path) for one in body.problems]
+        refused, warned = findings(operation, request, allowing, real=real, limits=limits)
+        doubted = [
+            Problem(one.path, "implausible", f"{one.message}; implausible=True sends it")
+            for one in warned
+            if not implausible
+        ]
         found += [
             row_problem(body, one, request, members)
-            for one in _problems_of(request, limits, allowing, real, implausible)
+            for one in (*refused, *doubted)
             if one.path not in body.unread  # that cell has its problem already
         ]
         digest = "" if body.unread else _digest(secret, operation, request)
@@ -320,25 +322,10 @@ def plan_of(
     wrong = [problem for row in planned for problem in row.problems]
     counted = tuple(row for row in planned if row.digest and not (rejects and row.problems))
     sums = tuple(_sums(operation, counted))
-    over = [] if limits is None else list(_over_limits(len(counted), sums, limits))
+    over = list(_over_limits(len(counted), sums, limits))
     if over or (wrong and not rejects) or any(one.rule == PRIVATE_KEY for one in wrong):  # those go into no file
         raise InvalidRows([*wrong, *over], of=operation.name)
     return Plan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
-
-
-def _problems_of(
-    request: Any, limits: Any, allowing: Collection[str], real: bool, implausible: bool
-) -> Iterator[Problem]:
-    """Yield all for which a request is refused; a number that was never issued is what a sandbox should get."""
-    refused, warned = checks.cautions(request, allowing)
-    yield from pasted_keys(request)
-    yield from checks.problems(request, partial="partial_address" in allowing)
-    yield from () if "unverified_address" in allowing else address_problems(request)
-    yield from refused
-    yield from cap_problems(limits, request) if limits is not None else ()
-    for one in () if implausible else warned:
-        if real or not one.path.endswith("nationalId"):
-            yield Problem(one.path, "implausible", f"{one.message}; implausible=True sends it")
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
@@ -391,7 +378,7 @@ def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Itera
         yield AmountSum(name=one.name, count=len(amounts), full=full, total=sum(amounts), minimum=least, maximum=most)
 
 
-def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Any) -> Iterator[RowProblem]:
+def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Limits) -> Iterator[RowProblem]:
     if limits.rows is not None and count > limits.rows:
         yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
     for one in sums:

@@ -165,7 +165,19 @@ def request_problems(
     operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool, real: bool,
     limits: Limits,
 ) -> tuple[Problem, ...]:  # fmt: skip
-    """Return all for which a request is refused; where there is nothing, warn of what looks wrong.
+    """Return all for which a request is refused; where there is nothing, warn of what looks wrong. See `findings`."""
+    problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
+    if not problems:
+        for problem in (*warned, *(address_warnings(request) if real else ())):
+            advise(f"{operation.name}: {problem}")
+    return problems
+
+
+def findings(
+    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool = True, real: bool,
+    limits: Limits,
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:  # fmt: skip
+    """Return all for which a request is refused, and what looks wrong besides.
 
     Args:
         check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real service.
@@ -183,14 +195,8 @@ def request_problems(
     if pasted := pasted_keys(request):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
-    if not problems:
-        for problem in warned:
-            # A number that was never issued is what a sandbox should get.
-            if real or not problem.path.endswith("nationalId"):
-                advise(f"{operation.name}: {problem}")
-        for problem in address_warnings(request) if real else ():
-            advise(f"{operation.name}: {problem}")
-    return problems
+    # A number that was never issued is what a sandbox should get.
+    return problems, tuple(one for one in warned if real or not one.path.endswith("nationalId"))
 
 
 _SHORTEST = 47  # twelve words of three letters; any other private key is longer
