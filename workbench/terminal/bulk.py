@@ -248,11 +248,10 @@ def _rewards(api: Any, users: tuple[str, ...]) -> Any:
 
 
 _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
-    "points": ("points_chart", _rewards),
-    "categories": ("categories_chart", _rewards),
-    "merchants": ("merchants_chart", _rewards),
-    "points-per-dollar": ("points_per_dollar_chart", _rewards),
-    "posting": ("posting_chart", _rewards),
+    **{
+        kind: (f"{kind.replace('-', '_')}_chart", _rewards)
+        for kind in ("points", "categories", "merchants", "points-per-dollar", "posting")
+    },
     "collateral": ("collateral_chart", lambda api, _: api.list_contracts()),
     "declines": ("declines_chart", lambda api, _: [one for one in api.inbox.events() if one.resource == "transaction"]),
     "applications": ("funnel_chart", lambda api, _: api.inbox.events("user.updated")),

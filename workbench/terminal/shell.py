@@ -239,9 +239,13 @@ def _magics(session_of: Callable[[], Any]) -> Any:
     return app
 
 
-def _require(name: str) -> None:
-    if find_spec(name) is None:
-        raise usage_error(f"{name} is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+def _serve(module: str, options: Iterable[str], said: str, **environment: str) -> int:
+    """Run a server of the extra `lab` until it ends, and return its exit code."""
+    if find_spec(module) is None:
+        raise usage_error(f"{module} is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    say(said)
+    command = [sys.executable, "-m", module, *options]
+    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
 
 
 def dashboard(
@@ -259,7 +263,6 @@ def dashboard(
         port: Port of this machine that serves it.
         out: HTML file to write; nothing is served.
     """
-    _require("voila")
     arguments = {**arguments_of(where), **({"world": "program"} if where.fresh else {})}
     if out is not None:
         from workbench.forms.dashboard import dashboard as made
@@ -270,21 +273,14 @@ def dashboard(
         return DONE
     from workbench.forms import dashboard as forms
 
-    folder = Path(forms.__file__).parent
-    environment = {**os.environ, forms.OPENED: json.dumps(arguments, default=str), "JUPYTER_PATH": str(folder)}
+    environment = {
+        forms.OPENED: json.dumps(arguments, default=str), "JUPYTER_PATH": str(Path(forms.__file__).parent)
+    }  # fmt: skip
     options = [
-        f"--port={port}",
-        "--Voila.ip=127.0.0.1",
-        "--token",
-        "--template=workbench",
-        "--preheat_kernel=True",
-        "--pool_size=1",
-    ]
-    say("Serving the dashboard; press Ctrl-C to stop.")
-    return subprocess.run(
-        [sys.executable, "-m", "voila", str(forms.notebook()), *options, *([] if browser else ["--no-browser"])],
-        env=environment, check=False,
-    ).returncode  # fmt: skip
+        str(forms.notebook()), f"--port={port}", "--Voila.ip=127.0.0.1", "--token", "--template=workbench",
+        "--preheat_kernel=True", "--pool_size=1", *([] if browser else ["--no-browser"]),
+    ]  # fmt: skip
+    return _serve("voila", options, "Serving the dashboard; press Ctrl-C to stop.", **environment)
 
 
 def lab(folder: Path | None = None, /) -> int:
@@ -293,7 +289,6 @@ def lab(folder: Path | None = None, /) -> int:
     Args:
         folder: Folder to show; this one if omitted.
     """
-    _require("jupyterlab")
     shown = (folder or Path()).absolute()
     first = Path("notebooks/01-start-here.ipynb")
     options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={shown}"]
@@ -303,9 +298,8 @@ def lab(folder: Path | None = None, /) -> int:
         options.append("--allow-root")
     settings = Path(__file__).parents[1] / "forms"  # its labconfig: no news, and pages that open as text to read
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
-    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
-    return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
+    said = f"Opening JupyterLab on {shown}; press Ctrl-C to stop."
+    return _serve("jupyterlab", options, said, JUPYTER_CONFIG_PATH=os.pathsep.join(paths))
 
 
 def mcp(*, where: Where = Where()) -> None:
