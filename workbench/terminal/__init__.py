@@ -68,8 +68,8 @@ def make_app(words: Sequence[str] = ()) -> Any:
 
 
 def _shown_default(value: Any) -> Any:
-    """Show the default of an option unless it is an unset flag or an empty list."""
-    return value if value not in (False, ()) or (value == 0 and not isinstance(value, bool)) else None
+    """Show the default of an option unless it is an unset flag, or empty."""
+    return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
 
 def _version() -> str:

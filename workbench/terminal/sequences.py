@@ -79,25 +79,22 @@ def run(
 
 
 def compare(
-    a: Annotated[
-        str, Parameter(help="documented, observed, the URL of a served sandbox, a profile, or a recording (.har).")
-    ],
-    b: Annotated[str, Parameter(help="The other one.")],
+    a: str,
+    b: str,
     /,
     *,
-    sequence: Annotated[
-        list[str] | None,
-        Parameter(help="Name or TOML file of a sequence; all of the catalogue if omitted.", completer=_names),
-    ] = None,
-    evidence: Annotated[
-        Path | None,
-        Parameter(
-            help="Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it."
-        ),
-    ] = None,
+    sequence: Annotated[tuple[str, ...], Parameter(completer=_names)] = (),
+    evidence: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Run sequences on two services and list what differs. Exit code 5 if anything does."""
+    """Run sequences on two services and list what differs. Exit code 5 if anything does.
+
+    Args:
+        a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
+        b: The other one.
+        sequence: Name or TOML file of a sequence; all of the catalogue if omitted.
+        evidence: Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it.
+    """
     from workbench import compare
 
     if evidence is not None:
@@ -154,22 +151,19 @@ chaos_app = App(name="chaos", help="Prove that a webhook handler is right, under
 
 
 def run_chaos(
-    *,
-    handler: Annotated[str, Parameter(help="URL that takes deliveries.")],
-    books: Annotated[str, Parameter(help="URL that returns JSON: cents by the id of the transaction.")],
-    reset: Annotated[
-        str | None,
-        Parameter(help="URL that empties the books (POST); then what breaks is reduced to its shortest sequence."),
-    ] = None,
-    restart: Annotated[
-        str, Parameter(help="Command that ends the handler and starts it again; without it, no crash.")
-    ] = "",
-    plan: Annotated[Path | None, Parameter(help="TOML file: purchases = 300, duplicates = 0.08 and so on.")] = None,
-    seed: Annotated[int, Parameter(help="Random seed; it replays a verdict.")] = 7,
+    *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: int = 7
 ) -> int:
     """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
 
     Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something broke.
+
+    Args:
+        handler: URL that takes deliveries.
+        books: URL that returns JSON, which is cents by the id of the transaction.
+        reset: URL that empties the books (POST); then what breaks is reduced to its shortest sequence.
+        restart: Command that ends the handler and starts it again; without it, no crash.
+        plan: TOML file, with purchases = 300, duplicates = 0.08 and so on.
+        seed: Random seed; it replays a verdict.
     """
     from workbench import chaos
     from workbench.terminal.events import KEY_VARIABLE

@@ -25,13 +25,16 @@ _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes 
 def serve(
     *,
     folder: _Folder,
-    learners: Annotated[str, Parameter(help="CSV file with a name in its first column, or a number.")] = "",
-    notebook_seed: Annotated[
-        int | None, Parameter(help="Random seed of all sandboxes; 7, of the notebooks, if omitted.")
-    ] = None,
+    learners: str = "",
+    notebook_seed: int | None = None,
     at: Listening = Listening(),
 ) -> None:
-    """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost."""
+    """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost.
+
+    Args:
+        learners: CSV file with a name in its first column, or a number.
+        notebook_seed: Random seed of all sandboxes; 7, of the notebooks, if omitted.
+    """
 
     def make() -> Any:
         from workbench.classroom.results import read_roster
@@ -104,16 +107,14 @@ def grade(
         print(export(kept, form, DEFAULT_SEED), end="")
 
 
-def print_pages(
-    what: Annotated[Literal["sheets", "answers"], Parameter(help="sheets: one for each learner; answers: the key.")],
-    /,
-    *,
-    folder: Annotated[Path | None, Parameter(help="Folder of the class, for sheets.")] = None,
-    url: Annotated[
-        str | None, Parameter(help="URL under which learners reach the class; that of its last start if omitted.")
-    ] = None,
-) -> None:
-    """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key."""
+def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = None, url: str | None = None) -> None:
+    """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key.
+
+    Args:
+        what: Sheets, one for each learner; or answers, the key.
+        folder: Folder of the class, for sheets.
+        url: URL under which learners reach the class; that of its last start if omitted.
+    """
     from workbench.classroom.exports import answers, sheets
     from workbench.classroom.server import inline_style
 

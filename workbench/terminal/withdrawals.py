@@ -111,31 +111,25 @@ def transaction(
     signed: _Signed,
     /,
     *,
-    message: Annotated[
-        list[Path] | None, Parameter(help="What `withdrawals typed-data` printed, for each admin.")
-    ] = None,
-    signature: Annotated[
-        list[Path] | None,
-        Parameter(help="File with the wallet's signature over it: hex, or JSON with `signature`; in the same order."),
-    ] = None,
-    direct_transfer: Annotated[
-        bool | None,
-        Parameter(
-            negative="--no-direct-transfer",
-            help="Argument of contracts of version 2; what it means depends on the contract.",
-        ),
-    ] = None,
+    message: tuple[Path, ...] = (),
+    signature: tuple[Path, ...] = (),
+    direct_transfer: Annotated[bool | None, Parameter(negative="--no-direct-transfer")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked."""
-    messages, signatures = message or [], signature or []
-    if len(messages) != len(signatures):
+    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked.
+
+    Args:
+        message: What `withdrawals typed-data` printed, for each admin.
+        signature: File with the wallet's signature over it, as hex or JSON with `signature`; in the same order.
+        direct_transfer: Argument of contracts of version 2; what it means depends on the contract.
+    """
+    if len(message) != len(signature):
         raise usage_error("Give --signature once for each --message.")
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         halves = []
-        for asked, answered in zip(messages, signatures, strict=True):
+        for asked, answered in zip(message, signature, strict=True):
             known, half = _read(asked), _read_text(answered)
             half = strict_json.loads(half.encode())["signature"] if half.startswith("{") else half
             made = withdrawal.typed_data(
