@@ -82,7 +82,7 @@ def served(ledger: Ledger) -> Iterator[str]:
     def answer(request: Request) -> Response:
         if request.path == "/books":
             return Response(
-                status=200, headers=(("content-type", "application/json"),), body=json.dumps(ledger.books()).encode()
+                status=200, headers={"content-type": "application/json"}, body=json.dumps(ledger.books()).encode()
             )
         if request.path == "/reset":
             ledger.__init__()  # type: ignore[misc]
