@@ -93,10 +93,6 @@ class Alternative:
     section: str
     rule: OneOf
 
-    def names(self) -> frozenset[str]:
-        """Return the names of all members of its groups."""
-        return frozenset(name for group in self.rule.groups for name in group)
-
 
 @attrs.frozen
 class Review:
@@ -198,8 +194,9 @@ class Draft:
     def choose(self, alternative: Alternative, number: int | None) -> None:
         """Choose a group of an alternative and discard the values of the others."""
         self.chosen[alternative] = number
-        kept = alternative.rule.groups[number] if number is not None else ()
-        self._discard(joined(alternative.section, name) for name in alternative.names() - set(kept))
+        groups = alternative.rule.groups
+        kept = groups[number] if number is not None else ()
+        self._discard(joined(alternative.section, name) for group in groups for name in group if name not in kept)
 
     def settle(self, path: str) -> None:
         """Discard the values that no longer apply after a value changed that other fields depend on."""

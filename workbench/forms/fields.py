@@ -1,7 +1,7 @@
 """The inputs of a form: a field for each leaf of a draft, a chooser for each alternative, section by section."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from html import escape
@@ -54,21 +54,17 @@ def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
     """Return the input for the kind of a leaf; `known` are values to pick from, by their words."""
     if known:
         return ipywidgets.Combobox(options=tuple(known), placeholder="Search, or enter an ID")
+    about, options = leaf.member.about, [("Select …" if leaf.member.required else "Omitted", NOTHING)]
     match leaf.member.kind:
         case Choice(of=values):
-            return _dropdown(leaf, [(str(one), str(one)) for one in values])
+            return ipywidgets.Dropdown(options=[*options, *((str(one), str(one)) for one in values)], value=NOTHING)
         case Boolean():
-            return _dropdown(leaf, [("Yes", True), ("No", False)])
+            return ipywidgets.Dropdown(options=[*options, ("Yes", True), ("No", False)], value=NOTHING)
         case Text() | Integer() | Date():
-            if leaf.member.about.rule.format == "long-text":
+            if about.rule.format == "long-text":
                 return ipywidgets.Textarea(rows=4)
-            return ipywidgets.Password() if leaf.member.about.privacy is SECRET else ipywidgets.Text()
+            return ipywidgets.Password() if about.privacy is SECRET else ipywidgets.Text()
     raise TypeError(f"no input is known for {leaf.path}: {leaf.member.kind}")
-
-
-def _dropdown(leaf: Leaf, options: Iterable[tuple[str, Any]]) -> Any:
-    first = "Select …" if leaf.member.required else "Omitted"
-    return ipywidgets.Dropdown(options=[(first, NOTHING), *options], value=NOTHING)
 
 
 def value_of(member: Member, typed: str) -> Any:
@@ -95,7 +91,8 @@ def text_of(member: Member, value: Any) -> str:
 
 def explained(member: Member, value: Any, record: Any) -> str:
     """Return how a value is understood: money in its currency, a date in words, an address in groups of four."""
-    unit = member.about.rule.unit or ""
+    rule = member.about.rule
+    unit = rule.unit or ""
     if value is FULL:
         return "the entire amount"
     if value == "":
@@ -108,9 +105,12 @@ def explained(member: Member, value: Any, record: Any) -> str:
     if isinstance(member.kind, Date):
         day = iso_day(value) if isinstance(value, str) else value
         return f"{day.day} {day:%B} {day.year:04d}" if isinstance(day, date) else ""
-    if isinstance(value, str) and not isinstance(member.kind, Boolean):
-        return _text(member, value)
-    return ""
+    if not isinstance(value, str) or isinstance(member.kind, Boolean):
+        return ""
+    if rule.pattern and len(value) >= 32:
+        return grouped(visible(value, 100))
+    counted = rule.max_length is not None and len(value) > rule.max_length * 0.8 >= 16
+    return f"{len(value):,} of {rule.max_length:,} characters" if counted else ""
 
 
 def _native(value: Any, native: Any) -> str:
@@ -118,15 +118,6 @@ def _native(value: Any, native: Any) -> str:
         return ""
     units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {rendering.money(int(value))}"
     return {True: units, False: cents}.get(native, f"either {units} or {cents}: choose below")
-
-
-def _text(member: Member, value: str) -> str:
-    rule = member.about.rule
-    if rule.pattern and len(value) >= 32:
-        return grouped(visible(value, 100))
-    if rule.max_length is not None and rule.max_length >= 20 and len(value) > rule.max_length * 0.8:
-        return f"{len(value):,} of {rule.max_length:,} characters"
-    return ""
 
 
 def label_of(member: Member) -> str:
@@ -317,13 +308,16 @@ class Inputs(Quiet):
             if path != but and path not in self._draft.given:
                 field.show(None)
 
-    def show_sections(self, problems: Mapping[str, Sequence[Problem]], *, attempted: bool) -> None:
+    def show_sections(self, problems: Sequence[Problem], *, attempted: bool) -> None:
         """Show titles and problems of sections, and hide those that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
-            found = problems.get(section.wire, ()) if section.wire or attempted else ()
-            found = [one for one in found if attempted or one.rule != "required"]
-            self._notes[section.path].value = "".join(line("problem", one.message) for one in found)
+            found = [
+                one.message
+                for one in problems
+                if one.path == section.wire and (attempted or (section.wire and one.rule != "required"))
+            ]
+            self._notes[section.path].value = "".join(line("problem", text) for text in found)
             if section.member is not None:
                 optional = "" if draft.required(section.path) else " (optional)"
                 title = f"<strong>{escape(sentence(rendering.label(section.member.name)))}{optional}</strong>"

@@ -363,10 +363,9 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
 def events(api: Any) -> Rows:
     """Return the received events."""
     members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
-    found = ((kept.event.id, _facts(kept, members), kept.event) for kept in received(api))
     arrived = "wall" if sandbox_of(api) is None else "time"
     columns = f"arrived:{arrived} kind about:id>any id:id verified times:number sequence:number"
-    return _rows(columns, found)
+    return _rows(columns, _known(received(api), members, "event"))
 
 
 def deliveries(api: Any) -> Rows:
@@ -419,7 +418,7 @@ def sequences(_: Any) -> Rows:
 
 def assumed(_: Any) -> Rows:
     """Return all assumptions about the service."""
-    found = ((one.id, _facts(one, "where value confidence reason id"), one) for one in assumptions())
+    found = _known(assumptions(), "where value confidence reason id")
     return _rows("where value confidence:status reason id", found, newest=False)
 
 

@@ -162,30 +162,27 @@ class FormView(Quiet):
         if self.state not in ("open", "sending"):
             return
         review = self.draft.review() if review is None else review
-        problems, advice = _by_path(review.problems), _by_path(review.advice)
         for path, field in self.inputs.fields.items():
-            wire = field.leaf.wire
             field.box.layout.display = None if self.draft.shown(path) else "none"
             field.require(self.draft.required(path))
-            self._annotate(field, problems.get(wire, []), [one.message for one in advice.get(wire, [])], review)
-        self.inputs.show_sections(problems, attempted=self.attempted)
+            self._annotate(field, review)
+        self.inputs.show_sections(review.problems, attempted=self.attempted)
         self._show_ticks(review.problems)
         self._summarize(review)
         self.snippets.refresh()
 
-    def _annotate(self, field: Field, problems: list[Problem], advice: list[str], review: Review) -> None:
-        path = field.leaf.path
+    def _annotate(self, field: Field, review: Review) -> None:
+        path, wire = field.leaf.path, field.leaf.wire
         if path in self.inputs.refused:
             field.annotate((self.inputs.refused[path],))
             return
         value = self.draft.given.get(path)
-        shown = [
-            one.message
-            for one in problems
-            if self.attempted or (field.touched and one.rule != "tick") or value is not None
-        ]
+        eager = self.attempted or value is not None
+        problems = [one for one in review.problems if one.path == wire]
+        shown = [one.message for one in problems if eager or (field.touched and one.rule != "tick")]
         private = self.draft.private(path) and value != ""
         holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
+        advice = [one.message for one in review.advice if one.path == wire]
         field.annotate(shown, "" if value is None or private else field.words(value, holder), advice)
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
@@ -252,10 +249,3 @@ class FormView(Quiet):
         if self.card is not None:
             self.card.hide_private()
         close(self.widget)
-
-
-def _by_path(problems: tuple[Problem, ...]) -> dict[str, list[Problem]]:
-    found: dict[str, list[Problem]] = {}
-    for one in problems:
-        found.setdefault(one.path, []).append(one)
-    return found
