@@ -11,7 +11,6 @@ from workbench.errors import visible
 from workbench.forms.details import Offer, after_call, private_names
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.interface import walk
-from workbench.interface.events import Event
 from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
 
@@ -119,15 +118,8 @@ class AnswerCard:
         if self._mark is None:
             return
         events = self._api.inbox.events(since=self._mark)
-        head = f"<div><strong>Events that followed: {len(events)}</strong></div>"
-        self.events.value = head + folded(events[:_MAX_EVENTS]) if events else line("quiet", "No events yet.")
-
-
-def folded(events: Sequence[Event]) -> str:
-    """Return events as lines that unfold to their cards."""
-    lines = []
-    for event in events:
-        title = f"<strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}"
-        card = rendering.html(event)
-        lines.append(f'<details class="wb-event"><summary>{title}</summary>{card}</details>')
-    return "".join(lines)
+        lines = [f"<div><strong>Events that followed: {len(events)}</strong></div>"]
+        for one in events[:_MAX_EVENTS]:  # lines that unfold to their cards
+            title = f"<strong>{isolated(visible(one.kind, 80))}</strong> {isolated(visible(one.id, 80))}"
+            lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(one)}</details>')
+        self.events.value = "".join(lines) if events else line("quiet", "No events yet.")

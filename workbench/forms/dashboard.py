@@ -339,10 +339,10 @@ class Dashboard(Displayed):
         yield "tiles", _tiles(made, tile("Points outstanding", "…", "being read", "rewards", ""))
         days = until - since
         by: Any = "day" if days <= timedelta(35) else "week" if days <= timedelta(190) else "month"
-        approvals = charts.approvals_chart(tables.approvals(asked, by, tz=chosen.zone), size="compact")
-        yield "approvals", card("Approvals", approvals, to, seen)
-        declines = charts.declines_chart(asked, top=_TOP, size="compact")
-        yield "declines", card("Declines by reason", declines, to, declined)
+        approved = tables.approvals(asked, by, tz=chosen.zone)
+        yield "approvals", card("Approvals", charts.approvals_chart(approved, size="compact"), to, seen)
+        reasons = charts.declines_chart(asked, top=_TOP, size="compact")
+        yield "declines", card("Declines by reason", reasons, to, declined)
         yield "spend", card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), to, paid)
         users = [one for one in books.users.values() if not chosen.program or program_of(one) == chosen.program]
         statuses = to_frame([{"application_status": one.get("application_status")} for one in users])

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
 from typing import Any
 
 import attrs
@@ -99,20 +98,14 @@ def _facts(x: Any, members: str) -> dict[str, Any]:
         members: Each as `name`, or as `column=path.of.the.member`.
     """
     found = {}
-    for column, path in _paths(members):
+    for column, _, path in (one.partition("=") for one in members.split()):
         value = x
-        for name in path:
+        for name in (path or column).split("."):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-        if path[-1].endswith("_at") and type(value) is int:
+        if type(value) is int and (path or column).endswith("_at"):
             value = datetime.fromtimestamp(value / 1000, UTC)
         found[column] = str(value) if isinstance(value, str) else value
     return found
-
-
-@cache
-def _paths(members: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    pairs = (one.partition("=") for one in members.split())
-    return tuple((column, tuple((path or column).split("."))) for column, _, path in pairs)
 
 
 # What a session knows where the service has no list: the records of the sandbox, the journal, received events.
@@ -182,9 +175,8 @@ def now(api: Any) -> datetime:
 def stamp(api: Any) -> tuple[Any, ...]:
     """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
-    return (
-        len(entries(api)), None if inbox is None else inbox.mark(), None if sandbox is None else sandbox.last_event(),
-    )  # fmt: skip
+    last = None if sandbox is None else sandbox.last_event()
+    return len(entries(api)), None if inbox is None else inbox.mark(), last
 
 
 def _known(found: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
@@ -231,14 +223,10 @@ def contracts(api: Any) -> Rows:
     for one in listed:
         chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
         for token in one.tokens or (None,):
-            facts = {
-                "chain": chain,
-                **_facts(one, "contract_id=id deposit_address chain_id"),
-                **_facts(token, "token=address balance exchange_rate advance_rate"),
-                "value_cents": credit_of(token, 100),
-                "credit_cents": credit_of(token, getattr(token, "advance_rate", None)),
-            }
-            found.append((f"{one.id} {facts['token']}", facts, one))
+            facts = _facts(one, "contract_id=id deposit_address chain_id")
+            facts |= _facts(token, "token=address balance exchange_rate advance_rate")
+            values = {"value_cents": credit_of(token, 100), "credit_cents": credit_of(token, facts["advance_rate"])}
+            found.append((f"{one.id} {facts['token']}", {"chain": chain, **facts, **values}, one))
     columns = (
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
         "credit_cents:money deposit_address:address"
