@@ -21,7 +21,7 @@ from workbench.client.client import AsyncClient
 from workbench.errors import InvalidArguments, InvalidRequest, visible
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse, tiles
-from workbench.forms.widgets import Displayed, StaticView, css, what_went_wrong
+from workbench.forms.widgets import Displayed, css, hiding, what_went_wrong
 from workbench.interface.rules import iso_day
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
@@ -169,11 +169,11 @@ class Dashboard(Displayed):
     def __init__(self, sessions: Mapping[str, Any]) -> None:
         self.sessions = dict(sessions)
         self.filters = Filters(tenant=next(iter(sessions)))
-        self.static = StaticView()
         self.page = DashboardWidget()
         self.page.on_msg(lambda _, asked, __: self.answer(asked))
         self._below = ipywidgets.VBox([])
-        self.widget = ipywidgets.VBox([self.static.rule, self.page, self._below])
+        self.widget = ipywidgets.VBox()
+        self.widget.children = (hiding(self.widget), self.page, self._below)
         self._books: dict[str, Books] = {}
         self._lock = threading.RLock()
 
@@ -198,11 +198,10 @@ class Dashboard(Displayed):
     def __repr__(self) -> str:
         return f"<dashboard of {self.filters.tenant}: {RANGES[self.filters.range].lower()}>"
 
-    def update_static(self) -> None:
-        """Leave the static view empty: it is made when it is asked for."""
-
-    def _ipython_display_(self) -> None:
-        self.static.display(self.widget, "<div>Run the cell for the dashboard.</div>", repr(self))
+    @property
+    def saved(self) -> str:
+        """A saved notebook has no figures: they are made when they are asked for."""
+        return "<div>Run the cell for the dashboard.</div>"
 
     def export(self, path: str | Path) -> Path:
         """Write what is shown into an HTML file that needs no kernel, no script and no network.

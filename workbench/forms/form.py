@@ -66,7 +66,7 @@ class Form(Displayed):
         self._api: Any = call.client
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
-        self.widget, self.static = self.view.widget, self.view.static
+        self.widget = self.view.widget
 
     @property
     def state(self) -> State:

@@ -23,7 +23,7 @@ from workbench.forms.form import Form
 from workbench.forms.listing import Listing, choices
 from workbench.forms.snippets import Script
 from workbench.forms.things import Column, Rows
-from workbench.forms.widgets import Displayed, StaticView, close, css, headline, sentence, what_went_wrong
+from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
 from workbench.interface.rules import RewardType, iso_day
 from workbench.rendering import markup
 from workbench.rendering.layout import Cell, Grid, cell, status_cell
@@ -170,7 +170,6 @@ class Panel(Displayed):
             self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
             if name == "disputes":
                 self.lists["rewards"] = self.rewards
-        self.static = StaticView()
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
@@ -269,7 +268,7 @@ class Panel(Displayed):
             "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
             "list": self.selected, "id": self.opened[1] if self.opened else None,
-            "filter": self.lists[self.selected].text if self.selected in self.lists else "", "static": self.static.name,
+            "filter": self.lists[self.selected].text if self.selected in self.lists else "", "static": static_class(self.widget),
             "files": list(_FILES), **self._tick(asked),
         }  # fmt: skip
 

@@ -16,7 +16,7 @@ from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
 from workbench.forms.listing import choices
 from workbench.forms.snippets import Script, SnippetPanel
-from workbench.forms.widgets import Quiet, StaticView, button, close, close_soon, headline, line, root, row, sentence
+from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row, sentence
 from workbench.interface.walk import get_path
 from workbench.rendering.markup import isolated
 
@@ -66,11 +66,8 @@ class FormView(Quiet):
             self.inputs.widget, *self.ticks.values(), *([self.arming] if self.arming else []), self.summary,
             self.typed, self._sender,
         ])  # fmt: skip
-        self.static = StaticView()
         content = (self.head, self._body, self.error, self._answer, self.snippets.widget)
-        self.widget = root(self.static, *content, name="wb-form", api=api).add_class(
-            f"wb-form-{operation.name.replace('_', '-')}"
-        )
+        self.widget = root(*content, name="wb-form", api=api).add_class(f"wb-form-{operation.name.replace('_', '-')}")
         self.refresh()
 
     def _new_button(self) -> Any:

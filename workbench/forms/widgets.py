@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -43,78 +42,64 @@ def after(seconds: float, act: Callable[[], None]) -> Any:
         return timer
 
 
-class StaticView:
-    """The static HTML of one widget: hidden while the widget is alive, shown where it is not.
+class Displayed:
+    """Something that a notebook shows as its `widget`, and elsewhere as its `html` or its repr.
 
-    A notebook that is reopened has outputs and no widgets. The rule that hides the HTML is part of the live widget, so
-    it disappears with the widget.
+    A notebook that is reopened has outputs and no widgets. So static HTML stands in an output of its own, and the rule
+    that hides it is part of the live widget: it disappears with the widget.
     """
 
-    def __init__(self) -> None:
-        self.name = f"wb-static-{secrets.token_hex(6)}"
-        """The class of the HTML that is hidden."""
-        self._handles: list[Any] = []
-
-    @property
-    def rule(self) -> Any:
-        """The widget whose style sheet hides the HTML."""
-        hidden = f"<style>.{self.name} {{ display: none; }}</style>"
-        return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
-
-    def display(self, widget: Any, html: str, plain: str) -> None:
-        """Show the HTML and the widget as two outputs."""
-        import IPython.display
-
-        show: Any = IPython.display.display
-        self._handles.append(show(self._bundle(html, plain), raw=True, display_id=True))
-        show({**view_of(widget), "text/plain": plain}, raw=True)
-
-    def update(self, html: str, plain: str) -> None:
-        """Replace the HTML."""
-        for handle in self._handles:
-            handle.update(self._bundle(html, plain), raw=True)
-
-    def _bundle(self, html: str, plain: str) -> dict[str, str]:
-        # A widget without its kernel leaves in the output below a text of JupyterLab, that no model was found, or its
-        # broken icon, where the state of the widget was saved.
-        below = f".jp-OutputArea-child:has(.{self.name}) + *"
-        empty, broken = (
-            f"{below} > .jp-OutputArea-output.jupyter-widgets:not(:has(*))",
-            f"{below} .jupyter-widgets-error-widget",
-        )
-        rule = f"<style>{empty}, {broken} {{ display: none; }}</style>"
-        return {"text/html": f'{rule}<div class="{self.name}">{html}</div>', "text/plain": plain}
-
-
-class Displayed:
-    """Something that a notebook shows as its `widget`, and elsewhere as its `html` or its repr."""
-
     widget: Any
-    static: StaticView
+    _shown: tuple[Any, ...] = ()
 
     @property
     def html(self) -> str:
         """The present state as static HTML."""
         raise NotImplementedError
 
+    @property
+    def saved(self) -> str:
+        """The HTML that a saved notebook has."""
+        return self.html
+
     def update_static(self) -> None:
         """Show the present state where no widget is alive."""
-        self.static.update(self.html, repr(self))
+        for one in self._shown:
+            one.update(self._static(), raw=True)
 
     def _ipython_display_(self) -> None:
-        self.static.display(self.widget, self.html, repr(self))
+        import IPython.display
+
+        show: Any = IPython.display.display
+        self._shown = (*self._shown, show(self._static(), raw=True, display_id=True))
+        show({**self._view(), "text/plain": repr(self)}, raw=True)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {**view_of(self.widget), "text/html": self.html, "text/plain": repr(self)}
+        return {**self._view(), "text/html": self.html, "text/plain": repr(self)}
+
+    def _view(self) -> dict[str, Any]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {"application/vnd.jupyter.widget-view+json": view}
+
+    def _static(self) -> dict[str, str]:
+        # A widget without its kernel leaves in the output below a text of JupyterLab, that no model was found, or its
+        # broken icon, where the state of the widget was saved.
+        name = static_class(self.widget)
+        below = f".jp-OutputArea-child:has(.{name}) + *"
+        empty = f"{below} > .jp-OutputArea-output.jupyter-widgets:not(:has(*))"
+        rule = f"<style>{empty}, {below} .jupyter-widgets-error-widget {{ display: none; }}</style>"
+        return {"text/html": f'{rule}<div class="{name}">{self.saved}</div>', "text/plain": repr(self)}
 
 
-def view_of(widget: Any) -> dict[str, Any]:
-    """Return what shows a widget in an output."""
-    return {
-        "application/vnd.jupyter.widget-view+json": {
-            "version_major": 2, "version_minor": 0, "model_id": widget.model_id,
-        },
-    }  # fmt: skip
+def static_class(widget: Any) -> str:
+    """Return the class of the static HTML of a widget."""
+    return f"wb-static-{widget.model_id}"
+
+
+def hiding(widget: Any) -> Any:
+    """Return a widget that hides the static HTML of another one, as a part of that."""
+    hidden = f"<style>.{static_class(widget)} {{ display: none; }}</style>"
+    return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
 
 
 @cache
@@ -130,9 +115,10 @@ def style_sheet() -> Any:
     )
 
 
-def root(static: StaticView, *children: Any, name: str, api: Any = None) -> Any:
-    """Return the outermost widget of something displayed: style sheet, static view and children."""
-    widget = ipywidgets.VBox([style_sheet(), static.rule, *children]).add_class("wb-root").add_class(name)
+def root(*children: Any, name: str, api: Any = None) -> Any:
+    """Return the outermost widget of something displayed: its style sheet, what hides its static HTML, and children."""
+    widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
+    widget.children = (style_sheet(), hiding(widget), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 

@@ -15,7 +15,6 @@ from workbench.errors import InvalidArguments, WorkbenchError
 from workbench.forms.widgets import (
     Displayed,
     Later,
-    StaticView,
     after,
     button,
     close,
@@ -61,9 +60,8 @@ class Work(Displayed):
         self.stop_button = button("Stop", self.stop, "wb-stop", "Start nothing new; keep what is done")
         self.resume_button = button("Resume", self.resume, "wb-resume", "Continue where it stopped")
         self.head = headline(title, api)
-        self.static = StaticView()
         self.widget = root(
-            self.static, ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
+            ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
             row(self.stop_button, self.resume_button), self.shown, name="wb-work", api=api,
         )  # fmt: skip
         self._start()
@@ -170,8 +168,7 @@ class Countdown(Displayed):
         self._timer: Any = None
         self.left = ipywidgets.HTML().add_class("wb-countdown")
         self._card = ipywidgets.HTML(self.html)
-        self.static = StaticView()
-        self.widget = root(self.static, self.left, self._card, name="wb-withdrawal")
+        self.widget = root(self.left, self._card, name="wb-withdrawal")
         self._tick()
 
     def _tick(self) -> None:
