@@ -99,8 +99,14 @@ def related(api: Any, key: str) -> dict[str, Any]:
     return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
 
 
+_HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
+
+
 def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one."""
+    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one.
+
+    A title is `Posted (settle)`, or `updated: approved (review)`.
+    """
     if caused:
         found = [(one["at"], one["event"]["action"], one["event"]["body"], one["cause"]) for one in caused]
     else:
@@ -113,21 +119,14 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
             continue
         held = body.get("spend") or body
         status, cents = held.get("status") or held.get("applicationStatus"), held.get("amount")
+        if type(cents) is int:
+            refunded = action == "completed" and cents < 0
+            title = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
+        else:
+            title = f"{action}: {word(str(status))}" if status else action
+        title += f" ({rendering.label(cause)})" if cause else ""
         amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
-        yield {"at": at, "title": _happened(str(action), status, cents, cause), "amount": amount}
-
-
-_HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
-
-
-def _happened(action: str, status: Any, cents: Any, cause: str | None) -> str:
-    """Return what an event says in words: `Posted (settle)`, `updated: approved (review)`."""
-    if type(cents) is int:
-        refunded = action == "completed" and cents < 0
-        words = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
-    else:
-        words = f"{action}: {word(str(status))}" if status else action
-    return visible(words + (f" ({rendering.label(cause)})" if cause else ""), 120)
+        yield {"at": at, "title": visible(title, 120), "amount": amount}
 
 
 _STATES: Mapping[str, tuple[Kind, str]] = {

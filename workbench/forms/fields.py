@@ -98,7 +98,11 @@ def explained(member: Member, value: Any, record: Any) -> str:
     if value == "":
         return "sent as empty text"
     if "native token units" in unit:
-        return _native(value, record.is_amount_native)
+        if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78):
+            return ""
+        number, native = int(value), record.is_amount_native
+        units, cents = f"{number:,} native units of the token", f"{number:,} cents = {rendering.money(number)}"
+        return {True: units, False: cents}.get(native, f"either {units} or {cents}: choose below")
     if unit == "cents":
         currency = getattr(record, "currency", None)
         return f"{value:,} cents ({rendering.money(value, currency)})" if type(value) is int else ""
@@ -111,18 +115,6 @@ def explained(member: Member, value: Any, record: Any) -> str:
         return grouped(visible(value, 100))
     counted = rule.max_length is not None and len(value) > rule.max_length * 0.8 >= 16
     return f"{len(value):,} of {rule.max_length:,} characters" if counted else ""
-
-
-def _native(value: Any, native: Any) -> str:
-    if not (isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 78):
-        return ""
-    units, cents = f"{int(value):,} native units of the token", f"{int(value):,} cents = {rendering.money(int(value))}"
-    return {True: units, False: cents}.get(native, f"either {units} or {cents}: choose below")
-
-
-def label_of(member: Member) -> str:
-    """Return the label of a member: `line1` is "Line 1"."""
-    return sentence(re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(member.name)))
 
 
 class Field(Quiet):
@@ -212,7 +204,8 @@ class Field(Quiet):
 
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
-        self.input.description = label_of(self.leaf.member) + ("" if required else " (optional)")
+        name = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(self.leaf.member.name))  # `line1` is "Line 1"
+        self.input.description = sentence(name) + ("" if required else " (optional)")
 
 
 class Inputs(Quiet):

@@ -200,7 +200,11 @@ class FormView(Quiet):
         if self.arming is not None:
             self.arming.layout.display = None if needs_arming else "none"
         if review.problems:
-            text = self._missing(review.problems)
+            general = [line("problem", one.message) for one in review.problems if not one.path and self.attempted]
+            places = ", ".join(dict.fromkeys(one.path or "request" for one in review.problems[:8]))
+            count = len(review.problems)
+            missing = f"{count} problem{'' if count == 1 else 's'} to fix before sending: {places}"
+            text = "".join([*general, line("quiet", missing + (" …" if count > 8 else ""))])
         else:
             effect = isolated(what(self._operation, review.record))
             text = f"<div>Will be sent to {self._api.environment.upper()}: {effect}</div>"
@@ -210,12 +214,6 @@ class FormView(Quiet):
             text += line("problem", f"{asked.says}. Type {asked.types} to confirm.")
         self.summary.value = text
         self.button.disabled = self.state == "sending" or needs_arming
-
-    def _missing(self, problems: tuple[Problem, ...]) -> str:
-        general = [line("problem", one.message) for one in problems if not one.path] if self.attempted else []
-        places = ", ".join(dict.fromkeys(one.path or "request" for one in problems[:8]))
-        count = f"{len(problems)} problem{'' if len(problems) == 1 else 's'} to fix before sending: "
-        return "".join([*general, line("quiet", count + places + (" …" if len(problems) > 8 else ""))])
 
     def finish(self, state: State) -> None:
         """Discard every value, in the draft and in the widgets, and close the inputs."""
