@@ -1,6 +1,5 @@
 """The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import ipywidgets
@@ -46,57 +45,51 @@ class AnswerCard:
     """The answer of a form.
 
     Args:
+        form: The form, which opens further forms and things, and shows what goes wrong.
         mark: The place in the inbox before the call; None without an inbox.
         entry: The id of the call in the journal.
-        steps: Next steps with their arguments.
-        open_form: Opens a form for an operation and returns its widget.
-        show_thing: Opens a thing of a list and returns its widget, or None where it is shown elsewhere.
-        guard: Does what a button asks for, and shows what goes wrong.
     """
 
-    def __init__(
-        self, api: Any, operation: str, answer: Any, *, mark: int | None, entry: str | None,
-        steps: Sequence[tuple[Offer, dict[str, Any]]], open_form: Callable[[str, dict[str, Any]], Any],
-        show_thing: Callable[[str, str], Any], guard: Callable[[Callable[[], Any]], None],
-    ) -> None:  # fmt: skip
+    def __init__(self, form: Any, request: Any, answer: Any, *, mark: int | None, entry: str | None) -> None:
         self.reveal: Reveal | None = None
         self.events = ipywidgets.HTML().add_class("wb-events")
-        self._api, self._answer, self._mark = api, answer, mark
-        self._open_form, self._show_thing, self._guard = open_form, show_thing, guard
+        self._form, self._answer, self._mark = form, answer, mark
+        api, operation = form.api, form.operation.name
         # A signature is only given out by `wb.withdrawals`.
         self.may_reveal = (
             operation != "sign_withdrawal" and walk.is_record(answer) and bool(private_names(answer))
         )  # fmt: skip
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
-        actions = [self._step(*one) for one in steps]
+        actions = [self._step(*one) for one in after_call(operation, request, answer, api)]
         if mark is not None:
-            actions.append(button("Check for events again", lambda: guard(self.check_events)))
+            actions.append(button("Check for events again", lambda: form.view.guard(self.check_events)))
         if self.may_reveal:
             actions.append(button(f"Show private values for {REVEAL_SECONDS:.0f} s", self.show_private))
-        actions.append(button("New form", lambda: self._add(open_form(operation, {}))))
+        actions.append(button("New form", lambda: self._add(form.open(operation, {}))))
         self._actions = row(*actions)
         done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
         self.widget = ipywidgets.VBox([
             ipywidgets.HTML(line("ok", done)), ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
             self._shown, self.events, self._actions, self._more,
         ])  # fmt: skip
-        guard(self.check_events)
+        form.view.guard(self.check_events)
 
     def _step(self, one: Offer, arguments: dict[str, Any]) -> Any:
-        if one.opens:
-            return button(one.label, lambda: self._guard(lambda: self._add(self._show_thing(one.do, arguments["id"]))))
-        if not one.control:
-            return button(one.label, lambda: self._add(self._open_form(one.do, arguments)))
+        form, api = self._form, self._form.api
+
+        def show() -> None:
+            self._add(form.show_thing(one.do, arguments["id"]) if one.opens else form.open(one.do, arguments))
 
         def use() -> None:
             """Use a control of the sandbox, once; then show what followed and what can be done next."""
             made.disabled = True
-            answer = getattr(sandbox_of(self._api), one.do)(**arguments, **one.extra)
+            answer = getattr(sandbox_of(api), one.do)(**arguments, **one.extra)
             self.check_events()
-            steps = [step for step in after_call(one.do, None, answer, self._api) if not step[0].opens]
+            steps = [step for step in after_call(one.do, None, answer, api) if not step[0].opens]
             self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
 
-        made = button(one.label, lambda: self._guard(use), "wb-control", "A control of the sandbox")
+        act, name, words = (use, "wb-control", "A control of the sandbox") if one.control else (show, "", "")
+        made = button(one.label, lambda: form.view.guard(act), name, words)
         return made
 
     def _add(self, shown: Any) -> None:
@@ -106,7 +99,7 @@ class AnswerCard:
     def show_private(self) -> None:
         """Show the private values of the answer for a minute."""
         self.hide_private()
-        self.reveal = Reveal(self._answer, self._api, self._shown)
+        self.reveal = Reveal(self._answer, self._form.api, self._shown)
 
     def hide_private(self) -> None:
         """Hide them."""
@@ -117,7 +110,7 @@ class AnswerCard:
         """Show the events that arrived since the call."""
         if self._mark is None:
             return
-        events = self._api.inbox.events(since=self._mark)
+        events = self._form.api.inbox.events(since=self._mark)
         lines = [f"<div><strong>Events that followed: {len(events)}</strong></div>"]
         for one in events[:_MAX_EVENTS]:  # lines that unfold to their cards
             title = f"<strong>{isolated(visible(one.kind, 80))}</strong> {isolated(visible(one.id, 80))}"

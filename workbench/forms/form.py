@@ -21,7 +21,6 @@ from workbench.errors import (
     hide_arguments,
 )
 from workbench.forms.answers import AnswerCard
-from workbench.forms.details import after_call
 from workbench.forms.draft import TICKS, Draft
 from workbench.forms.fields import help_of
 from workbench.forms.snippets import SNIPPETS, Script
@@ -63,7 +62,8 @@ class Form(Displayed):
         """Forms and panels that were opened from the answer."""
         self.show_thing: Callable[[str, str], Any] = lambda *_: None
         """Opens a thing of a list, and returns its widget or None: a new panel, or the panel that has the form."""
-        self._api: Any = call.client
+        self.api: Any = call.client
+        """The client or session that it calls."""
         self._lock = threading.Lock()
         self.view = FormView(self.draft, call.client, self.script, self._send_clicked)
         self.widget = self.view.widget
@@ -151,9 +151,9 @@ class Form(Displayed):
                 wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
                 raise InvalidRequest([wanted], of=self.operation.name)
             self.view.state, self.view.button.disabled = "sending", True
-        inbox, before = getattr(self._api, "inbox", None), self._last_entry()
+        inbox, before = getattr(self.api, "inbox", None), self._last_entry()
         mark = None if inbox is None else inbox.mark()
-        api = self._api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self._api
+        api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
         try:
             answer = api.send(review.record)
         except BaseException as error:
@@ -164,7 +164,7 @@ class Form(Displayed):
 
     def _last_entry(self, before: str | None = None) -> str | None:
         """Return the id of the last call of the operation in the journal, unless it is the one before."""
-        journal = journal_of(self._api)
+        journal = journal_of(self.api)
         found = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
         return found[-1].id if found and found[-1].id != before else None
 
@@ -221,19 +221,14 @@ class Form(Displayed):
     def _done(self, request: Any, answer: Any, mark: int | None, entry: str | None) -> None:
         self.answer, self.error = answer, None
         self.view.finish("done")
-        self.view.show_card(
-            AnswerCard(
-                self._api, self.operation.name, answer, mark=mark, entry=entry,
-                steps=after_call(self.operation.name, request, answer, self._api), open_form=self._open,
-                show_thing=self.show_thing, guard=self.view.guard,
-            )
-        )  # fmt: skip
+        self.view.show_card(AnswerCard(self, request, answer, mark=mark, entry=entry))
         self.update_static()
         if self.when_done is not None:
             self.when_done()
 
-    def _open(self, name: str, values: dict[str, Any]) -> Any:
-        made = Form(getattr(self._api, name), script=self.script)
+    def open(self, name: str, values: Mapping[str, Any]) -> Any:
+        """Open a form for another operation, or the same again, and return its widget."""
+        made = Form(getattr(self.api, name), script=self.script)
         if values:
             made.fill(**values)
         made.when_done, made.show_thing = self.when_done, self.show_thing
@@ -246,9 +241,7 @@ class Form(Displayed):
 
     def __repr__(self) -> str:
         given, wrong = len(self.draft.given), len(self.problems)
-        return (
-            f"<form {self.operation.name} in {self._api.environment}, {self.state}: {given} values, {wrong} problems>"
-        )
+        return f"<form {self.operation.name} in {self.api.environment}, {self.state}: {given} values, {wrong} problems>"
 
     def _ipython_display_(self) -> None:
         if self.state == "closed":
