@@ -402,62 +402,33 @@ class Database:
             raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
         """Return the connection inside a transaction that is committed at the end, or rolled back by an error.
+
+        Args:
+            wait: Whether to wait for other processes.
 
         Raises:
             FileBusy: Another process held the file for too long.
             UnusableFile: The disk is full, or the file cannot be written.
         """
-        with uninterrupted:
-            self.begin()
+        self.after_fork()
+        with uninterrupted, self.lock:
             try:
+                self._rollback_open()
+                self._patiently("BEGIN IMMEDIATE", seconds=self._busy_seconds if wait else 0)
                 yield self.connection
+                self.connection.execute("COMMIT")
             except BaseException as error:
-                self.rollback()
+                self._rollback_open()
                 if isinstance(error, _FAILURES):
                     raise self._named(error) from None
                 raise
-            self.commit()
 
     def _rollback_open(self) -> None:
         """Roll back what an interrupt, or any other exception, left open."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
-
-    def begin(self, *, wait: bool = True) -> None:
-        """Begin a transaction of this thread; `commit` or `rollback` has to end it.
-
-        Args:
-            wait: Whether to wait for other processes.
-        """
-        self.after_fork()
-        self.lock.acquire()
-        try:
-            self._rollback_open()
-            self._patiently("BEGIN IMMEDIATE", seconds=self._busy_seconds if wait else 0)
-        except BaseException as error:
-            self.rollback()
-            if isinstance(error, _FAILURES):
-                raise self._named(error) from None
-            raise
-
-    def commit(self) -> None:
-        """Store what was written since `begin`, all or nothing."""
-        try:
-            self.connection.execute("COMMIT")
-        except _FAILURES as error:
-            self._rollback_open()
-            raise self._named(error) from None
-        finally:
-            self.lock.release()
-
-    def rollback(self) -> None:
-        """Forget what was written since `begin`."""
-        try:
-            self._rollback_open()  # an error may have ended it already
-        finally:
-            self.lock.release()
 
     def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """Run a statement, which is a transaction of its own outside of one, and return its rows."""
@@ -504,16 +475,12 @@ class Database:
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
-        lock = self._lease_lock(self.path, work)
+        lock = FileLock(self.path.with_name(f"{self.path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
         with uninterrupted:
             if not lock.acquire():
                 return False
             self._leases[work] = lock
         return True
-
-    @staticmethod
-    def _lease_lock(path: Path, work: str) -> FileLock:
-        return FileLock(path.with_name(f"{path.name}.{hashlib.sha256(work.encode()).hexdigest()[:8]}"))
 
     def end_lease(self, work: str, *, forever: bool = False) -> None:
         """Let another process do some work, or none any more."""
@@ -528,13 +495,17 @@ class Database:
         self.after_fork()
         if self.path is None or work in self._leases:
             return work in self._leases
-        return not _remove_unheld(self._lease_lock(self.path, work))
+        if free := self.lease(work):
+            self.end_lease(work, forever=True)
+        return not free
 
     def remove_ended_leases(self) -> None:
         """Remove what is left of the leases of processes that have ended."""
         if self.path is not None:
             for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
-                _remove_unheld(FileLock(path.with_suffix("")))
+                lock = FileLock(path.with_suffix(""))
+                if lock.acquire():
+                    lock.remove()
 
     def forget_deleted(self) -> None:
         """Rewrite the file so that nothing of what was deleted is left in it."""
@@ -568,13 +539,6 @@ def _warn_if_shared(path: Path, probe: Callable[[Path], str]) -> bool:
     if kind in _SHARED:
         advise(f"{path} lies on a shared file system ({kind}); its locks may not hold between machines")
     return kind in _SHARED
-
-
-def _remove_unheld(lock: FileLock) -> bool:
-    if not lock.acquire():
-        return False
-    lock.remove()
-    return True
 
 
 def _prepare(path: Path) -> None:

@@ -12,7 +12,7 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -87,8 +87,9 @@ class App:
                 return self._describe(request)
             if request.path.startswith(_DOCS):
                 return _documentation(request.path.removeprefix(_DOCS))
-            with self._engine.store.immediate() as entered:
-                if entered:
+            with ExitStack() as stack:
+                if self._engine.store.enter(wait=False):
+                    stack.push(self._engine.store)
                     return self._engine.answer(request)
         except UnusableFile as error:
             return _unusable(error)

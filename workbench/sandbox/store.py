@@ -14,7 +14,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -112,19 +112,11 @@ class Store:
         """Close the file."""
 
     def __enter__(self) -> "Store":
-        self._enter(wait=True)
+        self.enter(wait=True)
         return self
 
-    @contextmanager
-    def immediate(self) -> Iterator[bool]:
-        """Enter a transaction unless another thread or process holds the state; yield whether it was entered."""
-        with ExitStack() as stack:
-            entered = self._enter(wait=False)
-            if entered:
-                stack.push(self)
-            yield entered
-
-    def _enter(self, *, wait: bool) -> bool:
+    def enter(self, *, wait: bool) -> bool:
+        """Enter a transaction, and return True; without waiting, return False where another thread or process holds the state."""
         uninterrupted.__enter__()
         locked = entered = False
         try:
@@ -242,6 +234,10 @@ class Store:
             return {kind: found for kind in self.kinds() if (found := dict(self.items(kind)))}
 
 
+class _Undone(Exception):
+    """The transaction failed, for a reason that its caller has."""
+
+
 class FileStore(Store):
     """Values by kind and id, in a file.
 
@@ -277,15 +273,13 @@ class FileStore(Store):
 
     def _begin(self, *, wait: bool) -> None:
         if not self._begun:
-            self._file.begin(wait=wait)
-            try:
+            with ExitStack() as stack:
+                stack.enter_context(self._file.write(wait=wait))
                 ((version,),) = self._run("PRAGMA data_version")
                 if version != self.version:
                     self._follow()
                     self.version = version
-            except BaseException:
-                self._file.rollback()
-                raise
+                self._transaction = stack.pop_all()
         super()._begin(wait=wait)
 
     def _end(self, *, keep: bool) -> None:
@@ -293,10 +287,10 @@ class FileStore(Store):
             super()._end(keep=keep)
             return
         try:
-            if keep and (self._undo or self._wrote):
-                self._commit()
-            else:
-                self._file.rollback()
+            with suppress(_Undone), self._transaction:
+                if not keep:
+                    raise _Undone
+                self._save()
         except BaseException:
             keep = False
             raise
@@ -308,21 +302,17 @@ class FileStore(Store):
                 with suppress(UnusableFile):  # the next transaction tries again
                     self._follow()
 
-    def _commit(self) -> None:
-        try:
+    def _save(self) -> None:
+        """Write what the transaction put."""
+        many = len(self._unplaced) + len(self._undo) > self._max_unplaced
+        if many or self._last - self._placed >= _MAX_LOGGED:
+            self._place()
+        elif changed := self._changed():
             self._wrote = True
-            many = len(self._unplaced) + len(self._undo) > self._max_unplaced
-            if many or self._last - self._placed >= _MAX_LOGGED:
-                self._place()
-            elif changed := self._changed():
-                self._last += 1
-                row = orjson.dumps([(*at, value) for at, value in changed.items()])
-                self._run("INSERT INTO log VALUES (?, ?)", (self._last, _summed(row)))
-                self._unplaced |= changed
-        except BaseException:
-            self._file.rollback()
-            raise
-        self._file.commit()  # ends the transaction, whether it fails or not
+            self._last += 1
+            row = orjson.dumps([(*at, value) for at, value in changed.items()])
+            self._run("INSERT INTO log VALUES (?, ?)", (self._last, _summed(row)))
+            self._unplaced |= changed
 
     def _changed(self) -> dict[tuple[str, str], Any]:
         """Return what the transaction put; None where it was deleted."""
