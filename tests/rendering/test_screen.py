@@ -5,7 +5,7 @@ import io
 import pytest
 
 from workbench.rendering.design import LOOKS, OTHER
-from workbench.rendering.text import _IN_ASCII, screen_of
+from workbench.rendering.text import _IN_ASCII, LIKENESS, screen_of
 
 
 class Terminal(io.TextIOWrapper):
@@ -22,23 +22,21 @@ def stream(encoding: str, terminal: bool = True) -> io.TextIOWrapper:
     [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
     ids=["terminal", "pipe", "NO_COLOR", "dumb"],
 )
-def test_color_only_where_wanted(terminal, environ, color):
+def test_color_only_where_wanted(terminal, environ, color, monkeypatch):
     """Colors are for terminals that did not decline them."""
-    assert screen_of(stream("utf-8", terminal), environ).color is color
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.setenv(name, environ.get(name, ""))
+
+    assert screen_of(stream("utf-8", terminal)).color is color
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
-def test_poor_encodings_get_ascii(encoding):
-    """Where our signs cannot be encoded, all is written in ASCII, hostile text as escapes."""
-    screen = screen_of(stream(encoding), {})
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1", "utf-8"])
+def test_poor_encodings_get_likenesses(encoding):
+    """What an encoding has is left as it is; our signs beyond it are written by likenesses, hostile text as escapes."""
+    written = "✓ done é \u202e".encode(encoding, LIKENESS).decode(encoding)
 
-    assert screen.plain
-    assert screen.fit("✓ done … é") == "v done ... \\xe9"
-
-
-def test_unicode_is_left_as_it_is():
-    """A terminal that can show it gets the text itself."""
-    assert screen_of(stream("utf-8"), {}).fit("✓ é") == "✓ é"
+    expected = {"ascii": "v done \\xe9 \\u202e", "utf-8": "✓ done é \u202e"}
+    assert written == expected.get(encoding, "v done é \\u202e")
 
 
 def test_every_mark_has_a_likeness():

@@ -4,6 +4,7 @@ Bodies come from a folder of the user or from this package: `<operation>.request
 `<operation>.<status>[.<variant>].json` an answer, and `error.<status>.<case>.json` an error body.
 """
 
+import io
 import re
 import sys
 import textwrap
@@ -31,7 +32,7 @@ from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.interface.walk import build, get_path, member, members
 from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
-from workbench.rendering.text import Screen, screen_of
+from workbench.rendering.text import LIKENESS, Screen, screen_of
 from workbench.sandbox import Response
 from workbench.sandbox.transport import SandboxTransport
 from workbench.session import Session, connect
@@ -49,13 +50,15 @@ class Page:
 
     def __init__(self, out: TextIO | None = None, screen: Screen | None = None) -> None:
         self.out = out or sys.stdout
+        if isinstance(self.out, io.TextIOWrapper):
+            self.out.reconfigure(errors=LIKENESS)
         self.screen = screen or screen_of(self.out)
         self.width = self.screen.width - _INSET
         self._chapter = 0
         self._last = ""
 
     def _line(self, text: str = "", inset: int = _INSET) -> None:
-        print((" " * inset + self.screen.fit(text)).rstrip(), file=self.out)
+        print((" " * inset + text).rstrip(), file=self.out)
 
     def title(self, text: str, below: str) -> None:
         """Write the title and an introduction."""

@@ -1,4 +1,4 @@
-"""Blocks as plain text, and what a stream can show of it: colors, width, and characters beyond ASCII.
+"""Blocks as plain text, and what a stream can show of it: colors, width, and our signs where it has no others.
 
 Columns line up, words wrap, ids and addresses never do.
 """
@@ -7,13 +7,13 @@ import codecs
 import os
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat, zip_longest
 from typing import TextIO
 
 import attrs
 
-from workbench.rendering.design import LOOKS, OTHER, paint
+from workbench.rendering.design import paint
 from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, is_assumed
 
 Paint = Callable[[str, str], str]
@@ -179,16 +179,11 @@ class Screen:
 
     width: int = IN_PIPES
     color: bool = False
-    plain: bool = False  # nothing beyond ASCII
 
     @property
     def paint(self) -> Paint:
         """What colors text here, or leaves it as it is."""
         return paint if self.color else unpainted
-
-    def fit(self, text: str) -> str:
-        """Return text as the stream can take it: our own signs by likenesses in ASCII, others as escapes."""
-        return text if not self.plain or text.isascii() else text.encode("ascii", LIKENESS).decode()
 
 
 def _like(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -203,9 +198,8 @@ LIKENESS = "workbench-likeness"
 codecs.register_error(LIKENESS, _like)
 
 
-def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Screen:
-    """Return how to write for a stream: colors only on a terminal that wants them, and only what it can encode."""
-    environ = os.environ if environ is None else environ
+def screen_of(stream: TextIO) -> Screen:
+    """Return how to write for a stream: as wide as it is, with colors only on a terminal that wants them."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
         import shutil  # with five libraries for compression
@@ -213,15 +207,5 @@ def screen_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Scree
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(
         width=max(NARROWEST, min(WIDEST, columns)),
-        color=terminal and not environ.get("NO_COLOR") and environ.get("TERM", "") != "dumb",
-        plain=not _encodes(getattr(stream, "encoding", None) or "ascii"),
+        color=terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
     )
-
-
-def _encodes(encoding: str) -> bool:
-    signs = "".join([*_IN_ASCII, OTHER.mark, *(look.mark for look in LOOKS.values())])
-    try:
-        codecs.encode(signs, encoding)
-    except (LookupError, UnicodeEncodeError):
-        return False
-    return True
