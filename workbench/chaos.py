@@ -19,8 +19,8 @@ import httpx
 
 from workbench.errors import InvalidRequest, hide_arguments, visible
 from workbench.interface import strict_json
-from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Sheet
 from workbench.session import connect
 from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 

@@ -13,7 +13,7 @@ from workbench.interface import convert, table
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
 from workbench.rendering import markup, text
-from workbench.rendering.layout import Sheet
+from workbench.rendering.text import Sheet
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}

@@ -118,7 +118,7 @@ def test_statuses_of_one_family_stay_apart_without_color():
 def test_test_chains_are_those_of_the_chains_package():
     """The chains package knows the same test chains; packages of one layer cannot share the list."""
     from workbench.chains import chain_of
-    from workbench.rendering.layout import TEST_CHAINS
+    from workbench.rendering.text import TEST_CHAINS
 
     assert {chain for chain in TEST_CHAINS if chain_of(chain).test} == TEST_CHAINS
 

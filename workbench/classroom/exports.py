@@ -15,7 +15,7 @@ from workbench.classroom.results import ExerciseResult, Learner, Results
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.errors import InvalidRequest, visible
-from workbench.rendering.layout import guarded
+from workbench.rendering.text import guarded
 
 FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
 _COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))

@@ -20,7 +20,7 @@ from workbench.course.incidents import Facts
 from workbench.course.learner import Display, named, read_stored, report, write_stored
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.rendering import money
-from workbench.rendering.layout import Cell, Grid, Sheet
+from workbench.rendering.text import Cell, Grid, Sheet
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
 _FILE = "drills.json"

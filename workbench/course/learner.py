@@ -24,8 +24,8 @@ from workbench.course import checks
 from workbench.course.checks import Check, SandboxEvidence
 from workbench.errors import CannotRecord, InvalidRequest, visible
 from workbench.rendering import money
-from workbench.rendering.layout import Cell, Grid, Sheet
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.storage import write_file
 

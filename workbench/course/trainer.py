@@ -10,7 +10,7 @@ import httpx
 
 from workbench.course.learner import Display
 from workbench.errors import InvalidRequest, NotSent, WrongEnvironment, visible
-from workbench.rendering.layout import Cell, Grid
+from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.remote import trusted
 
 _STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}

@@ -31,8 +31,7 @@ from workbench.interface.events import Event
 from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.interface.walk import build, get_path, member, members
-from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
-from workbench.rendering.text import LIKENESS, Screen, screen_of
+from workbench.rendering.text import LIKENESS, NO_FUNDS, TEST_CHAINS, Screen, screen_of
 from workbench.sandbox import Response
 from workbench.sandbox.transport import SandboxTransport
 from workbench.session import Session, connect

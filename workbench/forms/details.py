@@ -19,9 +19,9 @@ from workbench.interface.fields import OPEN
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.design import word
-from workbench.rendering.layout import Sheet
 from workbench.rendering.markup import Kind, state_diagram
 from workbench.rendering.show import describe
+from workbench.rendering.text import Sheet
 from workbench.sandbox.results import StoredRecord
 from workbench.sequences import Sequence
 from workbench.session import sandbox_of

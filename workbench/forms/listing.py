@@ -17,7 +17,7 @@ from workbench.errors import InvalidArguments, WorkbenchError, visible
 from workbench.forms import things
 from workbench.forms.things import Rows
 from workbench.rendering.design import look, word
-from workbench.rendering.layout import status_cell
+from workbench.rendering.text import status_cell
 
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time

@@ -26,7 +26,7 @@ from workbench.forms.things import Column, Rows
 from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
 from workbench.interface.rules import RewardType, iso_day
 from workbench.rendering import markup
-from workbench.rendering.layout import Cell, Grid, cell, status_cell
+from workbench.rendering.text import Cell, Grid, cell, status_cell
 from workbench.session import sandbox_of
 from workbench.storage import write_file
 

@@ -13,7 +13,7 @@ from workbench.client.base import journal_of
 from workbench.forms.widgets import sentence
 from workbench.interface import walk
 from workbench.interface.assumptions import assumptions
-from workbench.rendering.layout import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.text import NO_FUNDS, TEST_CHAINS
 from workbench.sandbox.results import StoredRecord
 from workbench.session import sandbox_of, sandbox_times
 

@@ -6,10 +6,12 @@ from decimal import Decimal
 from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
+import attrs
+
 from workbench.interface import walk
 from workbench.interface.fields import Answer
 from workbench.interface.rules import EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, OneOf
-from workbench.interface.walk import Kind, Member, build, cross_rules, members, snake
+from workbench.interface.walk import Member, build, cross_rules, members, snake
 
 T = TypeVar("T")
 TIME = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)
@@ -94,10 +96,7 @@ def _keys(cls: type[Any], one: Member) -> tuple[str, str]:
 
 def example_of(cls: type[Any], one: Member) -> Any:
     """Return a made-up value of a member."""
-    return _value(cls, one, one.kind)
-
-
-def _value(cls: type[Any], one: Member, kind: Kind) -> Any:
+    kind = one.kind
     known = next((_VALUES[key] for key in _keys(cls, one) if key in _VALUES), None)
     if known is not None and not isinstance(kind, walk.Nested):
         return kind.of(known) if isinstance(kind, walk.Choice) else known
@@ -106,7 +105,7 @@ def _value(cls: type[Any], one: Member, kind: Kind) -> Any:
         case walk.Nested(of=inner):
             return example(inner)
         case walk.Array(of=inner_kind):
-            return (_value(cls, one, inner_kind),)
+            return (example_of(cls, attrs.evolve(one, kind=inner_kind)),)
         case walk.Choice(of=words):
             return next(iter(words))
         case walk.Boolean():

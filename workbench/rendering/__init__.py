@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from workbench.rendering.design import look as look
     from workbench.rendering.design import paint as paint
     from workbench.rendering.design import word as word
-    from workbench.rendering.layout import MAX_ROWS as MAX_ROWS
-    from workbench.rendering.layout import cell_text as cell_text
-    from workbench.rendering.layout import label as label
-    from workbench.rendering.layout import moment as moment
-    from workbench.rendering.layout import money as money
     from workbench.rendering.markup import state_diagram as state_diagram
     from workbench.rendering.show import curl as curl
     from workbench.rendering.show import describe as describe
@@ -24,6 +19,11 @@ if TYPE_CHECKING:
     from workbench.rendering.show import plain as plain
     from workbench.rendering.show import register as register
     from workbench.rendering.show import table as table
+    from workbench.rendering.text import MAX_ROWS as MAX_ROWS
+    from workbench.rendering.text import cell_text as cell_text
+    from workbench.rendering.text import label as label
+    from workbench.rendering.text import moment as moment
+    from workbench.rendering.text import money as money
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from workbench.interface import rules
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
-from workbench.rendering.layout import Block, Cell, Grid, Row, Sheet, is_assumed
-from workbench.rendering.text import ASSUMED, LEGEND
+from workbench.rendering.text import ASSUMED, LEGEND, Block, Cell, Grid, Row, Sheet, is_assumed
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"

@@ -20,7 +20,7 @@ from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
 from workbench.rendering import text
-from workbench.rendering.layout import (
+from workbench.rendering.text import (
     LONGEST,
     MAX_ROWS,
     NO_FUNDS,
@@ -28,14 +28,15 @@ from workbench.rendering.layout import (
     Block,
     Cell,
     Grid,
+    Paint,
     Row,
     Sheet,
     cell,
     label,
     member_cell,
     status_cell,
+    unpainted,
 )
-from workbench.rendering.text import Paint, unpainted
 
 Reveal = Collection[str]
 

@@ -14,8 +14,8 @@ import attrs
 from workbench.errors import InvalidRequest, visible
 from workbench.interface.walk import get_path
 from workbench.rendering import money
-from workbench.rendering.layout import Cell, Grid
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.results import to_json
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}

@@ -18,7 +18,7 @@ from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import converter
 from workbench.interface.rules import UUID
 from workbench.interface.table import OPERATIONS
-from workbench.rendering.layout import Cell, Grid
+from workbench.rendering.text import Cell, Grid
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
 from workbench.sequences.exports import Recording, read_answer

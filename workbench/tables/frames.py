@@ -25,7 +25,7 @@ from workbench.interface.events import Event
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.transactions import RewardsActivity, RewardsItem
 from workbench.interface.walk import is_record
-from workbench.rendering.layout import FORMULA
+from workbench.rendering.text import FORMULA
 from workbench.storage import write_file
 from workbench.tables.columns import json_text, plan
 from workbench.tables.events import events_frame, has_events

@@ -21,8 +21,7 @@ from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
 from workbench.interface.readers import write_time
 from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
-from workbench.rendering.layout import guarded
-from workbench.rendering.text import LIKENESS, screen_of
+from workbench.rendering.text import LIKENESS, guarded, screen_of
 from workbench.terminal.exits import usage_error
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]

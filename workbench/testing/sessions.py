@@ -15,8 +15,8 @@ from workbench.errors import WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import get_path
-from workbench.rendering.layout import Cell, Grid
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Grid
 from workbench.sequences.player import event_kind
 from workbench.session import Behavior, Session, connect
 

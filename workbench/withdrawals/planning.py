@@ -10,8 +10,8 @@ from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
 from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
-from workbench.rendering.layout import Sheet
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
 from workbench.withdrawals.terms import TAIL, Terms, findings, sheet_of
 from workbench.withdrawals.withdrawal import Withdrawal

@@ -16,7 +16,7 @@ from workbench import chains
 from workbench.chains import same_address
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
-from workbench.rendering.layout import Cell, Row, Sheet, cell_text, status_cell
+from workbench.rendering.text import Cell, Row, Sheet, cell_text, status_cell
 from workbench.withdrawals.amounts import (
     Amount,
     Cents,

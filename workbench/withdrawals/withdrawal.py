@@ -15,8 +15,8 @@ from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
-from workbench.rendering.layout import Cell, Sheet
 from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Sheet
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
 from workbench.withdrawals.terms import Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
