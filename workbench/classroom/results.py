@@ -111,19 +111,15 @@ class Results:
         self._read = 0
         self._reading = threading.Lock()
         for name, value in (("secret", secrets.token_hex(32)), ("trainer_key", secrets.token_urlsafe(24))):
-            if self._setting(name) is None:
+            if self.get(name) is None:
                 self.set(name, value)
 
     # settings
 
-    def _setting(self, name: str) -> str | None:
-        rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
-        return str(rows[0][0]) if rows else None
-
     def get(self, name: str, default: Any = None) -> Any:
         """Return a setting of the class."""
-        found = self._setting(name)
-        return default if found is None else json.loads(found)
+        rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else default
 
     def set(self, name: str, value: Any) -> None:
         """Keep a setting of the class."""

@@ -86,10 +86,8 @@ def unknown_refunds(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def _closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:

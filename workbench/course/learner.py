@@ -224,8 +224,7 @@ def task(exercise: str) -> Display:
     """Return the task of an exercise; its minutes count from the first time."""
     one = _exercise(exercise)
     _keep(one.id)
-    if (api := _used() or session.latest()) is not None:
-        report(api, "start", one.id)
+    report(_used() or session.latest(), "start", one.id)
     return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
 
 
@@ -249,7 +248,7 @@ def check(exercise: str, api: Any = None) -> CheckResult:
     chosen = "the session you named"
     if api is None:
         chosen, api = "the session chosen by wb.course.use" if _used() else "the session made last", _session()
-    _require_open(found, _class_of(api))
+    _require_open(found, api)
     seen = SandboxEvidence(api)
     checked = CheckResult(found, tuple(found.check(seen)), f"{chosen}, {seen.where}")
     _keep(found.id, tried=True, done=checked.done)
@@ -270,11 +269,10 @@ def hint(exercise: str, number: int | None = None) -> Hint:
         raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
     if wanted > shown + 1:
         raise InvalidRequest(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
-    in_class = _class_of(_used() or session.latest())
-    _require_open(found, in_class)
+    api = _used() or session.latest()
+    _require_open(found, api)
     _keep(found.id, hint=wanted)
-    if in_class is not None:
-        in_class.class_report("hint", found.id, number=wanted)
+    report(api, "hint", found.id, number=wanted)
     return Hint(found, wanted)
 
 
@@ -295,10 +293,9 @@ def quiz(name: str, answer: Any = None) -> QuizResult:
     if found.kind == "order":
         text = re.sub(r"[\s,>→-]", "", text)
     checked = QuizResult(found, text, found.comment(text))
-    stored = read_stored(_QUIZZES)
-    facts = stored.get(name, {})
+    facts = read_stored(_QUIZZES).get(name, {})
     if not facts.get("right"):
-        write_stored(_QUIZZES, {**stored, name: {"tries": facts.get("tries", 0) + 1, "right": checked.right}})
+        _write(_QUIZZES, name, tries=facts.get("tries", 0) + 1, right=checked.right)
     return checked
 
 
@@ -309,7 +306,7 @@ def progress(name: str | None = None) -> CourseProgress:
         name: Your name, kept for later; by default that of your account on this machine.
     """
     if name is not None:
-        _write(_ABOUT, name=visible(name.strip(), 60))
+        _write(FILE, _ABOUT, name=visible(name.strip(), 60))
     answered = [one for id_, one in read_stored(_QUIZZES).items() if id_ in QUIZZES]
     right, tries = sum(one.get("right") is True for one in answered), sum(one.get("tries", 0) for one in answered)
     words = f"{right} of {len(QUIZZES)} quizzes answered correctly, with {tries} answer{'' if tries == 1 else 's'}."
@@ -372,8 +369,8 @@ def _class_of(api: Any) -> RemoteSandbox | None:
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox.in_class else None
 
 
-def _require_open(exercise: Exercise, in_class: RemoteSandbox | None) -> None:
-    if in_class is not None and exercise.notebook in in_class.class_status()["locked"]:
+def _require_open(exercise: Exercise, api: Any) -> None:
+    if (in_class := _class_of(api)) is not None and exercise.notebook in in_class.class_status()["locked"]:
         raise InvalidRequest(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
 
@@ -406,12 +403,13 @@ def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int =
     if done and facts.get("done") is not True:
         seconds = (now - datetime.fromisoformat(begun)).total_seconds()
         values |= {"done": True, "minutes": round(max(seconds, 0) / 60, 1)}
-    _write(exercise, **values)
+    _write(FILE, exercise, **values)
 
 
-def _write(exercise: str, **values: Any) -> None:
-    stored = read_stored(FILE)
-    write_stored(FILE, {**stored, exercise: {**stored.get(exercise, {}), **values}})
+def _write(file: str, id_: str, /, **values: Any) -> None:
+    """Add facts about an exercise or a quiz to a file of the user's state."""
+    stored = read_stored(file)
+    write_stored(file, {**stored, id_: {**stored.get(id_, {}), **values}})
 
 
 def read_stored(name: str) -> Stored:

@@ -200,11 +200,13 @@ def _recovers(digest: bytes, signature: bytes, address: str) -> bool:
 def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> WithdrawalSignature:
     """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
     contract, token, admin = _contract(context, request)
-    amount = native_units(token, int(request.amount), request.is_amount_native)
+    amount, unit = int(request.amount), 10 ** token["decimals"]
+    if not request.is_amount_native:  # assumed: token_decimals, cents_to_units
+        amount = int(Fraction(amount, 100) / Fraction(token["exchange_rate"]) * unit)
     context.assumed += ("token_decimals", "withdrawal_encodings", "withdrawal_lifetime")
     if amount < 1:
         raise context.bad_request("amount must be at least one unit of the token", "withdrawal_smallest_amount")
-    held = native_units(token, Fraction(token["balance"]) * 10 ** token["decimals"], True)
+    held = int(Fraction(token["balance"]) * unit)
     if amount > held:
         raise context.error(
             table.NOT_ENOUGH,
@@ -228,20 +230,25 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    return _ready(_signed(context, question, contract, token, amount, admin, recipient))
+    # whole seconds, since the chain counts in them
+    expires_at = context.clock.at // 1000 + context.settings["withdrawal_lifetime"]
+    withdrawal = {
+        "user": admin,
+        "asset": token["address"],
+        "amount": amount,
+        "recipient": recipient,
+        "expires_at": expires_at,
+        "salt": context.seeds.octets(f"salt:{context.store.next('salt')}"),
+    }
+    kept = {"expires_at": expires_at * 1000, "answer": _signed(context.seeds, contract, withdrawal)}
+    context.store.put(f"signature/{contract['id']}", question, kept)
+    context.store.put("active_signature", _scope(context, contract), kept["expires_at"])
+    return _ready(kept)
 
 
 def _scope(context: RequestContext, contract: Record) -> str:
     """Return the id of what has one signature at a time."""
     return str(context.tenant["id"] if context.settings["withdrawal_scope"] == "tenant" else contract["id"])
-
-
-def native_units(token: Record, amount: int | Fraction, native: bool) -> int:
-    """Return an amount in the token's native units; cents are counted by its exchange rate, rounded down."""
-    # assumed: token_decimals, cents_to_units
-    if native:
-        return int(amount)
-    return int(Fraction(amount) / 100 / Fraction(token["exchange_rate"]) * 10 ** token["decimals"])
 
 
 def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record, Record, str]:
@@ -275,26 +282,6 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
     return address
 
 
-def _signed(
-    context: RequestContext, question: str, contract: Record, token: Record, amount: int, admin: str, recipient: str
-) -> Record:
-    now = context.clock.at
-    # whole seconds, since the chain counts in them
-    expires_at = (now // 1000 + context.settings["withdrawal_lifetime"]) * 1000
-    withdrawal = {
-        "user": admin,
-        "asset": token["address"],
-        "amount": amount,
-        "recipient": recipient,
-        "expires_at": expires_at // 1000,
-        "salt": context.seeds.octets(f"salt:{context.store.next('salt')}"),
-    }
-    kept = {"expires_at": expires_at, "answer": signature_over(context.seeds, contract, withdrawal)}
-    context.store.put(f"signature/{contract['id']}", question, kept)
-    context.store.put("active_signature", _scope(context, contract), expires_at)
-    return kept
-
-
 def _ready(kept: Record) -> WithdrawalSignature:
     made: WithdrawalSignature = from_json(WithdrawalSignature, {"status": "ready", **kept, **kept["answer"]})
     return made
@@ -317,7 +304,7 @@ def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
     return chains.digest(chains.coordinator_typed_data(collateral=proxy, **more, **withdrawal))
 
 
-def signature_over(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]) -> Record:
+def _signed(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]) -> Record:
     """Return the members of the answer that carry the signature, as JSON values."""
     secret = secret_of(seeds, "contract", contract["id"])
     evm = family_of(contract["chain_id"]) is Family.EVM
