@@ -247,7 +247,7 @@ def read_all(bodies: Iterable[Body]) -> list[dict[str, str]]:
     for body in bodies:
         try:
             raw = strict_json.loads(body.data)
-            read_as, remarks = _refusal(body, raw) if body.of == "error" or body.status >= 400 else _answer(body, raw)
+            read_as, remarks = _read_as(body, raw)
             rows.append({"file": body.name, "read as": read_as, "remarks": "; ".join(remarks[:2]) or "–"})
         except (ValueError, WorkbenchError) as error:
             problems.append(Problem(body.name, "read", str(error).split("\n")[0]))
@@ -256,44 +256,44 @@ def read_all(bodies: Iterable[Body]) -> list[dict[str, str]]:
     return rows
 
 
-def _answer(body: Body, raw: Any) -> tuple[str, list[str]]:
-    operation = OPERATIONS[body.of]
-    answer = _received(operation, body)
-    records = answer if operation.many else [answer]
-    again = [converter().unstructure(one) for one in records]
-    if strict_json.loads(strict_json.dumps(again if operation.many else again[0])) != raw:
-        raise ValueError("differs when written again")
-    name = operation.answer.__name__
-    remarks = dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one))
-    return f"{len(records)} × {name}" if operation.many else name, list(remarks)
+def _read_as(body: Body, raw: Any) -> tuple[str, list[str]]:
+    """Return what a client reads an answer as, and remarks about it.
 
-
-def _refusal(body: Body, raw: Any) -> tuple[str, list[str]]:
-    try:  # a 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own
-        _received(Operations.list_contracts if body.status >= 500 else Operations.update_dispute, body)
+    Raises:
+        ValueError: It is written differently again, or is not read as the error that it is.
+    """
+    refused = body.of == "error" or body.status >= 400
+    # a 5xx to a call with an effect is an unknown outcome; to a read it is an error of its own
+    refusing = Operations.list_contracts if body.status >= 500 else Operations.update_dispute
+    operation: Operation[..., Any] = refusing if refused else OPERATIONS[body.of]
+    response = Response(body.status, {"content-type": "application/json"}, body.data)
+    ids = {one.name: _ID for one in members(operation.request) if one.required and one.name.endswith("_id")}
+    try:
+        with Client(
+            base_url="https://answers.workbench.invalid/v1", api_key="not-a-key", transport=SandboxTransport(lambda _: response),
+            check=False, journal=False, clock=_NoWait(),
+        ) as client:  # fmt: skip
+            answer = client.send(build(operation.request, ids))
     except ApiError as error:
-        if error.body != raw or error.status != body.status:
-            raise ValueError("differs when written again") from None
-        usual = ("statusCode", "error", "message")
+        again, name, usual = error.body, type(error).__name__, ("statusCode", "error", "message")
         missing, more = (", ".join(name for name in a if name not in b) for a, b in ((usual, raw), (raw, usual)))
-        return type(error).__name__, [f"has no {missing}"] * bool(missing) + [f"also has {more}"] * bool(more)
-    raise ValueError("is not read as an error")
+        remarks = [f"has no {missing}"] * bool(missing) + [f"also has {more}"] * bool(more)
+    else:
+        if refused:
+            raise ValueError("is not read as an error")
+        records, name = answer if operation.many else [answer], operation.answer.__name__
+        written = [converter().unstructure(one) for one in records]
+        again = strict_json.loads(strict_json.dumps(written if operation.many else written[0]))
+        remarks = list(dict.fromkeys(f"{flag.path} {flag.message}" for one in records for flag in checks.flags(one)))
+        name = f"{len(records)} × {name}" if operation.many else name
+    if again != raw:
+        raise ValueError("differs when written again")
+    return name, remarks
 
 
 class _NoWait(Clock):
     def sleep(self, seconds: float) -> None:
         """Return at once: nobody is asked again."""
-
-
-def _received(operation: Operation[..., Any], body: Body) -> Any:
-    """Return what a client makes of an answer."""
-    response = Response(body.status, {"content-type": "application/json"}, body.data)
-    with Client(
-        base_url="https://answers.workbench.invalid/v1", api_key="not-a-key", transport=SandboxTransport(lambda _: response),
-        check=False, journal=False, clock=_NoWait(),
-    ) as client:  # fmt: skip
-        ids = {one.name: _ID for one in members(operation.request) if one.required and one.name.endswith("_id")}
-        return client.send(build(operation.request, ids))
 
 
 class _Chapters:

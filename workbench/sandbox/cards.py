@@ -191,9 +191,8 @@ def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
 def open_dispute(context: RequestContext, transaction: Record, text: str | None) -> Dispute:
     """Dispute a settled transaction; it moves no money. assumed: dispute_money"""
     if transaction["status"] != "settled":
-        raise context.error(
-            table.WRONG_STATE, reason=f"a transaction that is {transaction['status']} cannot be disputed"
-        )
+        reason = f"a transaction that is {transaction['status']} cannot be disputed"
+        raise context.error(table.WRONG_STATE, reason=reason)
     if context.store.get("disputed", transaction["id"]) is not None:
         raise context.error(table.WRONG_STATE, reason="the transaction is already disputed")
     status = DISPUTE["", "open"].to or ""

@@ -55,19 +55,16 @@ def check_changes(context: RequestContext, user: Record, changes: Record) -> Non
         new = changes.get(name)
         if new is None or (user.get(name) and same_address(user[name], new)):
             continue
+        reason = None
         if family is Family.EVM and context.tenant["management"] == "provider":
             # "allowed if the new wallet is already an on-chain admin on all of the team's EVM collateral contracts"
             theirs = [contract for contract in of_tenant(context) if family_of(contract["chain_id"]) is Family.EVM]
             if not all(any(same_address(new, admin) for admin in one["admin_addresses"]) for one in theirs):
-                raise context.error(
-                    table.WALLET_FIXED,
-                    family=family,
-                    reason="the new wallet is not an admin on all of the team's EVM collateral contracts",
-                )
+                reason = "the new wallet is not an admin on all of the team's EVM collateral contracts"
         elif family in collateral(context, user):
-            raise context.error(
-                table.WALLET_FIXED, family=family, reason=f"the user has collateral contracts on {family}"
-            )
+            reason = f"the user has collateral contracts on {family}"
+        if reason is not None:
+            raise context.error(table.WALLET_FIXED, family=family, reason=reason)
 
 
 def of_tenant(context: RequestContext) -> list[Record]:
