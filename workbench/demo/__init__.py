@@ -357,8 +357,16 @@ class _Chapters:
     def rewards(self) -> None:
         self.run("guide = api.guide()")
         rewards = self.run('rewards = wb.rewards.read(api, guide["rewards_users"][0]["id"], progress=False)')
-        self.page.table(_months(rewards.frame()))
         self.page.show({"items": f"{rewards.rows:,}", "complete": rewards.complete})
+        months = self.run("months = wb.rewards.liability(rewards)").to_dict("records")
+        points = ("earned", "redeemed", "outstanding")
+        self.page.table(
+            [
+                {"month": f"{one['month']:%Y-%m}"}
+                | {f"points {name}": f"{one[name].normalize():,f}" for name in points}
+                for one in months
+            ]
+        )
         axes = self.run('wb.charts.points_chart(rewards, by="month", size=(9, 5))')
         self.out.mkdir(parents=True, exist_ok=True)
         chart = self.out / "rewards.png"
@@ -425,13 +433,3 @@ class _Chapters:
         balance = self.api.sandbox.balance(card)
         names = ("available", "held", "posted", "refunded")
         return {"step": step, "status": status, **{name: rendering.money(getattr(balance, name)) for name in names}}
-
-
-def _months(frame: Any) -> list[dict[str, str]]:
-    """Return the points of each month as rows of a table."""
-    dated = frame[frame["created_at"].notna() & frame["points"].notna()]
-    sums = dated.groupby([dated["created_at"].dt.strftime("%Y-%m"), "type"], observed=True)["points"].sum()
-    rows: dict[str, dict[str, str]] = {}
-    for (month, kind), points in sums.items():
-        rows.setdefault(month, {"month": month})[f"points {kind}"] = f"{points.normalize():,f}"
-    return list(rows.values())
