@@ -7,16 +7,13 @@ assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rew
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from workbench.interface import strict_json
 from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
-from workbench.interface.walk import build
-from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, moment_of
-from workbench.sandbox.extensions import rehearse
+from workbench.sandbox.context import Environment, Record, RequestContext, Seeds
+from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
 
 DEFAULT_LIMIT = 20
@@ -133,7 +130,7 @@ def points_of(environment: Environment, user: Record) -> int:
     )
 
 
-def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> bytes:
+def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> RewardsActivity:
     """Return one page of a user's activity, the newest first."""
     user = context.get_for_tenant("user", request.user_id)
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
@@ -144,23 +141,17 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
     )
     skip = request.offset or 0
     page = islice(rows, skip, skip + (DEFAULT_LIMIT if request.limit is None else request.limit))
-    return b'{"%s":[%s]}' % (
-        context.environment.wire_name(RewardsActivity, "items").encode(),
-        b",".join([_item(context.environment, row) for row in page]),  # assumed: rewards_beyond
-    )
+    return RewardsActivity(items=tuple(_item(row, context.clock.at) for row in page))  # assumed: rewards_beyond
 
 
-def _item(environment: Environment, row: Record) -> bytes:
+def _item(row: Record, now: int) -> RewardsItem:
     """Return a row as it is sent: with what was posted and minted by now."""
-    now = environment.clock.at
-    item: Record = {name: value for name, value in row.items() if name not in {"at", "posted", "minted"}}
-    item |= {"points": Decimal(row["points"]), "created_at": moment_of(row["at"])}
-    item |= {f"{name}_at": moment_of(row[name]) for name in ("posted", "minted") if row.get(name, now + 1) <= now}
+    item = {**row, "created_at": row["at"]}
+    item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
-    return strict_json.dumps(
-        rehearse(environment.settings, environment.converter.unstructure(build(RewardsItem, item)))
-    )
+    made: RewardsItem = from_json(RewardsItem, item)
+    return made
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:

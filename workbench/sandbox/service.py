@@ -37,7 +37,7 @@ _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 """Rules that the document does not give, with their ids among the assumptions."""
 
 Handler = Callable[[RequestContext, Any], Any]
-"""Takes the context and the checked request; returns an answer's record, a list of them, bytes, or None for no body."""
+"""Takes the context and the checked request; returns an answer's record, a list of them, or None for no body."""
 
 HANDLERS: Mapping[str, Handler] = {
     "list_contracts": contracts.list_contracts,
@@ -215,8 +215,8 @@ class Service:
 
     @staticmethod
     def _written(context: RequestContext, answer: Any) -> bytes:
-        if type(answer) is bytes or answer is None:
-            return answer or b""
+        if answer is None:
+            return b""
         write = context.environment.converter.unstructure
         made = [write(one) for one in answer] if type(answer) is list else write(answer)
         return orjson.dumps(extensions.rehearse(context.settings, made), default=float)
