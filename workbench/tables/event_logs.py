@@ -9,14 +9,14 @@ import gzip
 import json
 import re
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
-from itertools import islice
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +54,8 @@ _NO_NAMES: Names = {}
 Kinds = frozenset[str] | None  # None: all of them, unknown ones too
 
 
-Block = tuple[
-    int, bytes, int
-]  # lines of a log: the number of the first one, the lines, and the bytes that they take in the file
+Block = tuple[int, bytes, Any, int]
+"""Lines of a log: the number of the first one, the lines, where each begins and the last one ends, and their bytes in the file."""
 
 
 class Events:
@@ -74,7 +73,7 @@ class Events:
             InvalidRequest: A line is not an event; the message names file and line.
         """
         for path in self.paths:
-            for first, data, _ in _blocks(path):
+            for first, data, *_ in _blocks(path):
                 for number, line in enumerate(data.split(b"\n"), first):
                     problem, event = _strict(self._converter, line)
                     if problem:
@@ -186,9 +185,14 @@ class Events:
         with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = _BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
-                blocks = _blocks(path)
-                while some := list(islice(blocks, WORKERS)):
-                    for size, problem, table in pool.map(reader.read, some):
+                ahead: deque[Future[tuple[int, str, Table | None]]] = (
+                    deque()
+                )  # of the caller, by as many as there are threads
+                for block in chain(_blocks(path), repeat(None, WORKERS)):
+                    if block is not None:
+                        ahead.append(pool.submit(reader.read, block))
+                    if ahead and (block is None or len(ahead) > WORKERS):
+                        size, problem, table = ahead.popleft().result()
                         if table is None:
                             raise InvalidRequest(f"{path.name}, {problem}", of="events.read")
                         advance(size, len(table.columns[EXTRA]))
@@ -272,8 +276,10 @@ def _blocks(path: Path) -> Iterator[Block]:
         first, before = 1, 0
         try:
             while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
-                yield first, data if data.endswith(b"\n") else data + b"\n", raw.tell() - before
-                first, before = first + data.count(b"\n"), raw.tell()
+                data += b"" if data.endswith(b"\n") else b"\n"
+                starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+                yield first, data, np.concatenate([[0], starts]), raw.tell() - before
+                first, before = first + len(starts), raw.tell()
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
         else:
@@ -317,7 +323,9 @@ class _BlockReader:
         self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
         self._usual: tuple[Column, ...] = ()  # those that occur among the first lines
         self._names = sorted(kinds or EVENT_KINDS)
-        self._masks = {c.name: _mask_of(c) for c in plan.columns if c.private and c.name not in shown}
+        # What masks the texts of a column; None if all become dots. The same people occur in many events.
+        masks = {c.name: c.about.masker for c in plan.columns if c.private and c.name not in shown}
+        self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
         # By wire path of a member or an object: which kinds have it, and at last none.
         self._has: dict[str, Any] = {}
@@ -327,15 +335,18 @@ class _BlockReader:
 
     def read(self, block: Block) -> tuple[int, str, Table | None]:
         """Return the size of a block, what is wrong with it, and its columns if nothing is."""
-        first, data, size = block
-        starts = np.concatenate([[0], np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1])
+        first, data, starts, size = block
         sizes = np.diff(starts)
         if sizes.max() > MAX_LINE:
             return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
         strict: Any = range(len(sizes))
         tables: list[Table] = []
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
-        if not self._exact and _is_utf8(texts):
+        regular = False
+        with suppress(pa.ArrowInvalid):
+            texts.validate(full=True)  # UTF-8
+            regular = not self._exact
+        if regular:
             marks, unusual = _marks(data, starts)
             lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": marks})
             for columns in (self._usual_of(lines), self._columns):
@@ -493,14 +504,6 @@ def _all_true(flags: Any) -> Any:
     return pc.all(flags, min_count=0).as_py() or _true(flags)
 
 
-def _is_utf8(texts: Any) -> bool:
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
     """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
@@ -561,12 +564,6 @@ def _amounts(texts: Any) -> Any:
 _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
     Integer: _whole, Boolean: _flags, DateTime: times, DecimalNumber: _amounts,
 }  # fmt: skip
-
-
-def _mask_of(column: Column) -> Callable[[str], str] | None:
-    """Return what masks the texts of a column; None if all become dots. The same people occur in many events."""
-    of_format = column.about.masker
-    return of_format and lru_cache(100_000)(of_format)
 
 
 def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:

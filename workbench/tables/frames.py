@@ -75,17 +75,10 @@ def _no_frame(x: Any) -> TypeError:
     )
 
 
-def _as_list(x: Any) -> list[Any]:
-    return [x] if isinstance(x, Mapping | str | bytes) or not isinstance(x, Iterable) else list(x)
-
-
-def _is_events(x: Any, of: Any) -> bool:
-    return of is Event or (isinstance(of, str) and "." in of) or has_events(x)
-
-
 def _of_records(x: Any, of: Any, reveal: Reveal) -> pd.DataFrame:
     items: list[Any] = []
-    for record in _as_list(x):
+    several = isinstance(x, Iterable) and not isinstance(x, Mapping | str | bytes)
+    for record in x if several else [x]:
         page = isinstance(record, RewardsActivity)
         items += record.items if page else [record]
         of = RewardsItem if page and of is None else of
@@ -143,10 +136,6 @@ def _class_of(of: Any) -> Any:
     return RewardsItem if of is RewardsActivity else of
 
 
-def _of_runs(x: Any, _: Any) -> bool:
-    return isinstance(x, list | tuple) and bool(x) and all(hasattr(one, "row_type") for one in x)
-
-
 _ROUTES: tuple[tuple[Applies, Build], ...] = (
     (lambda x, _: isinstance(x, pd.DataFrame), lambda x, *_: x),
     (lambda x, _: callable(getattr(x, "frame", None)), lambda x, *_: x.frame()),
@@ -156,9 +145,15 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
     ),
     (lambda x, _: isinstance(x, Mapping) and "base_url" in x, lambda x, *_: _of_mappings(guide_rows(x))),
     (lambda x, _: isinstance(x, pd.Series), lambda x, *_: x.to_frame()),
-    (_of_runs, lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True)),
+    (
+        lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(one, "row_type") for one in x),
+        lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True),
+    ),
     (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(plan(Entry), x, reveal)),
-    (_is_events, lambda x, of, reveal: events_frame(x, of if isinstance(of, str) else None, reveal)),
+    (
+        lambda x, of: of is Event or (isinstance(of, str) and "." in of) or has_events(x),
+        lambda x, of, reveal: events_frame(x, of if isinstance(of, str) else None, reveal),
+    ),
     (lambda x, _: is_record(x) or attrs.has(type(x)) or isinstance(x, Iterable), _of_records),
 )
 
@@ -363,7 +358,9 @@ def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
         return [None if value is None else bool(value) for value in values], "number"
     if pd.api.types.is_float_dtype(column.dtype):
         return values, "number"
-    if pd.api.types.is_numeric_dtype(column.dtype) and all(map(_is_short, known)):
+    if pd.api.types.is_numeric_dtype(column.dtype) and all(
+        len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS for value in known
+    ):
         return values, "number"
     return [None if value is None else _plain(value) for value in values], "text"
 
@@ -372,10 +369,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     return format(value, "f") if isinstance(value, Decimal) else str(value)
-
-
-def _is_short(value: Any) -> bool:
-    return len(Decimal(str(value)).normalize().as_tuple().digits) <= EXCEL_DIGITS
 
 
 # Parquet
@@ -402,12 +395,11 @@ def load(path: str | Path) -> pd.DataFrame:
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path.name}: not a readable Parquet file ({type(error).__name__})") from None
-    frame: pd.DataFrame = table.to_pandas(types_mapper=_arrow_dtype)
+    exact = {
+        kind: pd.ArrowDtype(kind) for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)
+    }
+    frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get)
     return frame
-
-
-def _arrow_dtype(kind: Any) -> Any:
-    return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) or pa.types.is_date(kind) else None
 
 
 def _is_json(value: Any) -> bool:

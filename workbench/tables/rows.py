@@ -216,7 +216,10 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     """
     kind = values.type
     if column is not None and isinstance(column.kind, Choice) and not column.many:
-        return _category(values, [str(choice.value) for choice in column.kind.of])
+        known = [str(choice.value) for choice in column.kind.of]
+        words = [*dict.fromkeys([*known, *pc.unique(values).drop_null().to_pylist()])]
+        codes = pc.fill_null(pc.index_in(values, value_set=pa.array(words, type=values.type)), -1)
+        return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(words))
     dtype: Any = pd.ArrowDtype(kind)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         dtype = TEXT
@@ -231,16 +234,15 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     return dtype.__from_arrow__(values)
 
 
-def _category(values: Any, known: list[str]) -> Any:
-    seen = [word for word in pc.unique(values).to_pylist() if word is not None]
-    words = known + [word for word in seen if word not in known]
-    codes = pc.fill_null(pc.index_in(values, value_set=pa.array(words, type=values.type)), -1)
-    return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(words))
+Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
 
 
 def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
     """Return the Arrow columns of records; private ones are masked unless their names are in `shown`."""
-    rows = list(_expanded(plan, records))
+    rows: list[Row] = []
+    for record in records:
+        items = _attribute(record, plan.rows_of) if plan.rows_of else None
+        rows += ((record, item) for item in items or (None,))
     notes = Notes()
     extras: list[dict[str, Any]] = [{} for _ in rows] if plan.has_extra else []
     columns = {}
@@ -254,15 +256,6 @@ def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> T
             for mark in getattr(one, "marks", ()):
                 notes.unusual[mark.path, mark.message] += 1
     return Table(columns, notes)
-
-
-Row = tuple[Any, Any]  # the record, and the item of its list that makes this row
-
-
-def _expanded(plan: Plan, records: Iterable[Any]) -> Iterable[Row]:
-    for record in records:
-        items = _attribute(record, plan.rows_of) if plan.rows_of else None
-        yield from ((record, item) for item in items or (None,))
 
 
 def _attribute(of: Any, name: str) -> Any:
@@ -324,15 +317,10 @@ def _extra(plan: Plan, rows: list[Row], extras: list[dict[str, Any]], reveal: bo
     texts = []
     for row, kept in zip(rows, extras, strict=True):
         for get, wire in getters:
-            for name, value in _unknown_members(get(row)).items():
+            found = get(row)  # a mapping where no record could be read
+            for name, value in (found if isinstance(found, Mapping) else getattr(found, "extra", None) or {}).items():
                 if value is not None:
                     kept[f"{wire}{name}"] = value if reveal else masks.DOTS
                     notes.unknown_members[f"{wire}{name}"] += 1
         texts.append(json_text(dict(sorted(kept.items()))) if kept else None)
     return _texts(texts)
-
-
-def _unknown_members(value: Any) -> Mapping[str, Any]:
-    """Return the unknown members of a record; all members as they came where no record could be read."""
-    found: Mapping[str, Any] = value if isinstance(value, Mapping) else getattr(value, "extra", None) or {}
-    return found
