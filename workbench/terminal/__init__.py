@@ -38,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_to_exit(partial(_run, tokens))
 
 
-def make_app(words: Sequence[str] = ()) -> Any:
+def make_app(noun: str = "") -> Any:
     """Return the command line. No command is imported before it is used.
 
     Args:
-        words: The command that is run: where it is known the others are left out, as making them costs more than running it.
+        noun: The one whose verbs are listed, with what their docstrings say.
     """
     from pkgutil import resolve_name
 
@@ -53,17 +53,13 @@ def make_app(words: Sequence[str] = ()) -> Any:
         result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )  # fmt: skip
-    chosen = next((path for path in ((*words[:2],), (*words[:1],)) if path in commands.PLACES), None)
     for path, place in commands.PLACES.items():
-        if chosen in (None, path):
-            group = app
-            if path[1:]:
-                if path[0] not in app:
-                    app.command(App(name=path[0], help=commands.NOUNS[path[0]][0]))
-                group = app[path[0]]
-            listed = path[1:] and chosen is None and path[:1] == (*words[:1],)  # with what its docstring says
-            lazy = f"{__name__}.{place}"
-            group.command(resolve_name(lazy) if listed else lazy, name=path[-1])
+        group, lazy = app, f"{__name__}.{place}"
+        if path[1:]:
+            if path[0] not in app:
+                app.command(App(name=path[0], help=commands.NOUNS[path[0]][0]))
+            group = app[path[0]]
+        group.command(resolve_name(lazy) if path[1:] and path[0] == noun else lazy, name=path[-1])
     return app
 
 
@@ -93,7 +89,7 @@ def _run(tokens: list[str]) -> int:
 
     from workbench.errors import AdviceWarning, visible
 
-    app = make_app(tokens)
+    app = make_app("" if (*tokens[:2],) in commands.PLACES else tokens[0])
     bare = len(tokens) == 1 and tokens[0] in _GROUPS and app[tokens[0]].default_command is None
     if bare or {"--help", "-h", "--version"} & {*tokens}:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
