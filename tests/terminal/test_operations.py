@@ -385,9 +385,12 @@ def test_spreadsheets_get_no_formula(capsys):
     assert "'=cmd|x" in capsys.readouterr().out
 
 
-def test_no_key_on_a_command_line(wb):
+@pytest.mark.parametrize(
+    "words", [["--api-key", "very-secret"], ["--api_key=very-secret"], ["--API-KEY", "very-secret"]]
+)
+def test_no_key_on_a_command_line(wb, words):
     """There is no option for a key, and trying says where keys go."""
-    ended = wb("list_contracts", "--api-key", "very-secret")
+    ended = wb("list_contracts", *words)
 
     assert ended.code == 2
     assert "keyring" in ended.err

@@ -81,7 +81,8 @@ def _run(tokens: list[str]) -> int:
     if quiet := {"-q", "--quiet"} & {*tokens}:
         tokens = [token for token in tokens if token not in quiet]
         keep_quiet()
-    tokens = _with_dashes(tokens)
+    for at in (0, 1) if kebab(tokens[0]) in _GROUPS else (0,):  # cyclopts knows options by the names of Python too
+        tokens[at : at + 1] = [token if token.startswith("-") else kebab(token) for token in tokens[at : at + 1]]
     if tokens[0] == "rewards" and tokens[1:] and tuple(tokens[:2]) not in commands.PLACES and tokens[1][:1] != "-":
         tokens.insert(1, "read")
     _refuse_keys(tokens)
@@ -105,21 +106,10 @@ def _run(tokens: list[str]) -> int:
     return WRONG_INPUT if bare else code or DONE
 
 
-def _with_dashes(tokens: list[str]) -> list[str]:
-    """Return tokens with the underscores of Python's names replaced: `simulate_refund`, `--card_id`."""
-    made: list[str] = []
-    in_command = True
-    for token in tokens:
-        name, sign, value = token.partition("=")
-        in_command = in_command and len(made) < 2 and not token.startswith("-") and (not made or made[0] in _GROUPS)
-        made.append(kebab(name) + sign + value if token.startswith("--") or in_command else token)
-    return made
-
-
 def _refuse_keys(tokens: list[str]) -> None:
     """Refuse a key on the command line, where other users and the shell's history would see it."""
     for token in tokens:
-        name = token.partition("=")[0].lower()
+        name = kebab(token.partition("=")[0].lower())
         if name in _KEY_OPTIONS:
             raise usage_error(
                 f"{name} is not an option: other users of this machine and the shell history would see the key. "
