@@ -13,11 +13,12 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -80,26 +81,15 @@ class _LearnerSandboxes:
         found: Sandbox = self._app("").sandbox
         return found
 
-    def handle(self, request: Request) -> Response | Awaitable[Response]:
-        """Answer a request whose target no longer contains the code."""
+    async def handle(self, request: Request) -> Response:
+        """Answer a request whose path no longer contains the code; the first one makes the sandbox, while others go on."""
         prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""
+        app: App = self._made.get(prefix) or await asyncio.to_thread(self._app, prefix)
+        path, headers = request.path.removeprefix(prefix), request.headers
+        if path == f"{CONTROL_PATH}guide" and "api-key" not in headers:  # the code opens the guide
+            headers = {**headers, "api-key": app.sandbox.full_key}
         # the code in the path is what a connection from this machine is elsewhere
-        inner = attrs.evolve(request, path=request.path.removeprefix(prefix), local=True)
-        app = self._made.get(prefix)
-        return self._handle_first(prefix, inner) if app is None else self._answer(app, inner)
-
-    async def _handle_first(self, prefix: str, request: Request) -> Response:
-        """Make the sandbox in a thread, so that others do not wait, then answer."""
-        answer = self._answer(await asyncio.to_thread(self._app, prefix), request)
-        return answer if isinstance(answer, Response) else await answer
-
-    @staticmethod
-    def _answer(app: App, request: Request) -> Response | Awaitable[Response]:
-        if (
-            request.path == f"{CONTROL_PATH}guide" and request.headers.get("api-key") is None
-        ):  # the code opens the guide
-            request = attrs.evolve(request, headers={**request.headers, "api-key": app.sandbox.full_key})
-        return app.handle(request)
+        return await app.handle(attrs.evolve(request, path=path, headers=headers, local=True))
 
     def _app(self, prefix: str) -> App:
         with self._lock:
@@ -186,11 +176,11 @@ class ClassServer:
 
     # requests
 
-    def handle(self, request: Request) -> Response | Awaitable[Response]:
+    async def handle(self, request: Request) -> Response:
         """Answer a request to the board or to a learner's sandbox."""
         code, _, rest = request.path.removeprefix("/").partition("/")
         if code in _PAGE:
-            return self._board(request, rest) if rest else _page(code)
+            return await self._board(request, rest) if rest else _page(code)
         if len(self._wrong_codes) == MAX_WRONG_CODES and self._wrong_codes[0] > time.monotonic() - 60:
             return refused(503, "Too many wrong codes; try again in a minute")
         place = self._places.get(unquote(code))
@@ -199,14 +189,15 @@ class ClassServer:
             return refused(404, "No learner has this code")
         self._connected[place.learner.name] = time.time()
         if rest in ("_class", "production/_class"):
-            return self._class(place, request)
-        return place.handle(attrs.evolve(request, path=f"/{rest}"))
+            return await self._class(place, request)
+        return await place.handle(attrs.evolve(request, path=f"/{rest}"))
 
-    def _class(self, place: _LearnerSandboxes, request: Request) -> Response | Awaitable[Response]:
+    async def _class(self, place: _LearnerSandboxes, request: Request) -> Response:
         name = place.learner.name
         if request.method == "GET":
             notes = [{"at": at, **detail} for at, detail in self.results.entries("note", name)]
             return _answer({"learner": name, "seed": self.seed, "locked": self._locked(name), "notes": notes})
+        detail: dict[str, Any] = {}
         try:
             said = strict_json.loads(request.body)
             exercise, kind = said["exercise"], said["kind"]
@@ -214,32 +205,24 @@ class ClassServer:
                 return refused(400, "no such exercise or kind of entry")
             if exercise in EXERCISES and EXERCISES[exercise].notebook in self._locked(name):
                 return refused(403, "the lesson is locked")
-            if kind in ("start", "reset"):
-                return self._keep(place, kind, exercise, {})
             if kind == "hint":
                 number = int(said["number"])
-                return self._keep(
-                    place, kind, exercise, {"number": number, "last": number >= len(EXERCISES[exercise].hints)}
-                )
-            missing = [str(what)[:500] for what in said["missing"]][:20]
+                detail = {"number": number, "last": number >= len(EXERCISES[exercise].hints)}
+            if kind == "check":
+                detail = {"missing": [str(what)[:500] for what in said["missing"]][:20]}
         except (strict_json.NotJson, KeyError, TypeError, ValueError):
             return refused(400, "the entry cannot be read")
-        return self._check(place, exercise, missing)
-
-    def _keep(self, place: _LearnerSandboxes, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
-        self.results.add(place.learner.name, kind, exercise, **detail)
+        if (
+            kind == "check"
+        ):  # what the learner's kernel calls done is checked here as well, as far as the sandbox shows it
+            done = not detail["missing"] and exercise in EXERCISES
+            detail["confirmed"] = done and await asyncio.to_thread(_confirms, exercise, place.sandbox)
+        self.results.add(name, kind, exercise, **detail)
         return _answer({})
-
-    async def _check(self, place: _LearnerSandboxes, exercise: str, missing: list[str]) -> Response:
-        """Keep a try; what the learner's kernel calls done is checked here as well, as far as the sandbox shows it."""
-        confirmed = (
-            not missing and exercise in EXERCISES and await asyncio.to_thread(_confirms, exercise, place.sandbox)
-        )
-        return self._keep(place, "check", exercise, {"missing": missing, "confirmed": confirmed})
 
     # the board
 
-    def _board(self, request: Request, rest: str) -> Response | Awaitable[Response]:
+    async def _board(self, request: Request, rest: str) -> Response:
         if rest == "page" and request.method == "GET":
             return self._printed(request.query.removeprefix("ticket="))
         if not hmac.compare_digest((request.headers.get(TRAINER_KEY) or "").encode(), self.trainer_key.encode()):
@@ -260,7 +243,7 @@ class ClassServer:
             said = strict_json.loads(request.body)
             if rest == "ticket":
                 return self._ticket(said["page"])
-            return self._act(said["learners"], said["action"], said.get("arguments") or {})
+            return await self._act(said["learners"], said["action"], said.get("arguments") or {})
         except (strict_json.NotJson, KeyError, TypeError):
             return refused(400, "the action cannot be read")
 
@@ -362,13 +345,8 @@ class ClassServer:
 
 def _confirms(exercise: str, sandbox: Sandbox) -> bool:
     """Whether a check finds the same in the sandbox alone; some look into the learner's journal or inbox as well."""
-
-    class Evidence:
-        def __init__(self) -> None:
-            self.sandbox = sandbox
-
     try:
-        return not list(EXERCISES[exercise].check(SandboxEvidence(Evidence())))
+        return not list(EXERCISES[exercise].check(SandboxEvidence(SimpleNamespace(sandbox=sandbox))))
     except (AttributeError, LookupError, ApiError):
         return False
 

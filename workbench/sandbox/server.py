@@ -11,7 +11,7 @@ Pages in a browser are refused: other hosts and origins, and bodies that are not
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
@@ -75,14 +75,14 @@ class App:
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
         self._openapi: bytes | None = None
 
-    def handle(self, request: Request) -> Response | Awaitable[Response]:
+    async def handle(self, request: Request) -> Response:
         """Answer a request."""
         origin = request.headers.get("origin")
         if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.headers.get('host')}":
             return refused(403, "Requests from pages of other origins are not answered")
         try:
             if request.path.startswith(CONTROL_PATH):
-                return self._control(request)
+                return await self._control(request)
             if request.path == "/openapi.json":
                 return self._describe(request)
             if request.path.startswith(_DOCS):
@@ -91,9 +91,10 @@ class App:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
+            return await asyncio.to_thread(self._engine.answer, request)  # the event loop waits for nothing
         except UnusableFile as error:
-            return _unusable(error)
-        return _in_thread(self._engine.answer, request)  # the event loop waits for nothing
+            busy = isinstance(error, FileBusy)
+            return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
 
     def _describe(self, request: Request) -> Response:
         if request.method != "GET":
@@ -103,7 +104,7 @@ class App:
             self._openapi = json.dumps(described).encode()
         return Response(status=200, headers=_JSON, body=self._openapi)
 
-    def _control(self, request: Request) -> Response | Awaitable[Response]:
+    async def _control(self, request: Request) -> Response:
         name = request.path.removeprefix(CONTROL_PATH)
         open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
         key = request.headers.get("api-key")
@@ -123,7 +124,7 @@ class App:
             return refused(400, f"the body cannot be read: {error}")
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
-        return _in_thread(self._perform, name, arguments)  # it may wait, as for deliveries
+        return await asyncio.to_thread(self._perform, name, arguments)  # it may wait, as for deliveries
 
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         try:
@@ -152,19 +153,6 @@ def _documentation(name: str) -> Response:
         return refused(404, "Not Found")
     body = own[name] if name in own else Path(spec.submodule_search_locations[0], "static", name).read_bytes()
     return Response(status=200, headers={"content-type": _TYPES[Path(name).suffix]}, body=body)
-
-
-async def _in_thread(work: Callable[..., Response], *arguments: Any) -> Response:
-    try:
-        return await asyncio.to_thread(work, *arguments)
-    except UnusableFile as error:
-        return _unusable(error)
-
-
-def _unusable(error: UnusableFile) -> Response:
-    return refused(
-        503, "The sandbox's file is busy" if isinstance(error, FileBusy) else "The sandbox's file cannot be used"
-    )
 
 
 def introduction(sandbox: Any, url: str) -> list[str]:
