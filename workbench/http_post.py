@@ -16,6 +16,8 @@ _KEPT_BODY = 1024  # bytes of the response body
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 """Names of this machine."""
+BROKEN = frozenset({"refused", "reset", "closed", "lost"})
+"""Manners in which a connection ends without a response."""
 THIS_MACHINE = frozenset({"loopback"})
 ANYWHERE = frozenset({"loopback", "public", "private"})
 """Kinds of addresses that may be reached."""
@@ -41,8 +43,8 @@ class Request:
 class Response:
     """A response, and how it is sent.
 
-    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or
-    "refused", "reset", "closed" or "lost" (the connection ends without a response). `seconds` otherwise delays the response.
+    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or one
+    of `BROKEN`. `seconds` otherwise delays the response.
     """
 
     status: int

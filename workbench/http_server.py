@@ -19,7 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from workbench.errors import UnusableFile, WorkbenchError, advise
-from workbench.http_post import LOOPBACK, Request, Response
+from workbench.http_post import BROKEN, LOOPBACK, Request, Response
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
@@ -108,7 +108,7 @@ class _App:
 async def _send(response: Response, scope: Any, send: Any) -> None:
     if response.seconds and response.manner != "slow_body":
         await asyncio.sleep(response.seconds)
-    if response.manner in {"refused", "reset", "closed", "lost"}:
+    if response.manner in BROKEN:
         transport = scope["extensions"]["transport"]
         if response.manner in {"refused", "reset"}:  # closing a socket that lingers for no time resets the connection
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -84,7 +84,7 @@ class _LearnerSandboxes:
     async def handle(self, request: Request) -> Response:
         """Answer a request whose path no longer contains the code; the first one makes the sandbox, while others go on."""
         prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""
-        app: App = self._made.get(prefix) or await asyncio.to_thread(self._app, prefix)
+        app = self._made[prefix] if prefix in self._made else await asyncio.to_thread(self._app, prefix)
         path, headers = request.path.removeprefix(prefix), request.headers
         if path == f"{CONTROL_PATH}guide" and "api-key" not in headers:  # the code opens the guide
             headers = {**headers, "api-key": app.sandbox.full_key}

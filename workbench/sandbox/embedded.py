@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import Problem, UnusableFile, visible
-from workbench.http_post import LOOPBACK, THIS_MACHINE, Request, Response
+from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -36,12 +36,7 @@ _MAX_DRAINED = 1_000
 _DEFAULTS: Mapping[str, Any] = {
     "seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False, "size": "small",
 }  # fmt: skip
-_CONNECTION_ERRORS: Mapping[str, type[ConnectionError]] = {
-    "refused": ConnectionRefusedError,
-    "reset": ConnectionResetError,
-    "closed": ConnectionAbortedError,
-    "lost": ConnectionAbortedError,
-}
+_CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
 
 class DirectTransport:
@@ -168,8 +163,8 @@ class Sandbox(Controls):
             ConnectionError: A fault rule prevents a response.
         """
         answer = self._engine.answer(request)
-        if answer.manner in _CONNECTION_ERRORS:
-            raise _CONNECTION_ERRORS[answer.manner](f"a fault rule is on: {answer.manner}")
+        if answer.manner in BROKEN:
+            raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"a fault rule is on: {answer.manner}")
         return answer
 
     def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import attrs
 
 from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments, visible
+from workbench.http_post import LOOPBACK, Request, Response
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
@@ -45,6 +46,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
+_MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 
 
@@ -419,11 +421,34 @@ class Inbox:
         Raises:
             InvalidWebhook: Anybody could send anything this way.
         """
-        from workbench.webhooks.receiver import receiving
+        from workbench import http_server  # an inbox that is not served needs none
 
-        served = receiving(self, self._note, host=host, port=port, path=path, hosts=hosts)
+        path = "/" + path.lstrip("/")
+        if not (host in LOOPBACK or self.verifies):
+            raise InvalidWebhook(
+                f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
+                "Give it keys, or use 127.0.0.1."
+            )
+        if hosts and not self.verifies and len(path) < _MIN_SECRET_PATH:
+            raise InvalidWebhook(
+                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
+                f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
+            )
+
+        def answer(request: Request) -> Response:
+            refused = _refused(request, path)
+            if refused is not None:
+                return refusal(*refused)
+            status = self.respond(request.headers, request.body)
+            return Response(status=204) if status == 204 else http_server.bare(status, "")
+
+        def refusal(status: int, reason: str) -> Response:
+            self._note(f"{reason} ({status}).")
+            return http_server.bare(status, reason)
+
+        served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=self.max_body, refusal=refusal)
         with self.running(), served as url:
-            yield url
+            yield url + path
 
     @property
     def verifies(self) -> bool:
@@ -471,3 +496,17 @@ class Inbox:
         checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
+
+
+def _refused(request: Request, path: str) -> tuple[int, str] | None:
+    """Return the status and the reason for a request that is not a delivery."""
+    if request.method != "POST":
+        return 405, "Not a POST"
+    if request.path != path:
+        return 404, "Another path than that of the inbox"
+    if request.headers.get("origin") is not None:
+        return 403, "A web page in a browser"  # senders of webhooks set no Origin
+    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json" or request.headers.get("content-encoding") not in (None, "identity"):
+        return 415, "Not declared as JSON"
+    return None
