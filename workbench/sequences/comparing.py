@@ -149,7 +149,9 @@ def _played(side: Any, sequences: Iterable[Sequence], values: Mapping[str, Any])
             skipped[sequence.name] = str(error)
         else:
             facts |= _facts(made)
-            rests |= _rests_on(made, _embedded(api))
+            steps = [(sequence.name, one.step.name) for one in made.steps if one.step.do in SCRIPTED]
+            entries = sandbox.requests()[-len(steps) :] if steps and (sandbox := _embedded(api)) is not None else []
+            rests |= {step: set(entry.assumptions) for step, entry in zip(steps, entries, strict=False)}
     return facts, rests, skipped
 
 
@@ -336,13 +338,6 @@ def _facts(run: Run) -> Facts:
             put(name, f"event {number}", event_kind(event), event_kind(event))
             put(name, f"event {number}", {**event, "id": ""}, shown)
     return reader.facts
-
-
-def _rests_on(made: Run, sandbox: Sandbox | None) -> Rests:
-    """Return the assumptions by step that a sandbox named with its responses to a run."""
-    steps = [(made.sequence.name, one.step.name) for one in made.steps if one.step.do in SCRIPTED]
-    entries = sandbox.requests()[-len(steps) :] if steps and sandbox is not None else []
-    return {step: set(entry.assumptions) for step, entry in zip(steps, entries, strict=False)}
 
 
 def _record_facts(side: Any) -> Facts:

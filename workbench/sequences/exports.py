@@ -31,7 +31,7 @@ from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
 from workbench.sequences.generated import from_journal
 from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import Ref, Sequence, Step, duration, references, replaced
+from workbench.sequences.sequence import Ref, Sequence, Step, references, replaced
 from workbench.storage import write_file
 
 Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
@@ -277,8 +277,7 @@ def _curl(step: Step, names: Mapping[str, str]) -> str:
     arguments = replaced(step.arguments, marks.__getitem__)  # type: ignore[arg-type]  # calls give no other references
     operation = OPERATIONS.get(step.do)
     if operation is None:
-        span = {"seconds": duration(arguments["by"]).total_seconds()} if step.do == "advance" else None
-        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", span or arguments
+        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", arguments
     else:
         path, body = converter().write_request(operation, walk.build(operation.request, arguments))
         method, url = operation.method, f"$WORKBENCH_URL{operation.target(path, body)}"

@@ -279,8 +279,16 @@ class Player:
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
         try:
-            answer = self._perform(step.do, arguments, before)
-            result.answer, result.outcome = await answer if isawaitable(answer) else answer, Outcome.DONE.value
+            if step.do in SCRIPTED:
+                answer = getattr(self.target.api, step.do)(**arguments)
+                result.answer = await answer if isawaitable(answer) else answer
+            elif step.do == "advance":
+                self.target.advance(duration(arguments["by"]))
+            elif step.do == "wait":
+                self._wait(arguments, before)
+            else:
+                result.answer = self.target.control(step.do, arguments)
+            result.outcome = Outcome.DONE.value
         except WorkbenchError as error:
             result.error = error
             result.outcome = next((str(outcome) for kind, outcome in _OUTCOMES if isinstance(error, kind)), FAILED)
@@ -295,14 +303,6 @@ class Player:
         result.after = self.target.cursor()
         self.record(result)
         return result
-
-    def _perform(self, do: str, arguments: Mapping[str, Any], before: int) -> Any:
-        """Call the operation or control of a step."""
-        if do in SCRIPTED:
-            return getattr(self.target.api, do)(**arguments)
-        if do == "advance":
-            return self.target.advance(duration(arguments["by"]))
-        return self._wait(arguments, before) if do == "wait" else self.target.control(do, arguments)
 
     def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
         event = ExpectedEvent(**{**arguments, "within": duration(arguments.get("within", "0s"))})
@@ -409,7 +409,12 @@ def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[
     left = list(events)
     missing = []
     for one in expected:
-        found = next((event for event in left if _fits(event, one)), None)
+        found = next(
+            (
+                event for event in left if event_kind(event) == one.kind
+                and all(get_path(event.get("body"), path) == value for path, value in one.where.items())
+            ), None,
+        )  # fmt: skip
         if found is not None:
             left.remove(found)
             continue
@@ -422,10 +427,3 @@ def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[
 def event_kind(event: Mapping[str, Any]) -> str:
     """Return the kind of an event of wire members: `transaction.created`."""
     return f"{event.get('resource')}.{event.get('action')}"
-
-
-def _fits(event: Mapping[str, Any], expected: ExpectedEvent) -> bool:
-    members = expected.where.items()
-    return event_kind(event) == expected.kind and all(
-        get_path(event.get("body"), path) == value for path, value in members
-    )

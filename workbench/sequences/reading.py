@@ -146,7 +146,8 @@ class _Reader:
             return self._record(Expect, raw, path)
         if kind == tuple[ExpectedEvent, ...]:
             listed = self._typed(list, raw, path, "a list")
-            return tuple(self._event(one, (*path, i)) for i, one in enumerate(listed))
+            tables = ({"kind": one} if isinstance(one, str) else one for one in listed)
+            return tuple(self._record(ExpectedEvent, one, (*path, i)) for i, one in enumerate(tables))
         if get_origin(kind) is Mapping:
             return {key: self._value(one, (*path, key)) for key, one in self._typed(dict, raw, path, "a table").items()}
         text = self._typed(str, raw, path, "text")
@@ -157,9 +158,6 @@ class _Reader:
         except ValueError as error:
             self._add(path, "duration", str(error))
             return timedelta(0)
-
-    def _event(self, raw: Any, path: _Path) -> Any:
-        return self._record(ExpectedEvent, {"kind": raw} if isinstance(raw, str) else raw, path)
 
     def _value(self, raw: Any, path: _Path) -> Any:
         """Read a value that may be, or hold, references."""

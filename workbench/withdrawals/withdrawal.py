@@ -243,7 +243,11 @@ class Withdrawal(NotSerializable, Shown):
                 raise _invalid("signatures", f"and direct_transfer are for EVM chains, not for {plan.chain}")
             base = {"from": plan.admin, **base}
             if plan.chain.family is Family.SOLANA:
-                base["instructions"] = [self._ed25519_instruction(secret, nonce)]
+                if secret.public_key is None:
+                    raise _invalid("publicKey", "is missing: this answer does not carry the key of the service")
+                checked = ed25519_instruction(secret.public_key, self._message(nonce), secret.data)
+                instruction = {"programId": ED25519_PROGRAM, "accounts": [], "data": CallData("0x" + checked.hex())}
+                base["instructions"] = [instruction]
             return Transaction({**base, "parameters": self.parameters(units=units)})
         amount = self._native_units(units)
         self._check_admins(signatures, amount)
@@ -259,12 +263,6 @@ class Withdrawal(NotSerializable, Shown):
         transaction = {**base, "data": CallData(data), "value": "0x0"}
         # version 1 has no signatures of admins: its owner sends it
         return Transaction({"from": plan.admin, **transaction} if contract.contract_version == 1 else transaction)
-
-    def _ed25519_instruction(self, secret: Secret, nonce: int | None) -> dict[str, Any]:
-        if secret.public_key is None:
-            raise _invalid("publicKey", "is missing: this answer does not carry the key of the service")
-        data = ed25519_instruction(secret.public_key, self._message(nonce), secret.data)
-        return {"programId": ED25519_PROGRAM, "accounts": [], "data": CallData("0x" + data.hex())}
 
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
