@@ -102,7 +102,7 @@ class Ledger:
             moves = (("refunded", "available", left if amount in (None, FULL) else amount, "refund"),)
         for source, target, cents, kind in moves:
             hold = self._holds[transaction]
-            self._post(attrs.evolve(hold, step=step, source=source, target=target, amount=cents, kind=kind, at=at))
+            self._post(Entry(step, transaction, hold.card_id, source, target, cents, kind, at, hold.currency))
 
     def _post(self, entry: Entry) -> None:
         """Add an entry, if it moves anything. `refunded` counts what was given back, so it grows by what leaves it."""
