@@ -34,8 +34,8 @@ from workbench.session import sandbox_of
 Schema = dict[str, Any]
 _JSON = "application/json"
 _SHOWN = ("id", "reason", "confidence", "change")  # of an assumption
-_CONTROL = "sandbox_"
 _LEFT_OUT = frozenset({"wallet_sign", "execute", "rotate_signing_key"})  # they take keys or signatures
+_CONTROLS = {f"sandbox_{name}": row for name, row in CONTROLS.items() if name not in _LEFT_OUT}
 _KEYS = frozenset({"api_key", "signing_key"})
 _TYPES: Mapping[Any, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _CONFIRM: Schema = {
@@ -81,8 +81,7 @@ class _Tools:
         rows = (row for row in OPERATIONS.values() if not (row.sandbox_only and production))
         tools = [_operation_tool(row, real=real) for row in rows]
         if self._sandbox is not None:
-            tools += [_control_tool(row) for row in CONTROLS.values() if row.name not in _LEFT_OUT]
-            tools += [_SEQUENCES, _RUN]
+            tools += [*(_control_tool(name, row) for name, row in _CONTROLS.items()), _SEQUENCES, _RUN]
         return types.ListToolsResult(tools=tools)
 
     async def call(
@@ -97,14 +96,14 @@ class _Tools:
                     return question
                 request = self._api.from_wire(operation, given)
                 answer = masked(await asyncio.to_thread(self._api.send, request))
-            elif self._sandbox is not None and name.startswith(_CONTROL) and name.removeprefix(_CONTROL) in CONTROLS:
-                answer = await asyncio.to_thread(self._control, name.removeprefix(_CONTROL), given)
-            elif self._sandbox is not None and name == _SEQUENCES.name:
-                answer = {one: found.doc for one, found in sequences.catalogue.items()}
-            elif self._sandbox is not None and name == _RUN.name:
+            elif self._sandbox is None or name not in {*_CONTROLS, _SEQUENCES.name, _RUN.name}:
+                raise WorkbenchError(f"there is no tool {visible(name, 60)!r}")
+            elif name in _CONTROLS:
+                answer = await asyncio.to_thread(self._control, _CONTROLS[name].name, given)
+            elif name == _RUN.name:
                 answer = await asyncio.to_thread(self._run, **given)
             else:
-                raise WorkbenchError(f"there is no tool {visible(name, 60)!r}")
+                answer = {one: found.doc for one, found in sequences.catalogue.items()}
         except (WorkbenchError, TypeError, ValueError) as error:
             return _result(visible(str(error), 2_000), is_error=True)
         return _result(strict_json.dumps(answer).decode())
@@ -207,12 +206,12 @@ def _local(schema: Schema) -> Schema:
     return {**read(schema), **({"$defs": used} if used else {})}
 
 
-def _control_tool(row: Any) -> types.Tool:
+def _control_tool(name: str, row: Any) -> types.Tool:
     parameters = [one for one in row.signature.parameters.values() if one.name not in {"self", *_KEYS}]
     properties = {one.name: _argument(one.annotation) for one in parameters}
     required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
     return types.Tool(
-        name=f"{_CONTROL}{row.name}", description=inspect.cleandoc(row.doc),
+        name=name, description=inspect.cleandoc(row.doc),
         input_schema={"type": "object", "properties": properties, "required": required, "additionalProperties": False},
         annotations=types.ToolAnnotations(read_only_hint=not row.changes, destructive_hint=row.name == "reset", open_world_hint=False),
     )  # fmt: skip

@@ -127,8 +127,12 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def ipython_shell() -> Any:
+    """Return the IPython this code runs in, or None."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
 def notebook_shell() -> Any:
     """Return the shell of the Jupyter kernel this code runs in, or None."""
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
+    shell = ipython_shell()
     return shell if type(shell).__name__ == "ZMQInteractiveShell" else None

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import sys
 import weakref
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -18,6 +17,7 @@ from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
 from workbench.client.settings import client_problems, client_settings, open_profile
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
+from workbench.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -170,7 +170,7 @@ def profile_of(api: Any) -> str:
 
 def _show_records() -> None:
     """Show records and errors in notebooks as the workbench draws them, from the first session on."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = ipython_shell()
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
     from workbench import rendering

@@ -127,9 +127,8 @@ class Recorder:
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
-        with _usable(
-            "written, so nothing is sent"
-        ):  # the lock tells other processes that calls of this one may be in flight
+        with _usable("written, so nothing is sent"):
+            # The lock tells other processes that calls of this one may be in flight.
             database = self.opened()
             with self._opening:
                 if not database.lease(self._process):
@@ -167,10 +166,11 @@ class Recorder:
         Raises:
             InvalidRequest: It is another one.
         """
-        entry = self.entry(attempt)
-        same = (
-            digest == entry.digest if digest and entry.digest else json.loads(_json(_masked(request))) == entry.request
-        )
+        (entry,) = self.entries("id = ?", (attempt,))
+        if digest and entry.digest:
+            same = digest == entry.digest
+        else:
+            same = json.loads(_json(_masked(request))) == entry.request
         if entry.operation != operation or not same:
             raise InvalidRequest(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
 
@@ -197,17 +197,6 @@ class Recorder:
         if (call is not None and call.active) or (entry.process != here and self.opened().is_leased(entry.process)):
             return entry
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
-
-    def entry(self, attempt: str) -> Entry:
-        """Return one entry.
-
-        Raises:
-            KeyError: There is none of that id.
-        """
-        found = self.entries("id = ?", (attempt,))
-        if not found:
-            raise KeyError(f"the journal has no entry {attempt!r}")
-        return found[0]
 
     def close(self) -> None:
         """Close the file; the next use opens it again. What is in memory stays."""
@@ -300,14 +289,13 @@ class Journal:
         return len(self._recorder.rows("calls", "number"))
 
     def __getitem__(self, attempt: str) -> Entry:
-        return self._recorder.entry(attempt)
+        if (found := self.get(attempt)) is None:
+            raise KeyError(f"the journal has no entry {attempt!r}")
+        return found
 
     def get(self, attempt: str) -> Entry | None:
         """Return the entry of an attempt's id; None where there is none."""
-        try:
-            return self._recorder.entry(attempt)
-        except KeyError:
-            return None
+        return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
     def list(
         self, *, operation: Any = None, outcome: str | None = None, since: datetime | None = None,
@@ -358,13 +346,13 @@ class Journal:
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
         """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
         entry, said = self[attempt], _outcome(outcome)
-        if said not in {Outcome.DONE, Outcome.NOT_SENT}:
+        if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise InvalidRequest('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
         if entry.outcome is not Outcome.UNKNOWN:
             raise InvalidRequest(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
             self._recorder.note("resolved again", f"{attempt} was {entry.resolution}")
-        self._recorder.resolve(attempt, Outcome(said), note, _person())
+        self._recorder.resolve(attempt, said, note, _person())
         return self[attempt]
 
     def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:

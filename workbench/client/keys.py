@@ -7,12 +7,12 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.errors import CannotRecord, InvalidProfile, Problem, advise, hide_arguments
+from workbench.progress import ipython_shell
 from workbench.storage import make_folder, sync_folder
 
 APPLICATION = "card-issuing-workbench"
@@ -153,7 +153,7 @@ def key_problem(value: object) -> str | None:
 
 def warn_if_in_cell(value: str) -> None:
     """Warn where a notebook's current cell holds the key itself: it would be saved with the notebook."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = ipython_shell()
     cells = shell.user_ns.get("In", ()) if shell is not None else ()
     if cells and value in cells[-1]:
         advise("this cell's source contains the key, and will be saved with it; use a profile or WORKBENCH_API_KEY")

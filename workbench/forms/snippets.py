@@ -13,10 +13,11 @@ import ipywidgets
 
 from workbench.client.guards import class_url
 from workbench.forms.draft import Draft
-from workbench.forms.widgets import button, row, shell
+from workbench.forms.widgets import button, row
 from workbench.interface import masks
 from workbench.interface.readers import text_of
 from workbench.interface.table import PREFIX
+from workbench.progress import ipython_shell
 from workbench.rendering.show import curl as curl_command
 from workbench.sequences import Parameter, Sequence, Step, param
 from workbench.session import profile_of, sandbox_of
@@ -188,7 +189,7 @@ class SnippetPanel:
     def put_in_cell(self) -> str:
         """Put the call as Python into a cell below the one that runs, or that runs next; return its text."""
         text = self.text("Python")
-        kernel = shell()
+        kernel = ipython_shell()
         if kernel is not None:
             kernel.set_next_input(text)
         self.message.value = "The call will appear below the next cell that you run."

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import ipywidgets
 
 from workbench.errors import WorkbenchError, visible
+from workbench.progress import ipython_shell
 from workbench.rendering.design import variables
 from workbench.rendering.markup import isolated
 
@@ -155,12 +155,6 @@ def what_went_wrong(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: an error of the workbench itself"
 
 
-def shell() -> Any:
-    """Return the IPython this runs in, or None."""
-    module = sys.modules.get("IPython")
-    return None if module is None else module.get_ipython()
-
-
 def below(widget: Any) -> list[Any]:
     """Return a widget and all its descendants."""
     found = [widget]
@@ -184,7 +178,7 @@ def close_soon(widgets: Sequence[Any]) -> None:
     A widget closed while its parent is still being sent leaves the parent without a view. Clear values before: they
     must not wait.
     """
-    if shell() is None:
+    if ipython_shell() is None:
         close(*widgets)
     else:
         after(CLOSE_DELAY, lambda: close(*widgets))
