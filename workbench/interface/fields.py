@@ -40,17 +40,10 @@ def _ends(text: str) -> str:
     return DOTS + text[-2:] if len(text) > 4 else DOTS
 
 
-def _ip(text: str) -> str:
-    head, dot, _ = text.rpartition(".")
-    return f"{head}.{MASK}" if dot and head.count(".") == 2 else DOTS
-
-
-def _length(text: str) -> str:
-    return f"{DOTS} ({len(text):,} characters)"
-
-
 _MASKS: Mapping[str, Callable[[str], str]] = {
-    "name": _name, "email": _email, "phone": _ends, "ip": _ip, "long-text": _length, "account-number": _ends,
+    "name": _name, "email": _email, "phone": _ends, "account-number": _ends,
+    "ip": lambda text: f"{text.rpartition('.')[0]}.{MASK}" if text.count(".") == 3 else DOTS,
+    "long-text": lambda text: f"{DOTS} ({len(text):,} characters)",
 }  # fmt: skip
 """How a text of a format is masked; any other is `•••`, whatever its length."""
 

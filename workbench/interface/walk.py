@@ -110,36 +110,28 @@ def is_record(value: Any) -> bool:
     return RECORD in (value if isinstance(value, type) else type(value)).__dict__
 
 
-_SCALARS: Mapping[Any, Kind] = {
-    str: Text(), int: Integer(), bool: Boolean(), datetime: DateTime(), Any: Untyped(),
-    frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(), frozenset((date, str)): Date(),
+_SCALARS: Mapping[frozenset[Any], Kind] = {
+    frozenset((str,)): Text(), frozenset((bool,)): Boolean(), frozenset((datetime,)): DateTime(),
+    frozenset((Any,)): Untyped(), frozenset((int, Full)): Integer(full=True), frozenset((int, Decimal)): Numeric(),
+    frozenset((date, str)): Date(),
 }  # fmt: skip
-"""Kinds by annotation, or by the classes of a union."""
+"""Kinds by the classes of an annotation."""
 
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
-    as_text = about.rule.format == "decimal"
-    if hint is Decimal:
-        return DecimalNumber(text=as_text)
-    if get_origin(hint) is tuple:
-        return Array(_kind(get_args(hint)[0], about, where))
-    if get_origin(hint) in (Union, types.UnionType):
-        options = [option for option in get_args(hint) if option is not type(None)]
-        first, others = options[0], options[1:]
-        if not others:
-            return Integer(text=True) if first is int and as_text else _kind(first, about, where)
-        if isinstance(first, type) and issubclass(first, StrEnum) and others == [str]:
-            return Choice(first)
-        if is_record(first) and [get_origin(option) for option in others] == [Mapping]:
-            return Nested(first)
-        if is_record(first):
-            return Untyped()
-        hint = frozenset(options)
-    if hint in _SCALARS:
-        return _SCALARS[hint]
-    if isinstance(hint, type) and is_record(hint):
-        return Nested(hint)
-    raise TypeError(f"{where}: no kind is known for {hint}")
+    union, as_text = get_origin(hint) in (Union, types.UnionType), about.rule.format == "decimal"
+    first, *others = [one for one in get_args(hint) if one is not types.NoneType] if union else [hint]
+    if get_origin(first) is tuple:
+        return Array(_kind(get_args(first)[0], about, where))
+    if is_record(first):
+        return Nested(first) if [get_origin(one) for one in others] in ([], [Mapping]) else Untyped()
+    if others == [str] and issubclass(first, StrEnum):
+        return Choice(first)
+    if not others and first in (int, Decimal):
+        return Integer(text=as_text) if first is int else DecimalNumber(text=as_text)
+    if frozenset((first, *others)) not in _SCALARS:
+        raise TypeError(f"{where}: no kind is known for {hint}")
+    return _SCALARS[frozenset((first, *others))]
 
 
 _MEMBERS: dict[type[Any], tuple[Member, ...]] = {}
