@@ -39,16 +39,12 @@ class Behavior:
     reason: str
     confidence: Confidence = UNCONFIRMED
     documented: Any = ...  # where there is no setting
-    observed: Any = ...
+    observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
 
     @property
     def settable(self) -> bool:
         """Whether a setting of the sandbox changes it."""
         return self.documented is not ...
-
-
-def _same(value: Any) -> dict[str, Any]:
-    return {"documented": value, "observed": value}
 
 
 BEHAVIORS: Mapping[str, Behavior] = {
@@ -77,8 +73,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("cents_to_units", "sign_withdrawal", "cents become units of the token by its exchangeRate, rounded down", "the document does not say how cents become units"),
         Behavior("recipient_family", "sign_withdrawal", "a recipient of another family of chains, or a damaged address, is 400", "conditions of its error bodies are not shown"),
         # simulations
-        Behavior("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", LIVE, **_same(True)),
-        Behavior("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only by a control", "the document does not say when", **_same(None)),
+        Behavior("settle_route", "simulations", "POST /simulate/transactions/{transactionId}/settle with {amount} settles an authorization", "the document has no call for it, and refunds need it; public clients call it", LIVE, documented=True),
+        Behavior("settle_by_clock", "simulations", "an authorization settles by itself after this many seconds of sandbox time; None: only by a control", "the document does not say when", documented=None),
         Behavior("full_reversal_status", "simulate_reversal", "status of the answer to a full reversal", "it fits no documented value exactly", LIVE, documented="authorized", observed="settled"),
         Behavior("full_reversal_reason", "simulate_reversal", "completionReason of the answer to a full reversal", "it fits no documented value exactly", LIVE, documented=None, observed="authorization_reversal"),
         Behavior("full_reversal_completed", "simulate_reversal", "a full reversal also sends transaction.completed", "seen in events of a live sandbox", ONCE, documented=False, observed=True),
@@ -93,11 +89,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("card_not_active", "simulate_authorization", "a card that is not active is 400 with its id, not a decline, also where a decline is requested", "error responses of the simulations are not shown", WIDELY),
         Behavior("card_money", "simulations", "a card has one limit for all time: available + held + posted - refunded = limit", "fields of the card record are not shown"),
         Behavior("inactive_user", "simulate_authorization", "cards of a deactivated user still authorize", "the document does not say what isActive changes"),
-        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", LIVE, **_same("account_credit_limit_exceeded")),
-        Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", LIVE, **_same(("USD",))),
+        Behavior("over_limit", "simulate_authorization", "an authorization above the available credit is declined with this reason; or authorized", "the document says authorized where no decline is requested; live answers decline", LIVE, documented="account_credit_limit_exceeded"),
+        Behavior("currency", "simulate_authorization", "USD is the only currency that works", "the document shows no list", LIVE, documented=("USD",)),
         # people
         Behavior("outcome_by_name", "create_user_application", "a status word in the last name chooses the outcome of the review", "the review is not described", WIDELY),
-        Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", **_same(60)),
+        Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", documented=60),
         Behavior("review_transitions", "users", "a review leads from any status to any other; to the same one it changes and sends nothing", "transitions of statuses are not shown"),
         Behavior("terms_not_accepted", "create_user_application", "without accepted terms an approval waits as tosNotAccepted", "the document gives the way out of this status, not the way in"),
         Behavior("initiated_application", "create_user_application", "the id of an initiated application is that of a user who is notStarted, else 400", "the initiate endpoint is not shown"),
@@ -170,18 +166,18 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
         Behavior("declined_events", "events", "a declined authorization sends transaction.requested with pending, then transaction.created with declined", "the events of transactions are not shown", WIDELY),
         Behavior("refund_events", "events", "a refund sends transaction.completed with a negative amount", "the events of transactions are not shown", WIDELY),
-        Behavior("event_authorized_amount", "events", "authorizedAmount is the original amount once settled or declined, else what is held; or, once settled, the reduced amount", "the events of transactions are not shown; sources disagree", ONCE, **_same("original")),
+        Behavior("event_authorized_amount", "events", "authorizedAmount is the original amount once settled or declined, else what is held; or, once settled, the reduced amount", "the events of transactions are not shown; sources disagree", ONCE, documented="original"),
         Behavior("event_merchant", "events", "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and localAmount as amount", "the events of transactions are not shown"),
         Behavior("merchant_padding", "events", "merchant texts are padded with blanks: a name to 25 characters, a city to 13", "the events of transactions are not shown", LIVE, documented=False, observed=True),
         Behavior("user_terms_shown", "users", "the answer of a user carries isTermsOfServiceAccepted", "the table of the document has it in events alone", WIDELY, documented=False, observed=True),
         Behavior("user_event_terms", "events", "isTermsOfServiceAccepted is false while the status is tosNotAccepted", "the document describes the member, not its value by status"),
         Behavior("deposits", "events", "deposits arrive by a control; one of 2.00 USD or more sends no event", "the document shows what smaller ones do"),
         Behavior("card_events", "events", "card.updated on a change of a card", "fields of the card record are not shown", WIDELY),
-        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in all events", "the document shows the releases, not the field in both; set it to rehearse a release", **_same(None)),
+        Behavior("event_version", "events", "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in all events", "the document shows the releases, not the field in both; set it to rehearse a release", documented=None),
         Behavior("event_endpoints", "events", "endpoints are registered by a control of the sandbox", "registration of webhook endpoints is not shown", WIDELY),
         Behavior("event_signing", "events", "header Signature: hex HMAC-SHA256 of the raw body; Secondary-Signature while a key is rotated", "signing of deliveries is not shown", WIDELY),
-        Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, **_same((15, 2.5, 3, 86400))),
-        Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", **_same(0.1)),
+        Behavior("event_retries", "events", "15 tries, the first again after 2.5 s, three times as long each, capped at a day", "delivery retries are not shown", ONCE, documented=(15, 2.5, 3, 86400)),
+        Behavior("event_retry_spread", "events", "each wait for a retry is up to a tenth shorter", "delivery retries are not shown", documented=0.1),
         Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", ONCE),
         Behavior("event_repeats", "events", "an event with the resource, action and state of the one before repeats it", "the envelope id may differ between retries", ONCE),
         Behavior("event_accepted", "events", "any response but 2xx, and none, is a failed delivery", "delivery retries are not shown", ONCE),
@@ -190,10 +186,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("reversal_events", "events", "a reversal sends transaction.updated: status reversed, amount the new total, authorizationUpdateAmount negative", "the events of transactions are not shown", WIDELY),
         Behavior("event_declined_reason", "events", "declinedReason is in lower-case words, as card locked; answers have card_locked", "the events of transactions are not shown", WIDELY),
         # announced or possible changes, to be rehearsed
-        Behavior("deprecated_alias", "versioning", "GET /automations is served until it is set to False", "it will be removed in a future release, which is not dated", **_same(True)),
-        Behavior("unknown_members", "versioning", "answers and events have no members beside those of the document; True adds addedLater to each of their objects", "a later release may add members", **_same(False)),
-        Behavior("unknown_values", "versioning", "enumerations have the words of the document; members listed here, as [\"status\"], have the value addedLater instead", "a later release may add values", **_same(())),
-        Behavior("tightened_roles", "versioning", "operations need the roles of the document; {\"list_contracts\": \"newRole\"} makes one need another, which no key has", "a later release may ask for more", **_same({})),
+        Behavior("deprecated_alias", "versioning", "GET /automations is served until it is set to False", "it will be removed in a future release, which is not dated", documented=True),
+        Behavior("unknown_members", "versioning", "answers and events have no members beside those of the document; True adds addedLater to each of their objects", "a later release may add members", documented=False),
+        Behavior("unknown_values", "versioning", "enumerations have the words of the document; members listed here, as [\"status\"], have the value addedLater instead", "a later release may add values", documented=()),
+        Behavior("tightened_roles", "versioning", "operations need the roles of the document; {\"list_contracts\": \"newRole\"} makes one need another, which no key has", "a later release may ask for more", documented={}),
         Behavior("deprecation", "versioning", "the deprecated alias is never called by the client", "the deprecation schedule is not shown"),
     )
 }  # fmt: skip

@@ -269,7 +269,7 @@ _CARD_WORDS = {
     "canceled": "can never be used again",
 }
 _LINKS = "Events, links from operations to events"
-_KINDS = (
+EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in (
     EventKind(
         "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"',
         words={
@@ -289,6 +289,5 @@ _KINDS = (
         "card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS,
         words={"status": _CARD_WORDS},
     ),
-)  # fmt: skip
-EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in _KINDS}
+)}  # fmt: skip
 """The kinds of events by name, as `user.updated`."""
