@@ -172,7 +172,8 @@ def about(
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
     made = attrs.frozen(kw_only=True, repr=False)(cls)
-    setattr(made, "__repr__", _repr)  # noqa: B010 - one for all
+    if not hasattr(cls, RECORD):
+        setattr(made, "__repr__", _repr)  # noqa: B010 - one for a record and those below it
     setattr(made, RECORD, True)
     return made
 

@@ -13,12 +13,12 @@ from workbench.errors import Problem, WorkbenchError, visible
 from workbench.interface import checks, masks, strict_json
 from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
-from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.events import Event
 from workbench.interface.fields import OPEN, Answer
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of, records
+from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -360,15 +360,6 @@ def error_sheet(error: BaseException) -> Sheet:
 # How IPython and notebooks show records and errors. IPython is an argument, never imported.
 
 
-def shown_types() -> tuple[type[Any], ...]:
-    """Return the classes that are shown our way: answers, requests and their parts, problems, assumptions."""
-    # Each by itself: IPython takes the repr that a class has of its own before a printer of the class above it.
-    tops = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
-    tops += [Event, *(kind.body for kind in EVENT_KINDS.values())]
-    found = {cls for top in tops for cls in records(top)}
-    return (Answer, *sorted(found, key=lambda cls: cls.__name__), Problem, Assumption)
-
-
 def register(shell: Any) -> Callable[[], None]:
     """Let an IPython shell show records, lists of them, and errors without their traces our way.
 
@@ -378,7 +369,7 @@ def register(shell: Any) -> Callable[[], None]:
     formatters = shell.display_formatter.formatters
     as_html, as_text = formatters["text/html"], formatters["text/plain"]
     before = [(one.type_printers, dict(one.type_printers)) for one in (as_html, as_text)]
-    for cls in shown_types():
+    for cls in (Answer, *(row.request for row in OPERATIONS.values()), Problem, Assumption):
         as_html.for_type(cls, html)
         as_text.for_type(cls, lambda x, printer, cycle: printer.text("…" if cycle else plain(x, printer.max_width)))
     for cls in (list, tuple):
