@@ -153,13 +153,13 @@ _PLACES: Mapping[Kind, Mapping[str, Place]] = {
         "": (0, 0), "pending": (1, 0), "inReview": (2, 0), "accepted": (3, 1), "rejected": (3, 2), "canceled": (3, 3),
     },
 }  # fmt: skip
-"""Column and row of each state; one that is not listed gets a row of its own."""
+"""Column and row of each state."""
 _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "pending"): "authorized", ("transaction", "completed"): "settled", ("transaction", "refunded"): "settled",
 }  # fmt: skip
 """What events and lists call a state differently."""
 
-_FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP = 13.5, 7.4, 30, 24, 62, 12, 32  # pixels
+_FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
 
 def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
@@ -177,17 +177,13 @@ def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
 class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
-        self.places = places = dict(_PLACES[kind])
+        self.places = places = _PLACES[kind]
         self.edges: dict[tuple[str, str], list[str]] = {}  # the actions from a state to another
         self.loops: dict[str, list[str]] = {}  # the actions that keep a state
         self.free: dict[str, list[str]] = {}  # the actions to a state of their choice, and where they start
-        self.lefts: list[float] = []  # of the columns
-        self.widths: list[float] = []
+        self.boxes: dict[str, tuple[float, float, float]] = {}  # left, middle and width of a state, in pixels
         for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to
-            for one in (start, to):
-                if one:
-                    places.setdefault(str(one), (1, 1 + max(row for _, row in places.values())))
             if to is None:
                 self.free.setdefault(name, []).append(start)
             elif to == start:
@@ -199,20 +195,16 @@ class _Diagram:
             held = [state for state, place in places.items() if place[0] == column]
             incoming = [", ".join(names) for (_, to), names in self.edges.items() if to in held]
             x += (max(map(len, incoming), default=0) * _LETTER + _GAP) if column else 2
-            self.lefts.append(x)
-            self.widths.append(max(_width(state) for state in held))
-            x += self.widths[-1]
-
-    def box(self, state: str) -> tuple[float, float, float]:
-        """Return left, middle and width of a state, in pixels."""
-        column, row = self.places[state]
-        width = _width(state)
-        return self.lefts[int(column)], _TOP + row * _ROW + _HIGH / 2, width if not state else self.widths[int(column)]
+            wide = max(len(word(state)) * _LETTER + 40 if state else _DOT for state in held)
+            for state in held:
+                self.boxes[state] = x, _TOP + places[state][1] * _ROW + _HIGH / 2, wide if state else _DOT
+            x += wide
+        self.width = x + 6
 
     def svg(self, present: str) -> Iterator[str]:
         notes = list(self._notes())
         rows = 1 + max(row for _, row in self.places.values())
-        width = max([self.lefts[-1] + self.widths[-1] + 6, *(len(one) * _LETTER * 0.9 for one in notes)])
+        width = max([self.width, *(len(one) * _LETTER * 0.9 for one in notes)])
         height = _TOP + rows * _ROW - (_ROW - _HIGH) + 24 + 20 * len(notes)
         known = present in self.places and present != ""
         words = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
@@ -231,7 +223,7 @@ class _Diagram:
         yield "</svg>"
 
     def _node(self, state: str, present: bool) -> Iterator[str]:
-        x, y, width = self.box(state)
+        x, y, width = self.boxes[state]
         if not state:
             yield f'<circle cx="{x + 7:.0f}" cy="{y:.0f}" r="7"/>'
             return
@@ -252,7 +244,7 @@ class _Diagram:
             yield f'<text x="{x + width / 2:.0f}" y="{y - _HIGH / 2 - 8:.0f}" text-anchor="middle">↻ {escape(", ".join(kept))}</text>'
 
     def _edge(self, start: str, to: str) -> Iterator[str]:
-        (x, y, wide), (left, middle, width) = self.box(start), self.box(to)
+        (x, y, wide), (left, middle, width) = self.boxes[start], self.boxes[to]
         (column, row), (last, below) = self.places[start], self.places[to]
         a, low = x + wide / 2, middle - _HIGH / 2
         label: tuple[float, float, str] = (left - _EDGE, middle - 6, "end")
@@ -288,7 +280,3 @@ class _Diagram:
         for (start, to), names in self.edges.items():
             yield f"{word(start) or 'start'} to {word(to)} ({', '.join(names)})"
         yield from self._notes()
-
-
-def _width(state: str) -> float:
-    return 14 if not state else len(word(state)) * _LETTER + 40
