@@ -37,12 +37,16 @@ DOMAIN_FIELDS = {
 _Types = dict[str, dict[str, str]]  # the types of a struct's members
 
 _ARRAY = re.compile(r"(.+)\[(\d{0,9})\]")
+_ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_SIZED = re.compile(r"(bytes|u?int)([1-9]\d{0,2})")
+_SIZED = re.compile(r"(?:bytes|u?int)[1-9]\d{0,2}")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,77})")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-_ATOMIC = frozenset({"address", "bool", "string", "bytes"})
+_ATOMIC = frozenset(
+    ("address", "bool", "string", "bytes", *(f"bytes{size}" for size in range(1, 33)),
+     *(f"{sign}{size}" for sign in ("uint", "int") for size in range(8, 257, 8)))
+)  # fmt: skip
 _MAX_DEPTH = 32
 _MAX_TYPES = 64
 
@@ -100,22 +104,14 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
         if len(types[name]) != len(pairs) or name in _ATOMIC or _SIZED.fullmatch(name):
             raise invalid("types", "unique", "must declare a member once, and no type named like one of EIP-712's own")
     for kind in {kind for members in types.values() for kind in members.values()}:
-        _check_kind(kind, types)
+        base = kind.partition("[")[0]
+        if len(kind) > 256:
+            raise invalid("types", "type", "has a member whose type has over 256 characters")
+        if (base not in types and base not in _ATOMIC) or not _ARRAYS.fullmatch(kind, len(base)):
+            raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
     if any(DOMAIN_FIELDS.get(name) != kind for name, kind in types["EIP712Domain"].items()):
         raise invalid("types.EIP712Domain", "unknown", "has a member that EIP-712 does not know, or of another type")
     return types
-
-
-def _check_kind(kind: str, types: _Types) -> None:
-    if len(kind) > 256:
-        raise invalid("types", "type", "has a member whose type has over 256 characters")
-    while array := _ARRAY.fullmatch(kind):
-        kind = array[1]
-    sized = _SIZED.fullmatch(kind)
-    size = int(sized[2]) if sized else 0
-    fits = sized and (size <= 32 if sized[1] == "bytes" else size % 8 == 0 and size <= 256)
-    if not fits and kind not in types and kind not in _ATOMIC:
-        raise invalid("types", "type", "has a member of a type that neither EIP-712 nor this message declares")
 
 
 def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> bytes:
