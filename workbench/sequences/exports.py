@@ -146,15 +146,6 @@ def _call(entry: Any) -> _Call | None:
     )  # fmt: skip
 
 
-def sent_members(operation: Operation[..., Any], target: str, body: bytes) -> dict[str, Any]:
-    """Return what a request holds, of its path, query and body, by wire name; private values are made up."""
-    path, _, query = target.partition("?")
-    given = strict_json.loads(body) if body else {}
-    raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **(operation.in_path(path) or {})}
-    made: dict[str, Any] = _made_up(operation.request, raw, known=False)
-    return made
-
-
 def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
     """Return a body as JSON values; private values are made up; None for what is not JSON."""
     try:
@@ -172,7 +163,7 @@ def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _C
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
         operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status, answer=answer,
-        request=sent_members(operation, entry.request.target, entry.request.body or b""), started=datetime.now(UTC),
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
         headers={name: entry.headers[name] for name in _KEPT_HEADERS if name in entry.headers},
     )  # fmt: skip
 
@@ -381,11 +372,13 @@ def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[st
 
 
 def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the operation of a request, "" for none, and what it sends."""
-    path = target.partition("?")[0]
+    """Return the operation of a request, "" for none, and what it holds by wire name; private values are made up."""
+    path, _, query = target.partition("?")
     for name, operation in OPERATIONS.items():
-        if operation.method == method and operation.in_path(path) is not None:
-            return name, sent_members(operation, target, body)
+        if operation.method == method and (in_path := operation.in_path(path)) is not None:
+            given = strict_json.loads(body) if body else {}
+            raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
+            return name, _made_up(operation.request, raw, known=False)
     return "", {}
 
 
