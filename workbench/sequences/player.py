@@ -224,14 +224,13 @@ class Player:
         self.started = target.now()
         self.results: dict[str, StepResult] = {}
         self.ledger = Ledger()
-        self.values = {one.name: self._parameter(one.default, values.get(one.name)) for one in sequence.parameters}
+        defaults = {one.name: one.default for one in sequence.parameters}
+        self.values = {
+            name: self._resolve(one if values.get(name) is None else values[name]) for name, one in defaults.items()
+        }
         self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
         self._check_balances = check_balances
         self._balances: dict[str, Mapping[str, int]] = {}  # of the target, before anything that our ledger has
-
-    def _parameter(self, default: Any, value: Any) -> Any:
-        value = default if value is None else value
-        return self.target.example(value.path) if isinstance(value, Guide) else value
 
     def restore(self, result: StepResult) -> None:
         """Take up a result of an earlier run."""

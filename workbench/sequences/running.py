@@ -12,8 +12,7 @@ import attrs
 
 from workbench.bulk.plan import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
-from workbench.client.base import BaseClient, journal_of
-from workbench.client.journal import recorder_of
+from workbench.client.base import BaseClient, context_of
 from workbench.errors import InvalidRequest, Problem, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import reading
@@ -36,9 +35,8 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    journal = journal_of(api) if isinstance(api, BaseClient) else None
-    if journal is not None:  # the calls are recorded there one by one
-        recorder_of(journal).note("sequence", sequence.name)
+    if isinstance(api, BaseClient):  # its journal has the calls one by one
+        context_of(api).note("sequence", sequence.name)
     return player
 
 
