@@ -7,9 +7,8 @@ import ipywidgets
 from workbench import rendering
 from workbench.client.base import context_of
 from workbench.errors import visible
-from workbench.forms.details import Offer, after_call, private_names
+from workbench.forms.details import Offer, after_call, private
 from workbench.forms.widgets import Later, after, button, close, line, row
-from workbench.interface import walk
 from workbench.rendering.markup import isolated
 from workbench.session import sandbox_of
 
@@ -21,7 +20,7 @@ class Reveal:
     """The private values of a record, shown for a minute and noted in the journal. No output holds them."""
 
     def __init__(self, record: Any, api: Any, box: Any, *, later: Later = after) -> None:
-        names = sorted(private_names(record))
+        names = sorted(private(record))
         what = f"{type(record).__name__} {getattr(record, 'id', '') or ''}"
         context_of(api).note("revealed", f"{what}: {', '.join(names)} for {REVEAL_SECONDS:.0f} s")
         self._card = ipywidgets.HTML(rendering.html(record, reveal=names)).add_class("wb-revealed")
@@ -56,9 +55,7 @@ class AnswerCard:
         self._form, self._answer, self._mark = form, answer, mark
         api, operation = form.api, form.operation.name
         # A signature is only given out by `wb.withdrawals`.
-        self.may_reveal = (
-            operation != "sign_withdrawal" and walk.is_record(answer) and bool(private_names(answer))
-        )  # fmt: skip
+        self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
         actions = [self._step(*one) for one in after_call(operation, request, answer, api)]
         if mark is not None:

@@ -30,18 +30,14 @@ _MAX_RELATED = 20
 _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
 
 
-def private_names(record: Any) -> set[str]:
-    """Return the dotted names of the private members that have a value."""
-    private = (path for path, one in walk.leaves(type(record)) if one.about.privacy is not OPEN)
-    return {path for path in private if not isinstance(walk.get_path(record, path), tuple | NoneType)}
-
-
 def private(thing: Any) -> set[str]:
-    """Return the names of the private values of a thing, which are masked until they are revealed."""
+    """Return the (dotted) names of the private values of a thing, which are masked until they are revealed."""
     if isinstance(thing, StoredRecord):
         shown = thing.shown()
         return {name for name, value in thing.items() if shown.get(name) != value}
-    return private_names(thing) if walk.is_record(thing) else set()
+    found = walk.leaves(type(thing)) if walk.is_record(thing) else ()
+    paths = (path for path, one in found if one.about.privacy is not OPEN)
+    return {path for path in paths if not isinstance(walk.get_path(thing, path), tuple | NoneType)}
 
 
 def fields(thing: Any, *, reveal: bool = False) -> dict[str, Any] | None:

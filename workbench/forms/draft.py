@@ -8,7 +8,7 @@ import attrs
 
 from workbench.chains.values import refuse_private_key
 from workbench.client.requests import address_problems, takes_hash
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, hide_arguments
+from workbench.errors import InvalidArguments, Problem, hide_arguments
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
 from workbench.interface.fields import OPEN, SECRET
@@ -301,17 +301,6 @@ class Draft:
     def problems(self) -> tuple[Problem, ...]:
         """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""
         return self.review().problems
-
-    def value(self) -> Any:
-        """Return the request, checked.
-
-        Raises:
-            InvalidRequest: The draft has problems; nothing was sent.
-        """
-        review = self.review()
-        if review.problems:
-            raise InvalidRequest(review.problems, of=self.operation.name)
-        return review.record
 
     def private(self, path: str) -> bool:
         """Whether a value is masked where it is shown."""

@@ -264,7 +264,9 @@ class Inputs(Quiet):
 
     def _chooser(self, alternative: Alternative) -> Any:
         options = [("Select …", -1)]
-        options += [(_named(group), number) for number, group in enumerate(alternative.rule.groups)]
+        for number, group in enumerate(alternative.rule.groups):
+            more = f" and {len(group) - 3} more" if len(group) > 3 else ""
+            options.append((sentence(", ".join(rendering.label(name) for name in group[:3])) + more, number))
         made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
         made.style.description_width = "initial"
         self.on_change(made, lambda number: self._edit(partial(self._choose, alternative, number)))
@@ -317,8 +319,3 @@ class Inputs(Quiet):
                 help_text = f'<span class="wb-help">{escape(help_of(section.member))}</span>'
                 self._titles[section.path].value = f"{title} {help_text}"
                 self._boxes[section.path].layout.display = None if draft.shown(section.path) else "none"
-
-
-def _named(group: tuple[str, ...]) -> str:
-    shown = sentence(", ".join(rendering.label(name) for name in group[:3]))
-    return shown + (f" and {len(group) - 3} more" if len(group) > 3 else "")

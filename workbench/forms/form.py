@@ -21,7 +21,7 @@ from workbench.errors import (
     hide_arguments,
 )
 from workbench.forms.answers import AnswerCard
-from workbench.forms.draft import TICKS, Draft
+from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import help_of
 from workbench.forms.snippets import SNIPPETS, Script
 from workbench.forms.view import FormView, State
@@ -108,7 +108,12 @@ class Form(Displayed):
             InvalidRequest: The form has problems.
         """
         self._check_open()
-        return self.draft.value()
+        return self._checked(self.draft.review())
+
+    def _checked(self, review: Review) -> Any:
+        if review.problems:
+            raise InvalidRequest(review.problems, of=self.operation.name)
+        return review.record
 
     @property
     def asks(self) -> Confirmation | None:
@@ -144,8 +149,7 @@ class Form(Displayed):
             self.view.attempted = True
             review = self.draft.review()
             self.view.refresh(review)
-            if review.problems:
-                raise InvalidRequest(review.problems, of=self.operation.name)
+            self._checked(review)
             asked = self.view.asks(review)
             if asked is not None and (typed if typed is not None else self.view.typed.value) != asked.types:
                 wanted = Problem("", "confirm", f"{asked.says}: type {asked.types} to confirm")
