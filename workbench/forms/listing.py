@@ -60,7 +60,6 @@ class Listing:
         """The ids that the last reading found for the first time."""
         self._load = load
         self._data: Rows | None = None
-        self._order: list[int] = []
         self._currency: int | None = None  # the place of its column
         self._prepared = False  # whether the texts that are searched are made, or are being made
 
@@ -79,9 +78,9 @@ class Listing:
         before, self._data = self._data, self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
-        self.__dict__.pop("searched", None)
+        for name in ("searched", "order"):
+            self.__dict__.pop(name, None)
         self._currency = next((place for place, one in enumerate(self._data.columns) if one.name == "currency"), None)
-        self._arrange()
         return self._data
 
     def filter(self, text: str) -> None:
@@ -92,7 +91,7 @@ class Listing:
                 spaces in quotation marks. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
-        self._arrange()
+        self.__dict__.pop("order", None)
 
     def sort(self, *columns: str) -> None:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
@@ -105,17 +104,21 @@ class Listing:
         if wrong:
             raise InvalidArguments(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
         self.sorted = columns
-        self._arrange()
+        self.__dict__.pop("order", None)
 
     def __len__(self) -> int:
         return len(self.order)
 
-    @property
+    @cached_property
     def order(self) -> list[int]:
         """The numbers of the rows that pass the filter, in their order."""
-        if self._data is None:
-            self.read()
-        return self._order
+        order = list(range(len(self.data.rows)))
+        for term in terms(self.text):
+            order = self._fitting(term, order)
+        for name in reversed(self.sorted):
+            if (place := self._place(name.lstrip("-"))) is not None:
+                order = self._in_order(order, place, name.startswith("-"))
+        return order
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -126,16 +129,6 @@ class Listing:
     def ids(self) -> list[str]:
         """The ids of these rows."""
         return [self.data.ids[number] for number in self.order]
-
-    def _arrange(self) -> None:
-        numbers: Iterable[int] = range(len(self.data.rows))
-        for term in terms(self.text):
-            numbers = self._fitting(term, numbers)
-        order = list(numbers)
-        for name in reversed(self.sorted):
-            if (place := self._place(name.lstrip("-"))) is not None:
-                order = self._in_order(order, place, name.startswith("-"))
-        self._order = order
 
     def _place(self, name: str) -> int | None:
         wanted = name.lower().replace(" ", "_")
