@@ -53,7 +53,6 @@ class Work(Displayed):
         self.error: WorkbenchError | None = None
         self._name, self._work = name, run
         self._resumable, self._describe = resumable, describe
-        self._stopping, self._over = threading.Event(), threading.Event()
         self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
         self.text = ipywidgets.HTML().add_class("wb-progress")
         self.shown = ipywidgets.HTML().add_class("wb-result")
@@ -67,10 +66,9 @@ class Work(Displayed):
         self._start()
 
     def _start(self) -> None:
-        self._stopping.clear()
-        self._over.clear()
         self._enter("running")
-        threading.Thread(target=self._run, name="workbench-work", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="workbench-work", daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         try:
@@ -80,24 +78,17 @@ class Work(Displayed):
         except KeyboardInterrupt as stopped:
             self.result = getattr(stopped, "result", None)
             self._enter("stopped")
-        except WorkbenchError as error:
-            self._fail(error)
         except Exception as error:  # noqa: BLE001 - a thread would lose it
-            name = type(error).__name__
-            self._fail(WorkbenchError(f"unexpected {name}: an error of the workbench itself; resume() continues"))
-        finally:
-            self._over.set()
-
-    def _fail(self, error: WorkbenchError) -> None:
-        self.error = error
-        self.result = getattr(error, "partial", self.result)
-        self._enter("failed")
+            text = f"unexpected {type(error).__name__}: an error of the workbench itself; resume() continues"
+            self.error = error if isinstance(error, WorkbenchError) else WorkbenchError(text)
+            self.result = getattr(error, "partial", self.result)
+            self._enter("failed")
 
     def report(self, progress: Progress) -> None:
         """Show progress; once Stop was pressed, stop the work."""
         self.bar.max, self.bar.value = max(progress.total, 1), progress.done
         self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
-        if self._stopping.is_set() and not progress.ended:
+        if self.state == "stopping" and not progress.ended:
             if progress.on_stop is None:
                 raise KeyboardInterrupt
             progress.stop(STOPPED)
@@ -122,7 +113,6 @@ class Work(Displayed):
         """Start nothing new; what is in flight is awaited for a moment."""
         if self.state == "running":
             self._enter("stopping")
-            self._stopping.set()
 
     def resume(self) -> None:
         """Continue where it stopped; completed or refused calls are not sent again."""
@@ -132,7 +122,8 @@ class Work(Displayed):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the work ends or stops; return whether it did within the time."""
-        return self._over.wait(seconds)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def close(self) -> None:
         """Stop the work, and close the widgets."""
