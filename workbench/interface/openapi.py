@@ -179,7 +179,6 @@ class _Document:
         """Return a reference to the schema of a record, which is made where it is not there."""
         name = cls.__name__ + ("" if not sent else "Change" if partial else "Input")
         if name not in self.schemas:
-            self.schemas[name] = {}  # a record may hold itself
             self.schemas[name] = self._record(cls, members(cls), sent=sent, partial=partial)
         return _ref(name)
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
@@ -58,7 +57,7 @@ def _exact(digits: str) -> Decimal:
 
 def _too_deep(text: str, limit: int) -> bool:
     """Say whether a text is nested too deeply, also where libraries raised Python's limit and the process would die."""
-    if (limit == _MAX_DEPTH and sys.getrecursionlimit() <= limit) or text.count("[") + text.count("{") <= limit:
+    if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
     for found in _NESTING.finditer(text):
@@ -88,9 +87,7 @@ def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
         text = data.decode()
         if _too_deep(text, max_depth):
             raise NotJson("nested too deeply")
-        made, end = _DECODER.raw_decode(text) if text[:1] in ("{", "[") else (None, -1)
-        if end != len(text):
-            made = _DECODER.decode(text)  # space around it, a scalar, or something behind it
+        made = _DECODER.decode(text)
         if b"\\" in data and _SURROGATE.search(data):
             json.dumps(made, ensure_ascii=False, default=str).encode()
         return made

@@ -270,14 +270,11 @@ def build(
         unknown.append(error)
     return cls(
         **{
-            one.name: value if value.__class__ in _AS_IT_IS else _converted(one.kind, value, unknown, prefix + one.name)
+            one.name: _converted(one.kind, value, unknown, prefix + one.name)
             for one in fields
             if (value := values.get(one.name)) is not None or one.required
         }
     )
-
-
-_AS_IT_IS = (str, int, bool, type(None))
 
 
 def _converted(kind: Kind, value: Any, unknown: "list[UnknownMember] | None", path: str) -> Any:

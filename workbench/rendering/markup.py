@@ -79,14 +79,11 @@ def _sheet(sheet: Sheet) -> str:
         made.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
     made += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
     if sheet.state:
-        made.append(_states(*sheet.state))
+        kind: Any = sheet.state[0]
+        opened = "" if kind == "application" else " open"  # a large diagram is folded
+        drawn = state_diagram(kind, sheet.state[1])
+        made.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
     return "".join(made)
-
-
-def _states(kind: Any, state: str) -> str:
-    """Return the diagram of states, folded where it is large."""
-    opened = "" if kind == "application" else " open"
-    return f'<details{opened}><summary style="{_QUIET}">States</summary>{state_diagram(kind, state)}</details>'
 
 
 def _row(row: Row, quiet: bool) -> str:

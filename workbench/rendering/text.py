@@ -168,7 +168,8 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
     if one.name in ("status", "application_status") and isinstance(value, str):
         return status_cell(str(value))
     if type(value) is int and about.rule.unit == "cents":
-        return Cell((money(value, _currency(one, record)),), "number")
+        currency = getattr(record, "local_currency" if one.name.startswith("local_") else "currency", None)
+        return Cell((money(value, currency if isinstance(currency, str) else None),), "number")
     made = cell(value)
     unit = _unit(one, record, value)
     return Cell((f"{made.lines[0]}{unit}",), made.role) if unit else made
@@ -177,12 +178,6 @@ def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collect
 def status_cell(status: str) -> Cell:
     """Return a status with its mark and word."""
     return Cell((f"{look(status).mark} {visible(word(status), 80)}",), f"status:{status}")
-
-
-def _currency(one: Member, record: Any) -> str | None:
-    name = "local_currency" if one.name.startswith("local_") else "currency"
-    found = getattr(record, name, None)
-    return found if isinstance(found, str) and found else "USD"
 
 
 def _unit(one: Member, record: Any, value: Any) -> str:
@@ -286,7 +281,11 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
         yield paint(grid.title, "title")
     widths = _fit(grid, width)
     if widths is None:
-        yield from _upright(grid, width, paint)
+        for n, row in enumerate(grid.rows):
+            if n:
+                yield paint("·", "muted")
+            filled = (Row(name, one) for name, one in zip(grid.columns, row, strict=True) if one.text)
+            yield from _rows(tuple(filled), width, paint, True)
     else:
         right = [any(row[i].role == "number" for row in grid.rows) for i in range(len(widths))]
 
@@ -330,16 +329,6 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
 def _words(line: str) -> list[str]:
     """Return what must stay together: the words of prose, and a number with its unit."""
     return line.split(" ") if line.count(" ") > 2 else [line]
-
-
-def _upright(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
-    for n, row in enumerate(grid.rows):
-        if n:
-            yield paint("·", "muted")
-        filled = tuple(
-            Row(name, one) for name, one in zip(grid.columns, row, strict=True) if one.text
-        )  # fmt: skip
-        yield from _rows(filled, width, paint, True)
 
 
 def wrapped(text: str, width: int) -> list[str]:
