@@ -40,7 +40,7 @@ _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionRese
 
 
 class DirectTransport:
-    """Answers calls without httpx, and is a transport of httpx where one is needed.
+    """Answers calls without httpx, and is a transport of `httpx.AsyncClient`, for which it is loaded.
 
     Args:
         handler: Answers a request, as `Sandbox.handle` does.
@@ -58,10 +58,6 @@ class DirectTransport:
         if answer.manner == "whole" and not answer.seconds:
             return answer
         return DirectTransport(lambda _: answer).over_httpx()
-
-    def handle_request(self, request: Any) -> Any:
-        """Answer a request of `httpx.Client`."""
-        return self.over_httpx().handle_request(request)
 
     async def handle_async_request(self, request: Any) -> Any:
         """Answer a request of `httpx.AsyncClient`."""

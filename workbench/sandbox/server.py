@@ -14,6 +14,7 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -73,7 +74,6 @@ class App:
         self._local = local
         engine.keep_time()
         self._identity = {IDENTITY: engine.seeds.uuid("served")}
-        self._openapi: bytes | None = None
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
@@ -99,10 +99,11 @@ class App:
     def _describe(self, request: Request) -> Response:
         if request.method != "GET":
             return refused(405, "Method Not Allowed")
-        if self._openapi is None:
-            described = document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())
-            self._openapi = json.dumps(described).encode()
         return Response(status=200, headers=_JSON, body=self._openapi)
+
+    @cached_property
+    def _openapi(self) -> bytes:
+        return json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())).encode()
 
     async def _control(self, request: Request) -> Response:
         name = request.path.removeprefix(CONTROL_PATH)

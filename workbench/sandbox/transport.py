@@ -9,8 +9,6 @@ import httpx
 
 from workbench.http_post import Request, Response
 
-Handler = Callable[[Request], Response]
-
 _CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
     "refused": (httpx.ConnectError, "Connection refused"),
@@ -28,7 +26,7 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         handler: Answers a request, as `Sandbox.handle` does.
     """
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Callable[[Request], Response]) -> None:
         self._handler = handler
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
