@@ -20,6 +20,7 @@ from workbench.course.incidents import Facts
 from workbench.course.learner import Display, named, read_stored, report, write_stored
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.rendering import money
+from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid, Sheet
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
@@ -78,7 +79,7 @@ DRILLS: Mapping[str, Drill] = {
 """All drills by name."""
 
 
-class DrillRun:
+class DrillRun(Shown):
     """A drill that was started on a session: its situation, its live traffic, its check and its debrief.
 
     Attributes:
@@ -252,18 +253,15 @@ class DrillRun:
                     self._api.sandbox.remove_endpoint(endpoint.id)
             write_stored(_FILE, {name: one for name, one in read_stored(_FILE).items() if name != self.drill.name})
 
-    def __repr__(self) -> str:
-        return str(self._sheet())
+    __repr__ = Shown.__str__
 
-    def _repr_html_(self) -> str:
-        return self._sheet()._repr_html_()
-
-    def _sheet(self) -> Display:
+    def sheet(self) -> Sheet:
+        """Return the situation, and the facts to work with."""
         shown = {name: value for name, value in self.facts.items() if name not in _INTERNAL}
         planned = f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing."
         lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
         title = f"Drill {self.drill.name}: {self.drill.title}"
-        return Display(Sheet(title=title, words=(self.drill.situation, planned), code=lines))
+        return Sheet(title=title, words=(self.drill.situation, planned), code=lines)
 
 
 def _what(one: Any) -> str:

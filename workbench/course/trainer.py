@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.course.learner import Display
 from workbench.errors import InvalidRequest, NotSent, WrongEnvironment, visible
+from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.remote import trusted
 
@@ -17,7 +17,7 @@ _STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}
 _IDLE = 60  # seconds
 
 
-class Board(Display):
+class Board(Shown):
     """The board as it was when it was read: learners, what they did, who is stuck, and their last problem.
 
     Attributes:
@@ -36,8 +36,13 @@ class Board(Display):
     def refresh(self) -> "Board":
         """Read the board again."""
         self.data: dict[str, Any] = self._exchange("GET", "data")
-        super().__init__(_grid(self.data))
         return self
+
+    def sheet(self) -> Grid:
+        """Return the board as a table."""
+        return _grid(self.data)
+
+    __repr__ = Shown.__str__
 
     def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
         """Do something for learners, as `act("note", "Ann", text="Look at the guide")`.

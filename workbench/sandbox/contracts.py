@@ -204,13 +204,13 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
     """Create an account for a user or a company, by the tenant's kind of team. assumed: account_other_variant, account_words"""
-    company = context.tenant["team"] == "company"
-    owner = request.company_id if company else request.user_id
+    kind = "company" if context.tenant["team"] == "company" else "user"
+    owner = getattr(request, f"{kind}_id")
     if owner is None:
         raise context.error(table.INVALID_ACCOUNT, "account_owner_kind")
-    context.get_for_tenant("company" if company else "user", owner)
+    context.get_for_tenant(kind, owner)
     name = {} if request.nickname is None else {"nickname": request.nickname}
-    of = {("company_id" if company else "user_id"): owner.lower()}
+    of = {f"{kind}_id": owner.lower()}
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
     account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)

@@ -164,14 +164,6 @@ def decide(
     return applicant
 
 
-def shown_status(context: RequestContext, status: str) -> str:
-    """Return a status as answers show it. assumed: event_statuses_shown"""
-    if status in _SHOWN and context.settings["event_statuses_shown"] == "mapped":
-        context.assumed.append("event_statuses_shown")
-        return _SHOWN[status]
-    return status
-
-
 def links(applicant: Record, sign: Any = None) -> Record:
     """Return the links that go with a status, as attribute names."""
     if applicant["status"] not in _ASKS_MORE:
@@ -206,7 +198,10 @@ def shown_company(context: RequestContext, company: Record) -> CompanyApplicatio
 
 
 def _application(context: RequestContext, applicant: Record) -> Record:
-    status = shown_status(context, applicant["status"])
+    status = applicant["status"]
+    if status in _SHOWN and context.settings["event_statuses_shown"] == "mapped":  # assumed: event_statuses_shown
+        context.assumed.append("event_statuses_shown")
+        status = _SHOWN[status]
     shown = {"id": applicant["id"], "application_status": status, "application_reason": applicant["reason"]}
     return shown | links(applicant)
 
