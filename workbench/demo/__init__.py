@@ -101,15 +101,11 @@ class Page:
         for number, line in enumerate(text.split("\n")):
             self._line(self.screen.paint("... " if number else ">>> ", "muted") + self.screen.paint(line, "title"))
 
-    def show(self, x: Any) -> None:
-        """Write a record, an error or a mapping."""
-        self._block(rendering.plain(x, self.width, paint=self.screen.paint))
-
-    def table(self, rows: Sequence[Any], columns: Sequence[str] | None = None) -> None:
-        """Write a table of records or mappings."""
-        self._block(rendering.table(rows, columns, width=self.width, paint=self.screen.paint))
-
-    def _block(self, text: str) -> None:
+    def show(self, x: Any, columns: Sequence[str] | None = None) -> None:
+        """Write a record or a mapping, or a table of a list of them."""
+        text = rendering.plain(x, self.width, paint=self.screen.paint)
+        if isinstance(x, list):
+            text = rendering.table(x, columns, width=self.width, paint=self.screen.paint)
         self._begin("block")
         for line in text.split("\n"):
             self._line(line)
@@ -310,7 +306,7 @@ class _Chapters:
 
     def contracts(self) -> None:
         contracts = self.run("contracts = api.list_contracts()")
-        self.page.table(contracts, ["chain_id", "contract_version", "deposit_address"])
+        self.page.show(contracts, ["chain_id", "contract_version", "deposit_address"])
         if any(one.chain_id in TEST_CHAINS for one in contracts):
             self.page.note(f"These are test chains: {NO_FUNDS}.")
         self.page.say("A bank account of the first contract, whose deposits are converted to its tokens:")
@@ -360,7 +356,7 @@ class _Chapters:
         self.page.show({"items": f"{rewards.rows:,}", "complete": rewards.complete})
         months = self.run("months = wb.rewards.liability(rewards)").to_dict("records")
         points = ("earned", "redeemed", "outstanding")
-        self.page.table(
+        self.page.show(
             [
                 {"month": f"{one['month']:%Y-%m}"}
                 | {f"points {name}": f"{one[name].normalize():,f}" for name in points}
@@ -381,7 +377,7 @@ class _Chapters:
         for step, call in _PURCHASES:
             answer = self.run(call)
             steps.append(self._balance(card, step.format(answer.completion_reason), answer.status))
-        self.page.table(steps)
+        self.page.show(steps)
 
     def decline(self) -> None:
         body = self._body("simulate_authorization", "decline")
@@ -390,7 +386,7 @@ class _Chapters:
         reason = f": {rendering.word(str(answer.declined_reason))}" if answer.declined_reason else ""
         text = f"authorize {rendering.money(body['amount']).removesuffix(' USD')}{reason}"
         steps.append(self._balance(body["cardId"], text, answer.status))
-        self.page.table(steps)
+        self.page.show(steps)
         self.page.note("The balances are unchanged: a declined authorization holds no money.")
 
     def events(self) -> None:
@@ -398,7 +394,7 @@ class _Chapters:
         self.page.note("Amounts are in cents on the wire. An inbox stores each event once, by its id.")
 
     def answers(self) -> None:
-        self.page.table(read_all(self.bodies.answers()))
+        self.page.show(read_all(self.bodies.answers()))
 
     def assumptions(self) -> None:
         levels = Counter(one.confidence for one in assumptions())
@@ -426,7 +422,7 @@ class _Chapters:
             shown = rendering.money(amount) if isinstance(amount, int) else ""
             cause = rendering.label(one["cause"])
             rows.append({"event": event.kind, "status": status, "amount": shown, "cause": cause})
-        self.page.table(rows)
+        self.page.show(rows)
 
     def _balance(self, card: str, step: str, status: Any = "") -> dict[str, str]:
         """Return a row with the balance of a card after a step."""

@@ -232,27 +232,15 @@ def _step(context: RequestContext, what: str, record: Record, action: str) -> Tr
     status = record["status"]
     found = _TABLES[what].get((status, action))
     if found is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
-        done = _DONE[action]
+        done = _DONE.get(action, f"{action.removesuffix('e')}ed")
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
         raise context.error("{reason}", reason=reason)
     return found
 
 
 _TABLES: Mapping[str, Table] = {"transaction": TRANSACTION, "card": CARD, "dispute": DISPUTE}
-_DONE = {
-    "reduce": "reversed",
-    "reverse": "reversed",
-    "settle": "settled",
-    "refund": "refunded",
-    "activate": "activated",
-    "lock": "locked",
-    "unlock": "unlocked",
-    "cancel": "canceled",
-    "add_evidence": "given evidence",
-    "review": "reviewed",
-    "accept": "accepted",
-    "reject": "rejected",
-}
+_DONE = {"reduce": "reversed", "add_evidence": "given evidence"}
+"""Participles of actions that are not their name and -ed."""
 
 
 def _require_amount(context: RequestContext, amount: int | Full) -> None:
