@@ -12,6 +12,7 @@ import httpx
 import pandas as pd
 import pytest
 
+import workbench as wb
 from workbench.bulk import Interrupted
 from workbench.errors import WrongEnvironment
 from workbench.interface.rules import FULL
@@ -129,6 +130,15 @@ def test_production_is_refused_before_anything_is_sent() -> None:
     with pytest.raises(WrongEnvironment, match="this is production"):
         run(catalogue["authorize"], api)
     assert len(api.journal) == 0
+
+
+def test_an_asynchronous_client_needs_run_async(sandbox: Sandbox) -> None:
+    """Nothing is sent by the synchronous call."""
+    api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
+
+    with pytest.raises(wb.errors.InvalidArguments, match="run_async"):
+        run(HOLD, api, amount=1)
+    assert sandbox.requests() == []
 
 
 def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:

@@ -15,6 +15,7 @@ from workbench.client.effects import Outcome
 from workbench.errors import (
     ApiError,
     EventTimeout,
+    InvalidArguments,
     InvalidRequest,
     NotSent,
     OutcomeUnknown,
@@ -249,15 +250,15 @@ class Player:
                 return
 
     def play(self, step: Step) -> StepResult:
-        """Play one step with a client that does not wait."""
-        playing = self.play_async(step)
+        """Play one step with a synchronous client, whose calls do not wait for an event loop."""
+        if hasattr(self.target.api, "__aenter__"):
+            raise InvalidArguments("an asynchronous client runs a sequence with run_async")
         try:
-            playing.send(None)
+            self.play_async(step).send(None)
         except StopIteration as played:
             result: StepResult = played.value
             return result
-        playing.close()
-        raise InvalidRequest("an asynchronous client needs run_async", of="sequences.run")
+        raise AssertionError("a synchronous call waited for an event loop")
 
     async def play_async(self, step: Step) -> StepResult:
         """Play one step; it is blocked if a reference cannot be resolved."""
