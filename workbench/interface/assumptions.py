@@ -202,7 +202,11 @@ def settings(profile: str) -> dict[str, Any]:
 
 def assumptions() -> tuple[Assumption, ...]:
     """Return every assumption about the service, its reason, and where to change it."""
-    return tuple(_all())
+    return tuple(
+        Assumption(id=key, where=where, value=value, reason=str(why), confidence=why.confidence, change=change)
+        for key, where, value, why, change in _marked()
+        if why
+    )
 
 
 _CHANGES = {
@@ -219,39 +223,28 @@ def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
     return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
 
 
-def _all() -> Iterator[Assumption]:
+def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
+    """Yield what can be an assumption: its id, where it applies, the value taken, why it is one, and what changes it."""
     for operation in table.OPERATIONS.values():
-        where = f"{operation.method} {operation.path}"
-        value = f"{operation.success}, and the body of the answer"
-        yield from _marked(operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx")
+        where, value = f"{operation.method} {operation.path}", f"{operation.success}, and the body of the answer"
+        yield operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx"
         for failure in operation.failures:
-            key = failure_id(operation, failure)
             value = f"{failure.status} {failure.error}, when {failure.when}"
             change = "not settable; the client reads any status"
-            yield from _marked(key, operation.name, value, failure.assumed, change)
+            yield failure_id(operation, failure), operation.name, value, failure.assumed, change
     tops = [cls for operation in table.OPERATIONS.values() for cls in (operation.request, operation.answer)]
     tops += [kind.body for kind in EVENT_KINDS.values()]
     for cls in dict.fromkeys(cls for top in tops for cls in records(top)):
         for one in members(cls):
             reason, key = one.about.assumed, f"{snake(cls.__name__)}.{one.name}"
             value = f"{one.wire} is required" if reason and reason.of == "need" else one.wire
-            change = _CHANGES[reason.of].format(key=key) if reason else ""
-            yield from _marked(key, cls.__name__, value, reason, change)
+            yield key, cls.__name__, value, reason, _CHANGES[reason.of].format(key=key) if reason else ""
         for rule in cross_rules(cls):
             named = f"{rule.name}_{rule.value}" if isinstance(rule, When) else snake(type(rule).__name__)
-            key = f"{snake(cls.__name__)}.{named}"
-            yield from _marked(
-                key, cls.__name__, rule.doc, rule.assumed, "check=False of connect() sends it all the same"
-            )
+            change = "check=False of connect() sends it all the same"
+            yield f"{snake(cls.__name__)}.{named}", cls.__name__, rule.doc, rule.assumed, change
     for row in BEHAVIORS.values():
         change = f"sandbox.{row.id} in a profile" if row.settable else "not settable"
         both = f" (documented: {row.documented!r}, observed: {row.observed!r})"
         value = row.says + (both if row.documented != row.observed else "")
-        yield from _marked(row.id, row.where, value, Reason(row.reason, row.confidence), change)
-
-
-def _marked(key: str, where: str, value: str, reason: Reason | None, change: str) -> Iterator[Assumption]:
-    """Yield the assumption that something is marked as, if it is."""
-    if reason:
-        known = reason.confidence
-        yield Assumption(id=key, where=where, value=value, reason=str(reason), confidence=known, change=change)
+        yield row.id, row.where, value, Reason(row.reason, row.confidence), change
