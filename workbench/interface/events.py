@@ -92,9 +92,7 @@ class Spend(Answer):
         "Amount that was authorized; what is still held after a reversal", unit="cents", default=None
     )
     authorization_update_amount: int | None = about(
-        "Change of the hold, below 0 for a reversal; amount is already the new total",
-        unit="cents",
-        default=None,
+        "Change of the hold, below 0 for a reversal; amount is already the new total", unit="cents", default=None
     )
     currency: str | None = about("Currency of amount, in lower case, as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
+from workbench.interface.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, Rule, about, record
 from workbench.interface.rules import (
     ACCOUNT_NUMBER,
     COUNTRY,
@@ -169,6 +169,7 @@ class UpdateUbo:
     address: Address | Mapping[str, Any] | None = about("Physical address", default=None, partial=True)
 
 
+TOKEN, CHAIN_ID = Rule(min_length=1), Rule(minimum=1, format="decimal")
 FURTHER = Reason("the names of the further members are not shown", WIDELY)
 AS_TEXT = Reason(f"{FURTHER}, nor that it travels as text; a number is taken too", WIDELY)
 SHARE = Reason("the request shape of the share-token variants is not shown", WIDELY)
@@ -212,11 +213,7 @@ class CreateUserApplication:
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about("Id of a previously initiated application", ID, default=None, assumed=FURTHER)
     chain_id: int | None = about(
-        "Chain id of an external collateral contract; it travels as text",
-        minimum=1,
-        format="decimal",
-        default=None,
-        assumed=AS_TEXT,
+        "Chain id of an external collateral contract; it travels as text", CHAIN_ID, default=None, assumed=AS_TEXT
     )
     contract_address: str | None = about(
         "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER
@@ -235,19 +232,11 @@ class CreateUserApplication:
         "Use existing documents for additional verification", default=None, assumed=FURTHER
     )
     sumsub_share_token: str | None = about(
-        "Share token of the first identity-verification provider",
-        default=None,
-        privacy=SECRET,
-        min_length=1,
-        assumed=SHARE,
+        "Share token of the first identity-verification provider", TOKEN, default=None, privacy=SECRET, assumed=SHARE
     )
     sumsub_share_token_mode: str | None = about("How the first provider's token is used", default=None, assumed=SHARE)
     persona_share_token: str | None = about(
-        "Share token of the second identity-verification provider",
-        default=None,
-        privacy=SECRET,
-        min_length=1,
-        assumed=SHARE,
+        "Share token of the second identity-verification provider", TOKEN, default=None, privacy=SECRET, assumed=SHARE
     )
 
 
