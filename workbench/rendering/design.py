@@ -124,10 +124,6 @@ DARK: Mapping[str, str] = {
 }  # fmt: skip
 """Text has a contrast of at least 4.5 to 1 with every ground in both themes, marks 3 to 1. `live` lies under white text."""
 
-GROUNDS = ("page", "raised", "hover", "chosen")
-TEXTS = ("ink", "quiet", "link", "good", "bad", "warn", "open", "other")
-MARKS = ("edge", "accent")
-
 SCALE: Mapping[str, str] = {
     "small": "11px", "text": "13px", "large": "15px", "title": "18px", "figure": "20px",
     "s1": "4px", "s2": "8px", "s3": "12px", "s4": "16px", "s6": "24px", "row": "32px", "round": "6px",

@@ -19,7 +19,6 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.errors import visible
-from workbench.interface import masks
 from workbench.interface.fields import OPEN
 from workbench.interface.rules import Full
 from workbench.interface.walk import Member
@@ -123,14 +122,14 @@ def label(name: str) -> str:
 def cell(value: Any) -> Cell:
     """Return any single value as a cell: nothing in it is taken as markup."""
     match value:
-        case None:
+        case None | "":
             return Cell(("–",), "muted")
         case bool():
             return Cell(("yes" if value else "no",))
         case Enum() if not isinstance(value, str):
             return Cell((str(value.value),))
         case str():
-            return Cell((visible(str(value), LONGEST),)) if value else Cell(("–",), "muted")
+            return Cell((visible(str(value), LONGEST),))
         case int():
             return Cell((str(value),), "number")
         case Decimal():
@@ -152,15 +151,11 @@ def cell_text(value: Any) -> str:
 def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collection[str]) -> Cell:
     """Return the value of a record's member as a cell, masked unless its name or path is in `reveal`."""
     about = one.about
-    private = about.privacy is not OPEN and one.name not in reveal and path not in reveal
+    if about.privacy is not OPEN and one.name not in reveal and path not in reveal:
+        return Cell((visible(about.mask(value), LONGEST),), "private")
     if isinstance(value, tuple | list):
-        if private:
-            return Cell((masks.DOTS,), "private")
         cells = [member_cell(one, item, record, path, reveal) for item in value]
         return Cell(tuple(line for each in cells for line in each.lines), cells[0].role if cells else "muted")
-    if private:
-        shown = about.mask(value)
-        return Cell((visible(shown, LONGEST),), "private")
     if isinstance(value, Full):
         return Cell(("FULL (the full amount)",))
     if isinstance(value, Mapping):
