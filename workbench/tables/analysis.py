@@ -278,20 +278,15 @@ def deliveries(api: Any) -> pd.DataFrame:
         for one in sandbox.deliveries()
     ]  # fmt: skip
     data = pd.DataFrame(rows, columns=["endpoint", "state", "attempts", "seconds"])
-    groups = data.groupby("endpoint")
-    made = pd.DataFrame({"deliveries": groups.size()})
-    for state in ("delivered", "waiting", "failed"):
-        made[state] = (data["state"] == state).groupby(data["endpoint"]).sum()
-    made["attempts"] = groups["attempts"].sum()
-    made = made.astype("Int64")
-    seconds = data["seconds"].astype("Float64").groupby(data["endpoint"])
-    made["median_seconds"], made["p95_seconds"], made["slowest_seconds"] = (
-        seconds.median(),
-        seconds.quantile(0.95),
-        seconds.max(),
-    )
-    made = made.reset_index().astype({"endpoint": TEXT})
-    return mark_report(made, "deliveries", [])
+    states = {
+        name: ("state", lambda states, name=name: (states == name).sum()) for name in ("delivered", "waiting", "failed")
+    }
+    made = data.astype({"seconds": "Float64"}).groupby("endpoint").agg(
+        deliveries=("state", "size"), **states, attempts=("attempts", "sum"), median_seconds=("seconds", "median"),
+        p95_seconds=("seconds", lambda seconds: seconds.quantile(0.95)), slowest_seconds=("seconds", "max"),
+    ).reset_index()  # fmt: skip
+    dtypes = {name: "Float64" if name.endswith("_seconds") else "Int64" for name in made.columns[1:]}
+    return mark_report(made.astype({"endpoint": TEXT, **dtypes}), "deliveries", [])
 
 
 # -- SQL

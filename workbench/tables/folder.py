@@ -19,22 +19,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.errors import InvalidRequest
+from workbench.interface.transactions import RewardsItem
 from workbench.storage import write_file
-from workbench.tables.columns import EXTRA, MOMENT_TYPE, json_text
+from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.rewards_pages import PageCursor
 from workbench.tables.rows import WIDTHS
 
 KEY = b"workbench"
 PART = "part-*.parquet"
 POINTS = WIDTHS[1]
-SCHEMA = pa.schema(
-    [
-        ("user_id", pa.large_string()), ("type", pa.large_string()), ("id", pa.large_string()), ("points", POINTS),
-        ("reason", pa.large_string()), ("status", pa.large_string()), ("merchant_name", pa.large_string()),
-        ("transaction_amount_cents", pa.int64()), ("spend_category", pa.large_string()), ("posted_at", MOMENT_TYPE),
-        ("minted_at", MOMENT_TYPE), ("created_at", MOMENT_TYPE), (EXTRA, pa.large_string()),
-    ]
-)  # fmt: skip
+_TYPES = {column.name: form(column).arrow or POINTS for column in plan(RewardsItem).columns}
+SCHEMA = pa.schema([("user_id", pa.large_string()), *_TYPES.items(), (EXTRA, pa.large_string())])
 
 
 class StoredRows:
