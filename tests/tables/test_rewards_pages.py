@@ -136,15 +136,15 @@ def test_a_hundred_thousand_mutated_pages() -> None:
 )  # fmt: skip
 def test_which_route_ran_is_counted(name: str, exact_pages: int | None) -> None:
     """Ordinary pages take the fast route; an unusual one alone takes the exact one."""
-    bodies = [pages.page(5, i) for i in range(3 * BATCH)]
-    assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH, "exact": 0}
+    bodies = [pages.page(5, i) for i in range(4 * BATCH)]
+    assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 4 * BATCH, "exact": 0}
 
     bodies[100] = pages.ODD[name]
     if exact_pages is None:
         with pytest.raises(UnexpectedAnswer, match="page 100"):
             rewards_from_pages(bodies)
     else:
-        assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 3 * BATCH - exact_pages, "exact": exact_pages}
+        assert rewards_from_pages(bodies).attrs["routes"] == {"fast": 4 * BATCH - exact_pages, "exact": exact_pages}
 
 
 def test_what_was_unusual_is_noted() -> None:

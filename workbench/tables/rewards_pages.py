@@ -30,7 +30,7 @@ from workbench.interface.walk import DateTime, DecimalNumber, member
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
 
-BATCH = 64
+BATCH = 32
 """Pages parsed at once."""
 DEFAULT_LIMIT = 20  # "default 20"
 OVERLAP = 1
@@ -255,21 +255,16 @@ class PageReader:
         Raises:
             UnexpectedAnswer: A body is not a page: an error body, broken JSON, a value of another type than agreed.
         """
-        found: list[Part] = []
-        for start in range(0, len(bodies), BATCH):
-            batch = bodies[start : start + BATCH]
-            part = self._fast(batch)
-            if part is not None:
-                found.append(part)
-                continue
-            for i, body in enumerate(batch, first + start):
-                part = self._fast([body]) if len(batch) > 1 else None
-                found.append(part or self._exact(body, i))
-        return found
+        part = self._fast(bodies)
+        if part is not None:
+            return [part]
+        if len(bodies) == 1:
+            return [self._exact(bodies[0], first)]
+        return [self.read([body], number)[0] for number, body in enumerate(bodies, first)]
 
     def together(self, bodies: Sequence[bytes]) -> list[Part]:
         """Return the rows of each of some pages, read at once; nothing if they have to be read one by one."""
-        part = self._fast(bodies) if 1 < len(bodies) <= BATCH else None
+        part = self._fast(bodies) if len(bodies) > 1 else None
         if part is None or part.table.notes != Notes():
             return []
         found, start = [], 0
