@@ -98,6 +98,9 @@ class Call(Generic[P, R]):
         return f"<operation {self.__name__} of {self.client!r}>"
 
 
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
 class Operation(Generic[P, R]):
     """One operation of the interface."""
@@ -121,7 +124,9 @@ class Operation(Generic[P, R]):
         return walk.snake(self.request.__name__)
 
     def __attrs_post_init__(self) -> None:
-        self.__dict__.update(__name__=self.name, __qualname__=self.name)
+        # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+        signature = self.signature.replace(parameters=[_SELF, *self.signature.parameters.values()])
+        self.__dict__.update(__name__=self.name, __qualname__=self.name, __doc__=self.help, __signature__=signature)
 
     @overload
     def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...
@@ -202,24 +207,6 @@ class Operation(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<operation {self.name}: {self.method} {self.path}>"
-
-
-class _OfRow:
-    """An attribute that a row of the table computes, and the class `Operation` has as any class does."""
-
-    def __init__(self, of_row: Callable[[Operation[..., Any]], Any], of_class: Any = None) -> None:
-        self.of_row, self.of_class = of_row, of_class
-
-    def __get__(self, row: Operation[..., Any] | None, owner: Any) -> Any:
-        return self.of_class if row is None else self.of_row(row)
-
-
-# `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
-Operation.__doc__ = _OfRow(lambda row: row.help, Operation.__doc__)  # type: ignore[assignment]
-_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-Operation.__signature__ = _OfRow(  # type: ignore[attr-defined]
-    lambda row: row.signature.replace(parameters=[_SELF, *row.signature.parameters.values()])
-)
 
 
 PREFIX = "/v1"
