@@ -65,11 +65,6 @@ class SandboxEvidence:
         """Return the accepted requests of an operation whose path names a record."""
         return [one for one in self.calls(operation, **members) if record_id.lower() in str(one.path).lower()]
 
-    @property
-    def notes(self) -> tuple[Any, ...]:
-        """The notes of the session's journal."""
-        return tuple(self.api.journal.notes)
-
     def stored_before_the_check(self, kind: str) -> list[Any]:
         """Return what the inbox of the session stored before it was asked for this check."""
         return [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
@@ -261,7 +256,9 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
         yield f"no transaction of 30.00 USD of which 20.00 USD was refunded{near}."
     elif not any(len(seen.calls_on("simulate_refund", one, amount=1_000)) == 2 for one in back):
         yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
-    elif not any(note.kind == "sequence" for note in seen.notes) and all(_in_journal(seen, one) for one in back):
+    elif not any(note.kind == "sequence" for note in seen.api.journal.notes) and all(
+        _in_journal(seen, one) for one in back
+    ):
         yield "the calls were made one by one; write them as a sequence, and run that."
 
 
@@ -459,7 +456,7 @@ def production_1(seen: SandboxEvidence) -> Iterator[str]:
     if api.environment != "production":
         yield 'this session is not for production; pass the right one: check("production-1", production).'
         return
-    armed = [note.text.partition(" until ")[0] for note in seen.notes if note.kind == "armed"]
+    armed = [note.text.partition(" until ")[0] for note in seen.api.journal.notes if note.kind == "armed"]
     if not armed:
         yield "no operation was armed."
     elif "update_user" not in armed:

@@ -12,8 +12,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -174,7 +172,7 @@ class Bodies:
         """
         if folder is not None and not folder.is_dir():
             raise InvalidRequest(f"{visible(str(folder), 200)} is not a folder", of="demo")
-        self._own = tuple(_read(files("workbench.demo") / "bodies", "this package"))
+        self._own = tuple(_read(Path(__file__).with_name("bodies"), "this package"))
         self._found = tuple(_read(folder, visible(str(folder), 200))) if folder is not None else ()
 
     def request(self, operation: str, *variants: str) -> Body:
@@ -191,7 +189,7 @@ class Bodies:
         return found or tuple(body for body in self._own if body.status)
 
 
-def _read(folder: Traversable | Path, origin: str) -> Iterator[Body]:
+def _read(folder: Path, origin: str) -> Iterator[Body]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         match = _NAME.fullmatch(entry.name)
         if match is None or not entry.is_file() or match["of"] not in {*OPERATIONS, "error"}:

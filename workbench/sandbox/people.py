@@ -95,7 +95,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if owner["company_id"] != company["id"]:
         raise context.error("Owner not found")
     changes = plain(request)
-    kept: Record = {name: changes[name] for name in ("first_name", "last_name", "email") if name in changes}
+    kept: Record = {name: changes[name] for name in HOLDER if name in changes}
     if "address" in changes:
         kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
     if len(changes) > 2:  # more than the two ids

@@ -58,11 +58,6 @@ _MERCHANTS = (
 )
 
 
-def points_for(cents: int, code: str) -> int:
-    """Return the points that a purchase earns."""
-    return cents * CATEGORIES.get(code, OTHER).rate // 100
-
-
 def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, after: int) -> Record:
     """Make a row for a purchase, or for a refund that takes points back; it is posted and minted later.
 
@@ -71,12 +66,13 @@ def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, af
         after: Cents that count then.
     """
     posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
-    code = transaction["merchant_category_code"]
+    category = CATEGORIES.get(transaction["merchant_category_code"], OTHER)
+    points = after * category.rate // 100 - before * category.rate // 100
     return {
-        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points_for(after, code) - points_for(before, code),
-        "posted": posted, "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY),
+        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points, "posted": posted,
+        "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY),
         "merchant_name": transaction["merchant_name"], "transaction_amount_cents": after - before,
-        "spend_category": CATEGORIES.get(code, OTHER).spending,
+        "spend_category": category.spending,
     }  # fmt: skip
 
 

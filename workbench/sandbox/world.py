@@ -417,14 +417,10 @@ def _by_status(records: list[Record]) -> dict[str, list[str]]:
     return dict(found)
 
 
-_SAME = (
-    "id", "chain_id", "contract_version", "proxy_address", "controller_address", "admin_addresses", "nonce",
-)  # fmt: skip
-
-
 def _contract(environment: Environment, one: Record) -> Record:
+    same = ("id", "chain_id", "contract_version", "proxy_address", "controller_address", "admin_addresses", "nonce")
     return {
-        **{name: one[name] for name in _SAME},
+        **{name: one[name] for name in same},
         "chain": str(chain_of(one["chain_id"])),
         "deposit_address": f"{one['deposit_address']} ({WARNING})",
         "signer": signer_of(environment.seeds, one["chain_id"], one["id"]),
