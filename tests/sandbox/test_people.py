@@ -2,6 +2,7 @@
 
 import pytest
 
+import workbench as wb
 from tests.sandbox.driver import PERSON, Api, state_of
 from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
@@ -393,3 +394,18 @@ def test_a_review_to_the_same_status_sends_nothing(api):
     assert api.kinds() == []
     api.sandbox.review(user, "denied", reason="OTHER")
     assert api.kinds() == ["user.updated"]
+
+
+def test_events_keep_their_names_when_an_initiated_application_is_filed():
+    """Also where the provider manages the contracts, and the wallet becomes an owner of a new one."""
+    with wb.connect(tenant="provider-managed") as api:
+        user = api.sandbox.create_user(first_name="Before", status="notStarted").id
+        card = api.sandbox.issue_card(user).id
+        api.simulate_authorization(
+            card_id=card, amount=100, currency="USD", merchant_name="A", merchant_category_code="5411"
+        )
+        filed = {**PERSON, "id": user, "walletAddress": "0x8ba1f109551bD432803012645Ac136ddd64DBA72"}
+        assert api.send(api.from_wire("create_user_application", filed)).first_name == "Ada"
+
+        (event,) = api.sandbox.events("transaction.created")
+        assert event["event"]["body"]["spend"]["userFirstName"] == "Before"
