@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.exchange import RESPONSES, ClientContext
-from workbench.client.guards import Arming, Limits
+from workbench.client.exchange import RESPONSES
+from workbench.client.guards import Arming, ClientContext, Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
 from workbench.client.messages import Response

@@ -11,20 +11,16 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
-import attrs
-
 from workbench import errors
 from workbench.client import messages
 from workbench.client.effects import Entry, Outcome, unknown_text
-from workbench.client.guards import Guards
-from workbench.client.journal import Recorder
-from workbench.client.keys import Key
+from workbench.client.guards import ClientContext
 from workbench.client.messages import Broken, Refusal, Request, Response
-from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, Budget, Pace, delay, http_date, retry_after
+from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
 from workbench.client.requests import encode, request_problems, what
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface import strict_json
-from workbench.interface.convert import Converter, Unreadable
+from workbench.interface.convert import Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 
 _IN_SPANS = {
@@ -49,43 +45,6 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
 
 RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
 """Lists that collect the answers to the calls of a client, in this thread or task."""
-
-
-@attrs.define(kw_only=True, eq=False, repr=False)
-class ClientContext(Guards):
-    """What one client and its views hold for all their calls."""
-
-    host: str
-    key: Key
-    timeout: float | None
-    check: bool
-    converter: Converter
-    pace: Pace
-    recorder: Recorder | None
-    headers: list[tuple[bytes, bytes]]  # of every call, besides the key
-    idempotency_header: str | None = None
-    budget: Budget = attrs.field(factory=Budget)
-    newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
-    noticed: dict[str, str] = attrs.field(factory=dict)
-    as_bytes: bool = False  # whether bodies are returned unread
-    on_rate_limit: Callable[[], object] = lambda: None
-
-    @property
-    def clock_skew(self) -> float | None:
-        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
-
-        The header counts whole seconds, so less than two mean nothing.
-        """
-        if self.newest_date is None:
-            return None
-        text, here = self.newest_date
-        there = http_date(text)
-        return None if there is None else here - there
-
-    def note(self, kind: str, text: str) -> None:
-        """Record something besides calls in the journal, where there is one."""
-        if self.recorder is not None:
-            self.recorder.note(kind, text)
 
 
 class Exchange:

@@ -1,7 +1,7 @@
 """Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -9,8 +9,11 @@ from typing import Any
 
 import attrs
 
-from workbench.client.pace import Clock
+from workbench.client.journal import Recorder
+from workbench.client.keys import Key
+from workbench.client.pace import Budget, Clock, Pace, http_date
 from workbench.errors import DuplicateSuspected, InvalidRequest, NotArmed, Problem, WrongEnvironment, advise, visible
+from workbench.interface.convert import Converter
 from workbench.interface.table import OPERATIONS, Call, Operation
 
 LONGEST = 120  # minutes that an arming may last
@@ -58,15 +61,29 @@ class Confirmation:
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)
-class Guards:
-    """What one client and all its views may send."""
+class ClientContext:
+    """What one client and its views hold for all their calls, and whether these may be sent."""
 
     environment: str
     limits: Limits
     clock: Clock
+    host: str
+    key: Key
+    timeout: float | None
+    check: bool
+    converter: Converter
+    pace: Pace
+    recorder: Recorder | None
+    headers: list[tuple[bytes, bytes]]  # of every call, besides the key
     real: bool  # whether a service answers, not an embedded sandbox
     in_class: bool = False  # whether the sandbox of a class answers
     arming: Arming | None = None
+    idempotency_header: str | None = None
+    budget: Budget = attrs.field(factory=Budget)
+    newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
+    noticed: dict[str, str] = attrs.field(factory=dict)
+    as_bytes: bool = False  # whether bodies are returned unread
+    on_rate_limit: Callable[[], object] = lambda: None
 
     @property
     def production(self) -> bool:
@@ -145,6 +162,23 @@ class Guards:
                 f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
             )
         advise(f"{said}; it is sent again")
+
+    @property
+    def clock_skew(self) -> float | None:
+        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
+
+        The header counts whole seconds, so less than two mean nothing.
+        """
+        if self.newest_date is None:
+            return None
+        text, here = self.newest_date
+        there = http_date(text)
+        return None if there is None else here - there
+
+    def note(self, kind: str, text: str) -> None:
+        """Record something besides calls in the journal, where there is one."""
+        if self.recorder is not None:
+            self.recorder.note(kind, text)
 
 
 READONLY = "WORKBENCH_READONLY"

@@ -10,7 +10,7 @@ import attrs
 from workbench import chains
 from workbench.chains import Family, same_address
 from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruction, refuse_private_key
-from workbench.client.exchange import ClientContext
+from workbench.client.guards import ClientContext
 from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
 from workbench.interface.masks import DOTS
