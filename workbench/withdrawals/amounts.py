@@ -3,7 +3,7 @@
 import operator
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
 _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
 _MAX_DECIMALS = 36
+_MAX_DIGITS = 400  # more than any balance and amount have
 _HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units of the token'
 
 
@@ -191,11 +192,8 @@ def dollars_text(worth: Fraction) -> str:
 
 def decimal_text(number: Fraction) -> str:
     """Return a decimal fraction as text without exponent, with thousands separators."""
-    digits = 0
-    while (number * 10**digits).denominator != 1:
-        digits += 1
-    whole, part = divmod(int(number * 10**digits), 10**digits)
-    return f"{whole:,}" + (f".{part:0{digits}d}" if digits else "")
+    with localcontext(prec=_MAX_DIGITS):
+        return f"{Decimal(number.numerator) / number.denominator:,f}"
 
 
 def read_balance(text: object) -> Fraction | None:

@@ -62,14 +62,13 @@ def grouped(address: str) -> str:
 
 def duration_text(span: timedelta) -> str:
     """Return a duration as text, such as `9 min 58 s`."""
-    seconds = int(abs(span).total_seconds())
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, rest = divmod(rest, 60)
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
-    while len(parts) > 1 and not parts[0][0]:
-        parts.pop(0)
-    return " ".join(f"{number} {unit}" for number, unit in parts[:2])
+    rest = int(abs(span).total_seconds())
+    parts: list[str] = []
+    for unit, size in {"d": 86_400, "h": 3_600, "min": 60, "s": 1}.items():
+        count, rest = divmod(rest, size)
+        if count or parts or unit == "s":
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
 
 
 TAIL = 8  # characters of the recipient that are typed to override
@@ -150,14 +149,14 @@ class Terms:
     @property
     def credit(self) -> str | None:
         """The credit capacity of the contract before and after: balances by exchange rates by advance rates, in USD."""
-        parts = [(token, credit_of(token)) for token in self.contract.tokens or ()]
-        known = [worth for _, worth in parts if worth is not None]
+        tokens = self.contract.tokens or ()
+        known = [worth for worth in map(credit_of, tokens) if worth is not None]
         taken, token = tokens_of(self.amount, self.decimals, self.rate), self.token
         less = None if taken is None else credit_of(token, taken)
         if less is None or not known:
             return None
         before = sum(known, Fraction())
-        missing = len(parts) - len(known)
+        missing = len(tokens) - len(known)
         rest = f", {missing} tokens without a balance or rates left out" if missing else ""
         after = dollars_text(before - less) if before >= less else "not enough"
         return f"{dollars_text(before)} before, {after} after{rest}"
