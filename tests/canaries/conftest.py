@@ -152,7 +152,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     with warnings.catch_warnings(record=True) as advised, wb.connect(seed=7, journal=folder / "journal.db") as api:
         warnings.simplefilter("always")
         guide = api.sandbox.guide()
-        api._given = Recorded(api._given, went)
+        api._given = Recorded(api._given.over_httpx(), went)
         _write(api, things)
         _receive(folder, things, went)
         drawn = _withdraw(api, things)
