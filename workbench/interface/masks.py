@@ -72,8 +72,6 @@ def _value(member: Member, value: Any, prefix: str, reveal: frozenset[str]) -> A
 
 
 def _plain(value: Any, whole: bool) -> Any:
-    if value.__class__ in (str, int, bool):
-        return value
     if isinstance(value, list | tuple):
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):

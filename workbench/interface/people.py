@@ -242,6 +242,7 @@ class CreateUserApplication:
 
 REQUIRED = Reason("required or optional markers of payment-account fields are not shown", of="need")
 VARIANT = Reason("the fields of the business beneficiary variant are not shown", ONCE)
+PERSON = ("beneficiary_first_name", "beneficiary_last_name")
 IN_ANSWERS = Reason("the document shows it in answers only; accepted in requests too", ONCE, "meaning")
 
 
@@ -261,21 +262,12 @@ class BankingAddress(Answer):
 class ExternalFiatAccount(Answer):
     """A bank account and who it belongs to. Source: Resources, "Payment account"."""
 
-    rules: ClassVar[tuple[CrossRule, ...]] = (
-        When(
-            "beneficiary_type",
-            "individual",
-            "An individual beneficiary has a first and a last name",
-            needs=("beneficiary_first_name", "beneficiary_last_name"),
-            assumed=REQUIRED,
-        ),
-        When(
-            "beneficiary_type",
-            "business",
-            "A business beneficiary has a business name",
-            needs=("beneficiary_business_name",),
-            assumed=VARIANT,
-        ),
+    rules: ClassVar[tuple[CrossRule, ...]] = tuple(
+        When("beneficiary_type", kind, doc, needs=needs, assumed=why)
+        for kind, doc, needs, why in (
+            ("individual", "An individual beneficiary has a first and a last name", PERSON, REQUIRED),
+            ("business", "A business beneficiary has a business name", ("beneficiary_business_name",), VARIANT),
+        )
     )
 
     beneficiary_type: BeneficiaryType | str = about("Who the account belongs to", assumed=REQUIRED)

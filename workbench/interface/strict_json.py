@@ -14,11 +14,9 @@ _NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{\]}]', re.DOTALL)
 
 
 class NotJson(ValueError):
-    """Bytes that are not one JSON text, or have no single meaning. `offset` is where, in bytes, where that is known."""
+    """Bytes that are not one JSON text, or have no single meaning; the message names the byte where it is known."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
-        self.reason = reason
-        self.offset = offset
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
 
 
