@@ -140,7 +140,8 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
         title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
         return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
-        if columns or not _holds_many(first):
+        large = first is Event or any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(first))
+        if columns or not large:
             return record_grid(title, shown, total, reveal, columns)
         parts = [attrs.evolve(record_sheet(item, reveal), state=None) for item in shown]
         more = (f"… and {total - len(parts):,} more",) if total > len(parts) else ()
@@ -180,10 +181,6 @@ def plural(cls: type[Any], count: int) -> str:
     if count != 1 and noun != "rewards activity":
         noun = f"{noun.removesuffix('y')}ies" if noun[-1] == "y" else f"{noun}{'es' if noun[-1] == 's' else 's'}"
     return f"{count:,} {noun}"
-
-
-def _holds_many(cls: type[Any]) -> bool:
-    return any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(cls)) or cls is Event
 
 
 def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
@@ -237,7 +234,8 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
         if value is None or value == ():
             continue
         shown = _value(one, value, record, f"{prefix}{one.name}", reveal)
-        rows.append(Row(label(one.name), shown, one.about.assumed, _warning(one, record)))
+        deposit = one.name in ("deposit_address", "onramp") and getattr(record, "chain_id", None) in TEST_CHAINS
+        rows.append(Row(label(one.name), shown, one.about.assumed, NO_FUNDS if deposit else None))
     for name, value in (getattr(record, "extra", None) or {}).items():
         known = name in reveal or "extra" in reveal
         rows.append(Row(visible(str(name), 80), _inline(value, ()) if known else Cell((masks.DOTS,), "private")))
@@ -263,11 +261,6 @@ def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> B
     if isinstance(value, Mapping) and (one.about.privacy is OPEN or one.name in reveal):
         return mapping_sheet(value)
     return member_cell(one, value, record, path, reveal)
-
-
-def _warning(one: Member, record: Any) -> str | None:
-    deposits = one.name == "deposit_address" or (one.name == "onramp" and getattr(record, "onramp", None) is not None)
-    return NO_FUNDS if deposits and getattr(record, "chain_id", None) in TEST_CHAINS else None
 
 
 def _unusual(record: Any) -> Iterator[str]:
