@@ -411,15 +411,16 @@ class Exchange:
 
     def log(self, outcome: Response | Broken, seconds: float) -> None:
         """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a private value."""
-        name, status, request_id = self.operation.name, None, None
         if isinstance(outcome, Response):
             for context, found in RESPONSES.get():
                 if context is self.context:
                     found.append(outcome)
-            status, request_id = outcome.status, visible(outcome.request_id or "", 80) or None
         traces = sys.modules.get("opentelemetry.trace")  # a program that traces has imported it
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
+        name, status, request_id = self.operation.name, None, None
+        if isinstance(outcome, Response):
+            status, request_id = outcome.status, visible(outcome.request_id or "", 80) or None
         call = {
             "operation": name, "method": self.operation.method, "path": self.operation.path,
             "host": self.context.host, "environment": self.context.environment, "try": self.tries,
