@@ -191,3 +191,23 @@ def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
     third = Sandbox(path=tmp_path / "s.db")
     assert (third.list_faults(), len(third.requests())) == ([], 2)
     third.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*damaged record is set aside")
+@pytest.mark.parametrize("kind,lost", [("event", 1), ("transaction", 2)], ids=str)
+def test_damaged_values_are_set_aside(tmp_path: Path, kind: str, lost: int) -> None:
+    """A damaged event, or those of a damaged transaction, are left out; all others can be read."""
+    first = Sandbox(path=tmp_path / "s.db")
+    purchase(first)
+    purchase(first)
+    first.snapshot("all")
+    before = first.events()
+    first.close()
+    of = "id = '1'" if kind == "event" else "o = (SELECT max(o) FROM value WHERE kind = 'transaction')"
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
+        connection.execute(f"UPDATE value SET data = zeroblob(40) WHERE kind = '{kind}' AND {of}")
+        connection.commit()
+    second = Sandbox(path=tmp_path / "s.db")
+
+    assert second.events() == (before[lost:] if kind == "event" else before[:-lost])
+    second.close()

@@ -94,15 +94,10 @@ class Engine:
         return self.store.get("counter", "event") or 0
 
     def events(self, after: int = 0) -> Iterator[Record]:
-        """Iterate over the events after a number, as they are stored."""
-        return (kept for kept in self.store.numbered("event", max(after, 0)) if self._is_whole(kept))
-
-    def _is_whole(self, event: Record) -> bool:
-        """Return whether the transaction of an event can be read; its record in a file may be damaged."""
-        try:
-            return "transaction" not in event or self.store.get("transaction", event["transaction"]) is not None
-        except UnusableFile:
-            return False
+        """Iterate over the events after a number, as they are stored; those of a transaction that is damaged are left out."""
+        for kept in self.store.numbered("event", max(after, 0)):
+            if "transaction" not in kept or self.store.readable("transaction", kept["transaction"]) is not None:
+                yield kept
 
     def event_of(self, event_id: str) -> Record | None:
         """Return the event of an id, as it is stored; looked for from the last one back."""

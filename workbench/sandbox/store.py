@@ -169,6 +169,11 @@ class Store:
         values = self._kinds.get(kind)
         return None if values is None else values.get(key)
 
+    def readable(self, kind: str, key: str) -> Any:
+        """Return a value; None where there is none, or where it is damaged."""
+        with suppress(UnusableFile):
+            return self.get(kind, key)
+
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first."""
         found = tuple(self._kinds.get(kind, {}).items())
@@ -181,9 +186,10 @@ class Store:
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
         """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in order."""
         last = self.get("counter", kind) or 0
-        if after < last and self.get(kind, str(after + 1)) is None:  # a reset deletes them
+        if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes them
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
-        return (value for number in range(after + 1, last + 1) if (value := self.get(kind, str(number))) is not None)
+        numbers = range(after + 1, last + 1)
+        return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind, by their ids, which are at most `key`."""
