@@ -14,11 +14,9 @@ import hmac
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from workbench.errors import UnusableFile
 from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 from workbench.interface import strict_json
 from workbench.interface.events import (
@@ -38,7 +36,7 @@ from workbench.sandbox.results import ListedEvent
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 
 Record = dict[str, Any]
-_POLL_INTERVAL = 0.5  # seconds between checks for what other processes on the file did
+_BUSY_INTERVAL = 0.5  # seconds until a file that is busy is tried again
 _CLOSING = 0.5  # seconds that the end waits for deliveries in flight
 _GONE = 410
 
@@ -47,8 +45,10 @@ class WebhookDispatcher:
     """Sends what is due, in a thread per endpoint. Without endpoints there is no thread."""
 
     def __init__(
-        self, environment: Environment, faults: FaultRules, reach: Collection[str], hosts: Collection[str]
-    ) -> None:
+        self, environment: Environment, faults: FaultRules, reach: Collection[str], hosts: Collection[str],
+        keep_time: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._keep_time = keep_time  # called where there are endpoints
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._keeps_answers = True
@@ -60,7 +60,6 @@ class WebhookDispatcher:
         self._threads: dict[str, threading.Thread] = {}
         self._idle: dict[str, int] = {}  # by endpoint, the notification after which nothing was left to send
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was looked at
-        self._watching: threading.Thread | None = None
         self._closed = threading.Event()
 
     @property
@@ -87,9 +86,6 @@ class WebhookDispatcher:
             return
         with self._news:
             self._notices += 1
-            if self._store.shared and self._watching is None:
-                self._watching = threading.Thread(target=self._watch, name="workbench-webhooks-file", daemon=True)
-                self._watching.start()
             for endpoint, _ in self._store.items("endpoint"):
                 if endpoint not in self._threads and not self._closed.is_set():
                     thread = threading.Thread(
@@ -97,6 +93,7 @@ class WebhookDispatcher:
                     )
                     self._threads[endpoint] = thread
                     thread.start()
+                    self._keep_time()
             self._news.notify_all()
 
     def flush(self, within: float) -> bool:
@@ -118,18 +115,7 @@ class WebhookDispatcher:
             threads = tuple(self._threads.values())  # a thread that ends takes itself out
         deadline = time.monotonic() + _CLOSING
         for thread in threads:
-            thread.join(
-                max(deadline - time.monotonic(), 0)
-            )  # one that waits for a receiver sends again after a restart
-
-    def _watch(self) -> None:
-        """Wake the threads when another process wrote into the file."""
-        seen = -1
-        while not self._closed.wait(_POLL_INTERVAL):
-            with suppress(UnusableFile), self._store:  # a busy file is looked at again
-                if self._store.version != seen:
-                    seen = self._store.version
-                    self.notify()
+            thread.join(max(deadline - time.monotonic(), 0))  # one that still waits sends again after a restart
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -139,7 +125,7 @@ class WebhookDispatcher:
                 while not self._closed.is_set() and self._store.lease("deliveries") and self._step(endpoint):
                     pass
             except Exception:  # noqa: BLE001 - the file may be busy: the next round tries again
-                self._closed.wait(_POLL_INTERVAL)
+                self._closed.wait(_BUSY_INTERVAL)
                 continue
             with self._news:
                 if self._store.get("endpoint", endpoint) is None:

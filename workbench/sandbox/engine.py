@@ -30,7 +30,7 @@ from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
 
 Record = dict[str, Any]
-_TICK = 0.25  # seconds between looks at a running clock
+_TICK = 0.25  # seconds between looks at a running clock, and at what other processes on the file did
 
 
 class Engine:
@@ -62,11 +62,9 @@ class Engine:
         self.full_key = self.seeds.api_key("full")
         self.log = RequestLog(self.service, store)
         self.faults = FaultRules(store, self.seeds)
-        self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts)
         self._ticking: threading.Thread | None = None
         self._closed = threading.Event()
-        if self.dispatcher.active:
-            self.keep_time()
+        self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts, self.keep_time)
         self.dispatcher.notify()
 
     def answer(self, request: Request) -> Response:
@@ -121,15 +119,18 @@ class Engine:
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
-        """Keep up with a running clock in a thread: what is due happens though nobody asks."""
-        if not self.clock.runs or self._ticking is not None:
+        """Keep up with a running clock and with other processes in a thread: what is due happens though nobody asks."""
+        if self._ticking is not None or not (self.clock.runs or (self.store.shared and self.dispatcher.active)):
             return
 
         def tick() -> None:
+            seen = -1
             while not self._closed.wait(_TICK):
                 with suppress(UnusableFile), self.store:  # reads what other processes did; if it is busy, the next does
                     self.catch_up()
-                self.dispatcher.notify()
+                if self.clock.runs or self.store.version != seen:
+                    seen = self.store.version
+                    self.dispatcher.notify()
 
         self._ticking = threading.Thread(target=tick, name="workbench-clock", daemon=True)
         self._ticking.start()
@@ -187,9 +188,8 @@ class RequestLog:
     def __init__(self, service: Service, store: Store) -> None:
         self._service = service
         self._file = store if isinstance(store, FileStore) else None
-        self._entries: deque[tuple[Request, Response, int, float]] = deque(
-            maxlen=KEPT
-        )  # with a file, those that are not written yet
+        # With a file, those that are not written yet.
+        self._entries: deque[tuple[Request, Response, int, float]] = deque(maxlen=KEPT)
         self._saved = time.monotonic()
 
     def add(self, request: Request, answer: Response, at: int, seconds: float) -> None:

@@ -34,7 +34,6 @@ class WebhookControls(ControlGroup):
             self._engine.dispatcher.check(url)  # may look a name up, for which no request waits
         except ForbiddenUrl as error:
             raise usage_error(f"url cannot be used: {error}") from None
-        self._engine.keep_time()
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),
@@ -178,10 +177,11 @@ class WebhookControls(ControlGroup):
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
             raise usage_error(f"of must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}")
-        how: dict[str, Any] = {"kind": kind, "of": of, "nth": nth, "times": times, "probability": probability}
-        how |= {"seconds": seconds, "status": status, "body": body, "retry_after": retry_after}
-        how |= {"answer": answer, "matching": matching}
-        return self._engine.faults.put(FaultRule(id=self._engine.store.next("fault"), **how))
+        rule = FaultRule(
+            id=self._engine.store.next("fault"), kind=kind, of=of, nth=nth, times=times, probability=probability,
+            seconds=seconds, status=status, body=body, retry_after=retry_after, answer=answer, matching=matching,
+        )  # fmt: skip
+        return self._engine.faults.put(rule)
 
     @control(changes=True)
     def clear_faults(self) -> list[FaultRule]:
