@@ -164,7 +164,9 @@ def _plain(x: Any, reveal: bool) -> Any:
     """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
     if is_record(x):
         x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
-    elif isinstance(x, masks.MaskedDict | strict_json.JsonObject) and not reveal:
+    elif isinstance(x, masks.MaskedDict) and not reveal:
+        x, reveal = x.shown(), True
+    elif isinstance(x, strict_json.JsonObject) and not reveal:
         x = dict.fromkeys(x, masks.DOTS)
     elif attrs.has(type(x)):
         x = {camel(name): value for name, value in attrs.asdict(x, recurse=False).items()}
