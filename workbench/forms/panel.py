@@ -325,10 +325,7 @@ class Panel(Displayed):
         ]
         actions = []
         for one, _ in self._offered():
-            asks = [
-                {"name": ask, "label": sentence(rendering.label(ask)), "wants": wants}
-                for ask, wants in one.asks.items()
-            ]
+            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in one.asks.items()]
             actions.append({"do": one.do, "label": one.label, "control": one.control, "asks": asks})
         links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
         return {

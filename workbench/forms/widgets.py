@@ -155,21 +155,13 @@ def what_went_wrong(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: an error of the workbench itself"
 
 
-def below(widget: Any) -> list[Any]:
-    """Return a widget and all its descendants."""
-    found = [widget]
-    for one in found:
-        found.extend(getattr(one, "children", ()))
-    return found
-
-
 def close(*widgets: Any) -> None:
     """Close widgets and their descendants, with the layout and style models of each."""
-    for widget in widgets:
-        for one in below(widget):
-            for model in (getattr(one, "layout", None), getattr(one, "style", None), one):
-                if model is not None:
-                    model.close()
+    for one in widgets:
+        for model in (getattr(one, "layout", None), getattr(one, "style", None), one):
+            if model is not None:
+                model.close()
+        close(*getattr(one, "children", ()))
 
 
 def close_soon(widgets: Sequence[Any]) -> None:
