@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
+from importlib import import_module, util
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -241,7 +240,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
 
 def _serve(module: str, options: Iterable[str], said: str, **environment: str) -> int:
     """Run a server of the extra `lab` until it ends, and return its exit code."""
-    if find_spec(module) is None:
+    if util.find_spec(module) is None:
         raise usage_error(f"{module} is not installed. Run: pip install 'card-issuing-workbench[lab]'")
     say(said)
     command = [sys.executable, "-m", module, *options]
