@@ -203,9 +203,10 @@ def test_damaged_values_are_set_aside(tmp_path: Path, kind: str, lost: int) -> N
     first.snapshot("all")
     before = first.events()
     first.close()
-    of = "id = '1'" if kind == "event" else "o = (SELECT max(o) FROM value WHERE kind = 'transaction')"
+    number = f"(SELECT number FROM kind WHERE name = '{kind}')"
+    of = "id = '1'" if kind == "event" else f"o = (SELECT max(o) FROM value WHERE kind = {number})"
     with closing(sqlite3.connect(tmp_path / "s.db")) as connection:
-        connection.execute(f"UPDATE value SET data = zeroblob(40) WHERE kind = '{kind}' AND {of}")
+        connection.execute(f"UPDATE value SET data = zeroblob(40) WHERE kind = {number} AND {of}")
         connection.commit()
     second = Sandbox(path=tmp_path / "s.db")
 

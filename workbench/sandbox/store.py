@@ -27,7 +27,8 @@ from workbench.storage import Database, uninterrupted
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE value(kind TEXT NOT NULL, o INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
+CREATE TABLE kind(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE value(kind INTEGER NOT NULL, o INTEGER NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
 PRIMARY KEY(kind, o), UNIQUE(kind, id)) WITHOUT ROWID;
 CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE head(placed INTEGER NOT NULL);
@@ -38,10 +39,6 @@ _WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
 """Kinds with few values, which are in memory as a whole."""
 _PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
-_KINDS = (
-    "WITH RECURSIVE one(kind) AS (SELECT min(kind) FROM value UNION ALL SELECT (SELECT min(kind) FROM value WHERE kind > one.kind)"
-    " FROM one WHERE kind IS NOT NULL) SELECT kind FROM one WHERE kind IS NOT NULL"
-)
 _ABSENT = object()
 _MAX_LOGGED = 300  # transactions that are in the log alone
 _REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
@@ -268,6 +265,7 @@ class FileStore(Store):
         self._last = self._placed = -1  # the last transaction, and the last time that values were placed, known here
         self._unplaced: dict[tuple[str, str], Any] = {}
         self._recent: dict[tuple[str, str], Any] = {}
+        self._numbers: dict[str, int] = {}  # of kinds
 
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file, only one is."""
@@ -306,7 +304,7 @@ class FileStore(Store):
             super()._end(keep=keep)
             lost, self._wrote = self._wrote and not keep, False
             if lost:  # what is in memory may not be in the file
-                self._placed, self.version = -1, 0
+                self._placed, self.version, self._numbers = -1, 0, {}
                 with suppress(UnusableFile):  # the next transaction tries again
                     self._follow()
 
@@ -348,10 +346,11 @@ class FileStore(Store):
         self._placed = self._last
         put, delete = [], []
         for o, (at, value) in enumerate(values.items(), self._last << 32):  # in the order in which they were first put
+            number = self._number(at[0])
             if value is None:
-                delete.append(at)
+                delete.append((number, at[1]))
             else:
-                put.append((at[0], o, at[1], _packed(value)))
+                put.append((number, o, at[1], _packed(value)))
             self._remember(at, value)
         self._file.run_many(_PUT, put)
         self._file.run_many(_DELETE, delete)
@@ -360,6 +359,20 @@ class FileStore(Store):
         self._unplaced = {}
         self._undo.clear()  # if the transaction fails, all is read anew
         self._kinds = {kind: held for kind, held in self._kinds.items() if kind in _WHOLE}
+
+    def _number(self, kind: str) -> int:
+        """Return the number of a kind; it is given one in a transaction that writes."""
+        number = self._numbers.get(kind)
+        if number is None:
+            if self._wrote:
+                self._run("INSERT OR IGNORE INTO kind(name) VALUES (?)", (kind,))
+            found = self._run("SELECT number FROM kind WHERE name = ?", (kind,))
+            if not found:
+                return -1
+            if len(self._numbers) > self._max_recent:
+                self._numbers = {}
+            number = self._numbers[kind] = found[0][0]
+        return number
 
     # values
 
@@ -390,7 +403,7 @@ class FileStore(Store):
         with self._lock:  # so that no newer value is remembered meanwhile
             if at not in self._recent:
                 query = "SELECT data FROM value WHERE kind = ? AND id = ?"
-                rows = self._run(query, (kind, key))
+                rows = self._run(query, (self._number(kind), key))
                 value = self._read(rows[0][0], _unpacked) if rows else None
                 if rows and value is None:
                     raise UnusableFile(f"{self._file.path}: {kind} {key} is damaged")
@@ -415,7 +428,7 @@ class FileStore(Store):
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"  # noqa: S608
         limit = 50
         while True:  # in parts, so that no statement is open meanwhile
-            rows = self._run(query, (kind, end, limit))
+            rows = self._run(query, (self._number(kind), end, limit))
             for _, key, data in rows:
                 if key not in held:
                     value = self._read(data, _unpacked)
@@ -432,7 +445,7 @@ class FileStore(Store):
     def _placed_of(self, kind: str, ids: Iterable[str]) -> set[str]:
         """Return the ids that have a place."""
         query = "SELECT id FROM value WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
-        values = kind, orjson.dumps(list(ids)).decode()
+        values = self._number(kind), orjson.dumps(list(ids)).decode()
         return {one for (one,) in self._run(query, values)} if ids else set()
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
@@ -440,7 +453,7 @@ class FileStore(Store):
         with self._lock:
             held = dict(self._kinds.get(kind, {}))
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
-        found = {one for (one,) in self._run(query, (kind, key, limit + len(held)))} - held.keys()
+        found = {one for (one,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
         found |= {one for one, value in held.items() if one <= key and value is not None}
         return [(one, self.get(kind, one)) for one in sorted(found)[:limit]]
 
@@ -451,12 +464,14 @@ class FileStore(Store):
         with self._lock:
             held = dict(self._kinds.get(kind, {}))
             placed = self._placed_of(kind, held)
-        total = self._run("SELECT count(*) FROM value WHERE kind = ?", (kind,))[0][0]
+        total = self._run("SELECT count(*) FROM value WHERE kind = ?", (self._number(kind),))[0][0]
         return int(total) - len(placed) + sum(value is not None for value in held.values())
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds that have values, or had some."""
-        return tuple(dict.fromkeys([*(one for (one,) in self._run(_KINDS)), *self._kinds]))
+        return tuple(
+            dict.fromkeys([*(one for (one,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
+        )
 
     def delete(self, kind: str, key: str) -> None:
         """Delete a value."""
@@ -478,7 +493,7 @@ class FileStore(Store):
                 self.put(to, key, value)
             return
         query = "INSERT INTO value SELECT ?, o, id, data FROM value WHERE kind = ?"
-        self._run(query, (to, kind))
+        self._run(query, (self._number(to), self._number(kind)))
         if to in _WHOLE:
             self._kinds[to] = dict(self._scan(to))
 
@@ -489,7 +504,7 @@ class FileStore(Store):
                 self.delete(kind, key)
             return
         self._place()
-        self._run("DELETE FROM value WHERE kind = ?", (kind,))
+        self._run("DELETE FROM value WHERE kind = ?", (self._number(kind),))
         self._kinds.pop(kind, None)
         self._recent = {}
 
