@@ -22,6 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_READONLY", raising=False)
     course.use(None)
+    wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
     return tmp_path
 
 
