@@ -2,7 +2,7 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,6 +51,12 @@ class _Calls(BaseClient):
         """Run `_call` to its end, or return what is awaited."""
 
     async def _call(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
+        return await self._exchange(operation, request, resend_of)
+
+    def _exchange(
+        self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
+        """Return the call, to be awaited."""
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
@@ -58,14 +64,11 @@ class _Calls(BaseClient):
         # Nested members may be mappings in a record too.
         arguments = request if isinstance(request, Mapping) else given(request)
         call = Exchange(operation, build_request(operation, arguments), self._context, self._allowing, resend_of)
-        try:
-            return await call.run(self._transmit, self._pause)
-        finally:
-            call.active = False  # without a call: an interrupt cannot come between
+        return call.run(self._transmit, self._pause)
 
     @abstractmethod
-    async def _transmit(self, outgoing: Request) -> Any:
-        """Send a request and return the `Response`, or what is `Broken`."""
+    def _transmit(self, outgoing: Request) -> Any:
+        """Send a request and return the `Response`, or what is `Broken`, to be awaited."""
 
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
@@ -171,9 +174,9 @@ class AsyncClient(_Calls, Async):
 
     _run = hide_arguments(_Calls._call)
 
-    async def _transmit(self, outgoing: Request) -> Any:
+    def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get(_running_loop())
-        return await network().atransmit(transport, outgoing, **self._wire(outgoing))
+        return network().atransmit(transport, outgoing, **self._wire(outgoing))
 
     async def aclose(self) -> None:
         """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
@@ -213,8 +216,8 @@ class Bodies(AsyncClient):
     def _new_transport(self) -> Any:
         return network().SeparateConnections(self._ssl_context(), **self._options())
 
-    async def fetch(self, request: Any) -> bytes:
-        """Send the request of a read and return the body of its answer, unread.
+    def fetch(self, request: Any) -> Coroutine[Any, Any, bytes]:
+        """Send the request of a read and return the body of its answer, unread, to be awaited.
 
         Raises:
             InvalidRequest: The operation has an effect, or the request breaks a rule.
@@ -222,8 +225,7 @@ class Bodies(AsyncClient):
         """
         if type(request) not in _READS:
             raise InvalidRequest("only reads return bodies", of="fetch")
-        body: bytes = await self._call(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
-        return body
+        return self._exchange(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
 
     def _close_rest(self) -> None:
         """Leave the journal to the client that this was made of."""

@@ -65,7 +65,7 @@ class Exchange:
         self.attempt: Attempt | None = None
         self.ending: tuple[Outcome, int | None, str | None] | None = None  # as far as it is known
         self.is_recorded = False  # the ending
-        self.active = True  # assigned by what drives it: no interrupt comes between two instructions without a call
+        self.active = True  # until its coroutine ends
         self.notices: list[str] = []  # what an answer said besides, for when the outcome is recorded
 
     def __repr__(self) -> str:
@@ -80,6 +80,12 @@ class Exchange:
             transmit: Sends a request and returns the `Response`, or what is `Broken`.
             pause: Waits for some seconds.
         """
+        try:
+            return await self._run(transmit, pause)
+        finally:
+            self.active = False  # without a call: an interrupt cannot come between
+
+    async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         problems = request_problems(
             operation, self.request, self.allowing, check=context.check, real=context.real, limits=context.limits
