@@ -109,7 +109,7 @@ def _run(tokens: list[str]) -> int:
 def _refuse_keys(tokens: list[str]) -> None:
     """Refuse a key on the command line, where other users and the shell's history would see it."""
     for token in tokens:
-        name = kebab(token.partition("=")[0].lower())
+        name = token.partition("=")[0].lower().replace("_", "-")
         if name in _KEY_OPTIONS:
             raise usage_error(
                 f"{name} is not an option: other users of this machine and the shell history would see the key. "
