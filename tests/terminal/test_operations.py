@@ -75,6 +75,21 @@ def test_controls_take_defaults_beside_other_libraries(wb):
     assert wb("sandbox", "create-tenant", "gamma", "--corporate-cards", "maybe").code == 2
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "events --last 1.5", "events --last 0x10", "journal list --last 2.0", "listen --port 80.5", "bulk run x x.csv --workers 1.5",
+        "sandbox serve --port 8e3", "drill book cut-rewards A 1.5",
+    ],
+)  # fmt: skip
+def test_no_number_is_rounded(wb, line):
+    """Where a whole number is wanted, no other is taken for one."""
+    refused = wb(*line.split())
+
+    assert refused.code == 2
+    assert "is not a whole number" in refused.err
+
+
 def test_tenant_is_chosen_by_name(wb):
     """With `--tenant`, calls and events are those of that tenant, also one that was created before."""
     assert wb("sandbox", "create-tenant", "acme", "--management", "provider").code == 0

@@ -28,7 +28,7 @@ from workbench.rendering.text import screen_of
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show
-from workbench.terminal.where import complete_documented, complete_operations, kept_path
+from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
 
@@ -75,7 +75,7 @@ def docs(
     /,
     *,
     serve: bool = False,
-    port: int = 0,
+    port: Whole = 0,
 ) -> None:
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 

@@ -18,7 +18,7 @@ from workbench.rendering.text import screen_of
 from workbench.storage import write_file
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, complete_ids, complete_operations, session
+from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
 
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
 
@@ -37,7 +37,7 @@ class Sending:
         key: Column or member that names a row in the results; nothing private.
     """
 
-    workers: int = 1
+    workers: Whole = 1
     on_unknown: Literal["stop", "continue"] | None = None
     duplicates: bool = False
     implausible: bool = False

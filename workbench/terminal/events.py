@@ -24,7 +24,7 @@ from workbench.rendering.text import screen_of
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, chosen_profile, session
+from workbench.terminal.where import Where, Whole, chosen_profile, session
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sign
 
@@ -39,7 +39,7 @@ def list_events(
     *,
     kind: _Kind | None = None,
     about: str | None = None,
-    last: int | None = None,
+    last: Whole | None = None,
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
@@ -187,8 +187,8 @@ def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
 def listen(
     *,
     forward_to: str | None = None,
-    port: int = 0,
-    count: int | None = None,
+    port: Whole = 0,
+    count: Whole | None = None,
     within: float | None = None,
     earlier: bool = False,
     unsigned: bool = False,

@@ -24,6 +24,7 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
     Where,
+    Whole,
     armed_path,
     chosen_profile,
     complete_operations,
@@ -68,7 +69,7 @@ def list_calls(
     outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
     operation: Annotated[str | None, Parameter(completer=complete_operations)] = None,
     text: str | None = None,
-    last: int | None = None,
+    last: Whole | None = None,
     path: _File = None,
     where: Where = Where(),
     how: Output = Output(),

@@ -27,7 +27,7 @@ from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, chosen_profile, complete_ids, kept_path, session
+from workbench.terminal.where import Where, Whole, chosen_profile, complete_ids, kept_path, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -187,7 +187,7 @@ class Listening:
         self_signed: Make a certificate for TLS.
     """
 
-    port: int = 0
+    port: Whole = 0
     host: str = "127.0.0.1"
     host_name: tuple[str, ...] = ()
     certfile: Path | None = None
@@ -245,7 +245,7 @@ def serve(
     *,
     db: Path | None = None,
     own: bool = False,
-    seed: int | None = None,
+    seed: Whole | None = None,
     environment: Literal["sandbox", "production"] | None = None,
     behavior: Literal["documented", "observed"] | None = None,
     clock: str | None = None,

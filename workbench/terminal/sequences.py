@@ -15,7 +15,7 @@ from workbench.errors import WorkbenchError, visible
 from workbench.storage import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, Whole, session
 
 
 def _names(_: Any) -> list[str]:
@@ -151,7 +151,7 @@ chaos_app = App(name="chaos", help="Prove that a webhook handler is right, under
 
 
 def run_chaos(
-    *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: int = 7
+    *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: Whole = 7
 ) -> int:
     """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
 

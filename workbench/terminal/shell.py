@@ -23,7 +23,7 @@ from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Where, arguments_of, ids_of, session
+from workbench.terminal.where import Where, Whole, arguments_of, ids_of, session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
@@ -249,7 +249,7 @@ def _serve(module: str, options: Iterable[str], said: str, **environment: str) -
 
 def dashboard(
     *,
-    port: int = 8866,
+    port: Whole = 8866,
     browser: Annotated[bool, Parameter(negative="--no-browser", help="Open it in a browser.")] = True,
     out: Path | None = None,
     where: Where = Where(),

@@ -17,7 +17,7 @@ from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Where, Whole, session
 
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
@@ -26,7 +26,7 @@ def serve(
     *,
     folder: _Folder,
     learners: str = "",
-    notebook_seed: int | None = None,
+    notebook_seed: Whole | None = None,
     at: Listening = Listening(),
 ) -> None:
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost.
@@ -165,15 +165,7 @@ _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
-def _whole(_: Any, tokens: Any) -> int:
-    if not re.fullmatch("-?[0-9]+", tokens[0].value):  # cyclopts would round it
-        raise ValueError(f"{tokens[0].value!r} is not a whole number of cents")
-    return int(tokens[0].value)
-
-
-_Cents = Annotated[
-    int, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True, converter=_whole)
-]
+_Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)]
 
 
 def list_drills(*, how: Output = Output()) -> None:

@@ -5,6 +5,7 @@ And what a shell completes: ids come from the user's own sandbox, where there is
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -22,6 +23,15 @@ from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Boolean, Choice, Member
 from workbench.terminal.exits import Stopped, say, usage_error
 
+
+def _whole(_: Any, tokens: Any) -> int:
+    if not re.fullmatch("[+-]?[0-9]+", tokens[0].value):  # cyclopts would round it
+        raise ValueError(f"{tokens[0].value!r} is not a whole number")
+    return int(tokens[0].value)
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
+"""A whole number, as an option or an argument."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 

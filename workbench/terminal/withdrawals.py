@@ -18,7 +18,7 @@ from workbench.interface.table import Operations
 from workbench.session import sandbox_of
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, complete_ids, session
+from workbench.terminal.where import Where, Whole, complete_ids, session
 from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
@@ -37,9 +37,9 @@ class Terms:
         nonce: The contract's nonce, on EVM chains the value of adminNonce(); in a sandbox that of its chain if omitted.
     """
 
-    decimals: int | None = None
+    decimals: Whole | None = None
     allow: str | None = None
-    nonce: int | None = None
+    nonce: Whole | None = None
 
 
 def plan(
@@ -205,7 +205,7 @@ def _nonce(terms: Terms, published: dict[str, Any]) -> int | None:
     return terms.nonce if terms.nonce is not None else published.get("nonce")
 
 
-def _required(nonce: int | None) -> int:
+def _required(nonce: Whole | None) -> int:
     if nonce is None:
         raise usage_error("--nonce is required: the value of the contract's adminNonce().")
     return nonce
