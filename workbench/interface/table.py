@@ -109,19 +109,16 @@ class Operation(Generic[P, R]):
     method: str
     path: str  # template; its {wireNames} are fields of `takes`
     takes: Callable[P, Any]
-    name: str = attrs.field()  # client method, command, operationId
     returns: type[R]
     source: str
+    # Of the client's method, the command and the operationId: that of the request.
+    name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
     effect: bool = True  # whether calling it may change something, or authorize it
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
     failures: tuple[Failure, ...] = ()
     success: int = 200
     assumed: Reason | None = None
-
-    @name.default
-    def _name(self) -> str:
-        return walk.snake(self.request.__name__)
 
     def __attrs_post_init__(self) -> None:
         # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
