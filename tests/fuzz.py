@@ -41,7 +41,7 @@ from workbench.errors import InvalidRequest, WorkbenchError
 from workbench.interface import strict_json
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.table import OPERATIONS
-from workbench.sequences import files
+from workbench.sequences import reading
 
 SECOND = 1.0  # of processor time: longer is a hang
 SAMPLES = Path(__file__).parent / "samples"
@@ -171,7 +171,7 @@ def _tables() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 @contextmanager
 def sequence_files(folder: Path) -> Iterator[Target]:
     """Sequences in TOML: those of the catalogue, changed, are read, audited, written and read again."""
-    seeds = [path.read_bytes() for path in sorted(Path(files.__file__).with_name("catalogue").glob("*.toml"))]
+    seeds = [path.read_bytes() for path in sorted(Path(reading.__file__).with_name("catalogue").glob("*.toml"))]
     words = (
         b"[[steps]]", b'{ ref = "buy.transaction_id" }', b'{ param = "card_id" }', b'{ guide = "cards.active" }', b"inf", b"nan",
         b"1979-05-27T07:32:00Z", b"07:32:00", b'"""', b"'''", b"0x", b"1_000", b'"99999999999999999d"', b'"-1s"', b'"1.5h"', b'"settle"',
