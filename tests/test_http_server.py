@@ -13,6 +13,8 @@ from workbench import http_server
 from workbench.http_post import Request, Response
 from workbench.http_server import PortTaken
 
+pytestmark = pytest.mark.slow  # each serves over HTTP
+
 HEAD = b"GET /%s HTTP/1.1\r\nhost: localhost\r\n\r\n"
 LAST = HEAD.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
 

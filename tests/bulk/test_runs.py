@@ -24,6 +24,8 @@ from workbench.sequences import catalogue
 from workbench.storage import FileLock
 from workbench.tables.frames import to_frame
 
+pytestmark = pytest.mark.slow  # with interrupts and waits
+
 NOBODY = "00000000-0000-4000-8000-000000000001"
 PERSON = catalogue["application-approved"]["apply"].arguments
 

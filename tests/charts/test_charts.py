@@ -21,6 +21,8 @@ from workbench import charts, tables
 from workbench.rendering.design import DARK, LIGHT, LOOKS
 from workbench.tables.results import HIDDEN
 
+pytestmark = pytest.mark.slow  # each draws
+
 
 def says(axes: Axes, gid: str = "value") -> list[str]:
     """Return the direct labels of a chart."""

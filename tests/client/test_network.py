@@ -34,6 +34,8 @@ from workbench.errors import (
     UnexpectedRedirect,
 )
 
+pytestmark = pytest.mark.slow  # over HTTP, with waits
+
 Script = Callable[[socket.socket, bytes], bool]
 """Answers one request on a connection; gives whether the connection stays open."""
 

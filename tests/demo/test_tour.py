@@ -13,6 +13,8 @@ from workbench.errors import InvalidRequest
 from workbench.interface.fields import Confidence
 from workbench.rendering.text import Screen
 
+pytestmark = pytest.mark.slow  # the tour is walked
+
 
 def written(tmp_path: Path, bodies: Path | None = None, **screen: object) -> str:
     out = io.StringIO()

@@ -11,6 +11,8 @@ from workbench.interface.rules import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sequences import Stepper, catalogue, dumps, guide, loads, problems, run, run_async
 
+pytestmark = pytest.mark.slow  # each runs in every way
+
 PROFILES = ("documented", "observed")
 BASES = {profile: Sandbox(seed=3, behavior=profile) for profile in PROFILES}
 CASES = [

@@ -11,6 +11,8 @@ from workbench.sequences import Sequence, catalogue, run, step
 from workbench.sequences.sequence import Expect
 from workbench.session import Session, connect
 
+pytestmark = pytest.mark.slow  # over HTTP
+
 
 def without_events(name: str) -> Sequence:
     """Return a sequence of the catalogue for a service whose events nobody receives here."""

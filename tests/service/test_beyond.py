@@ -14,6 +14,8 @@ from workbench.errors import AdviceWarning, UnusableFile
 from workbench.sandbox import Sandbox
 from workbench.sandbox.server import self_signed
 
+pytestmark = pytest.mark.slow  # each serves over HTTP
+
 HOST = "sandbox.test"
 KEYS = Sandbox().guide()["api_keys"]
 

@@ -19,6 +19,8 @@ from workbench.sandbox.results import Delivery
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import hmac_signature, read_delivery, sign
 
+pytestmark = pytest.mark.slow  # deliveries are awaited
+
 TRIES, FIRST, FACTOR, MOST = BEHAVIORS["event_retries"].documented
 SPREAD = BEHAVIORS["event_retry_spread"].documented
 

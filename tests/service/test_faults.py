@@ -13,6 +13,8 @@ from workbench.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.faults import BODIES
 
+pytestmark = pytest.mark.slow  # over HTTP, with waits
+
 PURCHASE = {"amount": 1250, "currency": "USD", "merchantName": "Corner Grocery", "merchantCategoryCode": "5411"}
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.service.plain import Plain
 
+pytestmark = pytest.mark.slow  # over HTTP
+
 PERSON = {
     "firstName": "Grace",
     "lastName": "Sample testingApproved",

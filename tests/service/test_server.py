@@ -25,6 +25,8 @@ from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.server import introduction
 
+pytestmark = pytest.mark.slow  # each serves over HTTP
+
 CONTRACTS = "/v1/issuing/tenants/contracts"
 AUTHORIZE = "/v1/simulate/transactions/authorize"
 NOBODY = "00000000-0000-4000-8000-000000000000"

@@ -9,6 +9,8 @@ import pytest
 import workbench as wb
 from workbench.errors import BadRequest, Forbidden, NotFound
 
+pytestmark = pytest.mark.slow  # over HTTP, with waits
+
 PURCHASE: dict[str, Any] = {
     "amount": 100,
     "currency": "USD",

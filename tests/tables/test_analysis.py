@@ -15,6 +15,8 @@ import workbench as wb
 from workbench import tables
 from workbench.errors import InvalidRequest
 
+pytestmark = pytest.mark.slow  # on a seeded history
+
 NEW_YORK = ZoneInfo("America/New_York")
 
 

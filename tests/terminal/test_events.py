@@ -12,6 +12,8 @@ import pytest
 from tests.terminal.conftest import ROOT
 from workbench.webhooks.inbox import Inbox
 
+pytestmark = pytest.mark.slow  # each listens or serves
+
 BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
 WB = [sys.executable, "-m", "workbench"]
 

@@ -24,6 +24,8 @@ from workbench.webhooks.handlers import RETRY_AFTER
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sample as sample_event
 
+pytestmark = pytest.mark.slow  # handlers are awaited
+
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:
     """Let an event arrive; return its id."""
