@@ -57,12 +57,10 @@ def authorization() -> dict[str, float]:
     canned = Canned(json.dumps({"transactionId": card, "status": "authorized"}).encode())
     plain = httpx.Client(transport=canned, base_url=base, headers={"Api-Key": key})
     settings: dict[str, Any] = {"base_url": base, "api_key": key}
-    embedded, unrecorded, on_canned, on_canned_unrecorded = (
-        Client(**settings, transport=transport, journal=journal)
-        for transport, journal in (
-            (sandbox.transport(), None), (sandbox.transport(), False), (canned, None), (canned, False)
-        )
-    )  # fmt: skip
+    on_canned, on_canned_unrecorded = (
+        Client(**settings, transport=canned, journal=journal) for journal in (None, False)
+    )
+    embedded, unrecorded = wb.connect(), wb.connect(journal=False)
     ways: dict[str, Callable[[], object]] = {
         "httpx, canned answer": lambda: plain.post(path, json=body).json(),
         "client, canned answer, no journal": lambda: on_canned_unrecorded.simulate_authorization(card_id=card, **_CALL),
