@@ -157,7 +157,7 @@ _EXAMPLES = {
     "applications": "workbench applications create --from body.json",
     "applications review": f"workbench applications review {_ID} approved",
     "arm": 'workbench arm update-user --profile live --minutes 10 --reason "ticket 7"',
-    "assumptions": "workbench assumptions decline --known 'widely seen'",
+    "assumptions": "workbench assumptions decline --confidence 'widely seen'",
     "bulk": "workbench bulk run create-user-application people.csv",
     "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
     "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
