@@ -30,8 +30,8 @@ def main() -> None:
     card = api.guide()["cards"]["active"][0]
     wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, card_id=card)
     draw("coverage", "testing.Coverage.of(api)", testing.Coverage.of(api))
-    found = wb.compare("documented", "observed", sequences=["refund-amount-omitted"])
-    draw("compare", "wb.compare('documented', 'observed')", text.write(found.sheet(), 180), width=180)
+    found = wb.compare_behavior("documented", "observed", sequences=["refund-amount-omitted"])
+    draw("compare", "wb.compare_behavior('documented', 'observed')", text.write(found.sheet(), 180), width=180)
 
 
 if __name__ == "__main__":

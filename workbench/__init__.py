@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.interface.rules import FULL as FULL
     from workbench.sandbox import Sandbox as Sandbox
-    from workbench.sequences.comparing import compare as compare
+    from workbench.sequences.comparing import compare_behavior as compare_behavior
+    from workbench.sequences.comparing import compare_records as compare_records
     from workbench.session import AsyncSession as AsyncSession
     from workbench.session import Session as Session
     from workbench.session import connect as connect

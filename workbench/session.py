@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
-from workbench.client.base import BaseClient, EnvironmentName, journal_of
+from workbench.client.base import BaseClient, EnvironmentName, context_of, journal_of
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits, class_url, in_class
 from workbench.client.journal import Journal, recorder_of
@@ -156,6 +156,16 @@ def sandbox_times(api: Any) -> dict[str, datetime]:
     return (
         {} if sandbox is None else {one["event"]["id"]: datetime.fromisoformat(one["at"]) for one in sandbox.events()}
     )
+
+
+def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
+    """Return a session on another embedded sandbox, such as a fork, with the key and settings of a session."""
+    clock, context = SandboxTime(sandbox), context_of(like)
+    return Session(
+        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox.environment, clock=clock,
+        transport=sandbox.direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
+        wire_names=like.converter.names,
+    )  # fmt: skip
 
 
 def behaviors_of(api: Any) -> Mapping[str, Any]:

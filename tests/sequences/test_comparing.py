@@ -1,11 +1,13 @@
 """Two services are compared by the runs of sequences, two worlds by their records; private values stay masked."""
 
+import re
 import tomllib
 
 import pytest
 
 import workbench as wb
 from workbench.errors import InvalidRequest
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue
 from workbench.tables.frames import to_frame
@@ -14,26 +16,82 @@ from workbench.tables.frames import to_frame
 @pytest.mark.slow
 def test_two_behaviors_differ_where_their_settings_do() -> None:
     """Every difference has its step, path and severity; those of an answer name the behaviors it rests on."""
-    found = wb.compare("documented", "observed")
+    found = wb.compare_behavior("documented", "observed")
     rows = {(one.of, one.step, one.path): one for one in found.rows()}
     full = rows["refund-amount-omitted", "refund", "outcome"]
 
-    assert len(found.compared) == len(catalogue)
+    assert found.counts["sequences"] == len(catalogue) + 2  # and two reads
     assert (full.a, full.b, full.severity) == ("done", "refused", "outcome")
     assert "refund_amount_omitted" in full.assumptions
     assert rows["reverse-full", "reverse", "event 2"].severity == "shape"
     assert "full_reversal" in rows["reverse-full", "reverse", "event 2"].assumptions
     assert not any(path.startswith("event 2.") for of, step, path in rows if (of, step) == ("reverse-full", "reverse"))
     assert list(to_frame(found).columns)[:4] == ["of", "step", "path", "a"]
-    assert "52 compared" in found.verdict
+    assert "compared 54 sequences" in found.verdict
+
+
+OTHER_VALUES = {
+    "settle_route": False, "settle_by_clock": 30, "over_limit": "authorized", "currency": ("USD", "EUR"), "review_seconds": 90,
+    "event_authorized_amount": "reduced", "event_version": "2.0.0", "event_retries": (3, 1, 2, 60), "event_retry_spread": 0.5,
+    "deprecated_alias": False, "unknown_members": True, "unknown_values": ("status",), "tightened_roles": {"list_contracts": "x"},
+}  # fmt: skip
+SETTABLE = [row for row in BEHAVIORS.values() if row.settable]
+
+
+def test_sessions_are_compared_as_their_names_are() -> None:
+    """Sessions on sandboxes of two behaviors differ as the behaviors do, and stay unchanged."""
+    sessions = [wb.connect(), wb.connect(behavior="observed")]
+    by_session = wb.compare_behavior(*sessions)
+    by_name = wb.compare_behavior("documented", "observed")
+
+    assert by_name.verdict == by_session.verdict
+    assert not by_session.ok
+    assert sessions[0].sandbox.requests() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
+def test_every_other_setting_is_found(row) -> None:
+    """Between sandboxes that differ in one setting, also where no call shows it."""
+    other = wb.Sandbox(settings={row.id: OTHER_VALUES.get(row.id, row.observed)})
+    found = wb.compare_behavior(wb.Sandbox(), other)
+
+    assert not found.ok, found.verdict
+
+
+def test_a_tightened_role_of_a_read_is_found() -> None:
+    """By the answer to the read, also where the settings of the service cannot be looked at."""
+    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(settings={"tightened_roles": {"list_contracts": "newRole"}}))
+
+    assert ("list-contracts", "outcome", "done", "refused") in {
+        (one.of, one.path, one.a, one.b) for one in found.rows()
+    }
+
+
+@pytest.mark.parametrize("behavior", ["documented", "observed"])
+def test_a_verdict_says_how_much_was_compared(behavior) -> None:
+    """Of equal services too; another seed makes no difference to any sequence or read."""
+    found = wb.compare_behavior(Sandbox(seed=3, behavior=behavior), Sandbox(seed=4, behavior=behavior))
+
+    assert found.ok, found.rows()
+    assert re.fullmatch(r"compared 54 sequences, \d+ calls, \d+ events, [\d,]+ values: no difference", found.verdict)
+
+
+def test_nothing_compared_is_not_fine() -> None:
+    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(), sequences=[])
+
+    assert not found.ok
+    assert "compared 0 sequences" in found.verdict
 
 
 def test_seeds_make_no_difference() -> None:
     """Ids and times are compared by where they come from; the sandboxes stay as they are."""
     sides = [Sandbox(seed=seed) for seed in (3, 4)]
-    found = wb.compare(*sides, sequences=["refund-partial", "application-approved", "dispute-canceled-with-evidence"])
+    found = wb.compare_behavior(
+        *sides, sequences=["refund-partial", "application-approved", "dispute-canceled-with-evidence"]
+    )
 
-    assert found.same, found.rows()
+    assert found.ok, found.rows()
     assert [side.last_event() for side in sides] == [0, 0]
 
 
@@ -46,10 +104,10 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
     branch.deposit(amount="0.40")
     with wb.Client(base_url=branch.base_url, api_key=branch.full_key, transport=branch.transport()) as api:
         api.update_user(user_id=user, last_name="Canary")
-    found = wb.compare(base, branch)
+    found = wb.compare_records(base, branch)
     rows = {(one.of, one.path): one for one in found.rows()}
 
-    assert wb.compare(base, base.fork()).same
+    assert wb.compare_records(base, base.fork()).ok
     assert (rows["card", "record.status"].a, rows["card", "record.status"].b) == ("active", "locked")
     assert (rows["deposit", "record"].a, rows["deposit", "record"].b) == (None, "there")
     assert rows["user", "record.last_name"].b == "•••"
@@ -60,7 +118,9 @@ def test_what_cannot_run_is_said() -> None:
     """A sequence with examples that one side does not have is skipped, with the reason."""
     sandbox = Sandbox(seed=3)
     other = sandbox.for_key(sandbox.guide()["api_keys"]["no corporate cards"])
-    found = wb.compare(wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"])
+    found = wb.compare_behavior(
+        wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"]
+    )
 
     assert other is not sandbox
     assert "cards.active" in found.skipped["settle"]
@@ -70,10 +130,10 @@ def test_what_cannot_run_is_said() -> None:
 def test_wrong_arguments() -> None:
     """An unknown sequence, and a client without a sandbox."""
     with pytest.raises(InvalidRequest, match="not a sequence of the catalogue"):
-        wb.compare("documented", "observed", sequences=["nope"])
+        wb.compare_behavior("documented", "observed", sequences=["nope"])
     api = wb.Client(base_url="https://api.example.com", api_key="k")
     with pytest.raises(InvalidRequest, match="shows no records"):
-        wb.compare(api, api)
+        wb.compare_records(api, api)
 
 
 @pytest.mark.slow
@@ -85,8 +145,8 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
     like_it = Sandbox(settings=dict(found.corrected))
 
     assert found.corrected["refund_amount_omitted"] == "400"
-    assert wb.compare(like_it, service, sequences=names).same
-    assert wb.compare("documented", service, sequences=names).rows()
+    assert wb.compare_behavior(like_it, service, sequences=names).ok
+    assert wb.compare_behavior("documented", service, sequences=names).rows()
     table = tomllib.loads(found.to_toml("acme-like"))["profiles"]["acme-like"]["sandbox"]
     assert {key: value for key, value in found.corrected.items() if value is not None}.items() <= table.items()
 

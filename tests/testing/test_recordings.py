@@ -114,9 +114,9 @@ def test_another_file_is_refused(tmp_path, text):
 
 def test_a_sandbox_answers_as_it_was_recorded(recorded):
     """Ids and times of its own make no difference."""
-    found = wb.compare(recorded[0], wb.Sandbox())
+    found = testing.compare_recording(recorded[0], wb.Sandbox())
 
-    assert (found.same, found.compared) == (True, ("calls.har",)), found.rows()
+    assert (found.ok, found.compared) == (True, ("calls.har",)), found.rows()
 
 
 def test_a_service_that_differs_is_reported(recorded):
@@ -125,6 +125,6 @@ def test_a_service_that_differs_is_reported(recorded):
     answer = text["log"]["entries"][0]["response"]["content"]
     answer["text"] = answer["text"].replace("authorized", "declined")
     recorded[0].write_text(json.dumps(text))
-    (one,) = wb.compare(str(recorded[0]), wb.Sandbox()).rows()
+    (one,) = testing.compare_recording(str(recorded[0]), wb.Sandbox()).rows()
 
     assert (one.step, one.path, one.a, one.b) == ("1 simulate_authorization", "answer.status", "declined", "authorized")

@@ -87,7 +87,7 @@ def compare(
     evidence: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Run sequences on two services and list what differs. Exit code 5 if anything does.
+    """Run sequences and reads on two services and list what differs. Exit code 5 if anything does.
 
     Args:
         a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
@@ -95,16 +95,16 @@ def compare(
         sequence: Name or TOML file of a sequence; all of the catalogue if omitted.
         evidence: Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it.
     """
-    from workbench import compare
+    from workbench import compare_behavior, testing
 
+    chosen = [_sequence(name) for name in sequence] or None
     if evidence is not None:
-        chosen = [_sequence(one) for one in sequence] if sequence else None
         write_file(evidence, sequences.evidence(b, sequences=chosen).to_toml().encode(), private=False)
         say(f"Evidence: {evidence}")
-    found = compare(a, b, sequences=[_sequence(one) for one in sequence or sequences.catalogue])
+    found = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
     show([attrs.asdict(one) for one in found.rows()], how)
     say(found.verdict)
-    return DONE if found.same else PARTLY
+    return DONE if found.ok else PARTLY
 
 
 def list_sequences(*, how: Output = Output()) -> None:

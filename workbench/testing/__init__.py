@@ -5,6 +5,7 @@ pytest finds the fixtures by itself where the package is installed; see docs/tes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from workbench.sequences.comparing import compare_recording as compare_recording
     from workbench.sequences.exports import Recording as Recording
     from workbench.sequences.exports import record as record
     from workbench.sequences.exports import replay as replay
