@@ -278,7 +278,8 @@ class _Sender:
         failure: BaseException | None = None
         now = datetime.now(UTC)
         try:
-            answer = self._api.send(row.request)
+            with self._idempotency(row):
+                answer = self._api.send(row.request)
         except BaseException as error:  # noqa: BLE001 - recorded first; an exception that is not an `Exception` is raised below
             failure = error
             result = self._failed(row.number, error, now)
@@ -299,6 +300,12 @@ class _Sender:
                 self._progress.done += 1
         if failure is not None and not isinstance(failure, Exception):
             raise failure
+
+    def _idempotency(self, row: PlannedRow) -> Any:
+        """Send a row with a key of its own where the profile names a header, and none where it does not."""
+        if context_of(self._api).idempotency_header is None:
+            return nullcontext()
+        return self._api.idempotency(self._record.idempotency_key(row))
 
     def _failed(self, row: int, error: BaseException, at: datetime) -> RowResult:
         outcome = Outcome.NOT_SENT.value

@@ -108,6 +108,7 @@ class Entry:
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
     resend_of: str | None = None
+    idempotency_key: str | None = None  # as it was sent, the same for all attempts of a call
     resolution: Resolution | None = None
 
     @property

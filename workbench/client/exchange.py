@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
+import attrs
+
 from workbench import errors
 from workbench.client import messages
 from workbench.client.effects import Entry, Outcome, unknown_text
@@ -45,6 +47,9 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
 
 RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
 """Lists that collect the answers to the calls of a client, in this thread or task."""
+IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
+"""Idempotency keys that a caller gave for the calls of a client, in this thread or task; the last one counts."""
+IDEMPOTENCY_HEADER = "Idempotency-Key"  # where a caller gives a key and no profile names another header
 
 
 class Exchange:
@@ -154,8 +159,10 @@ class Exchange:
             started=context.clock.now(), environment=context.environment, outcome=Outcome.SENDING, digest=digest,
             resend_of=self.resend_of,
         )  # fmt: skip
-        if context.idempotency_header is not None:  # assumed: idempotency
-            outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), entry.id.encode())]
+        if (key := self.idempotency_key(entry.id, digest)) is not None:  # assumed: idempotency
+            entry = attrs.evolve(entry, idempotency_key=key)
+            header = context.idempotency_header or IDEMPOTENCY_HEADER
+            outgoing.headers = [*outgoing.headers, (header.encode(), key.encode())]
         if recorder is not None and self.resend_of is not None:
             recorder.check_same(self.resend_of, operation.name, self.request, digest)
         elif recorder is not None and digest and "again" not in self.allowing and (earlier := recorder.earlier(digest)):
@@ -168,6 +175,26 @@ class Exchange:
         except errors.CannotRecord:
             self.attempt = None  # nothing to end
             raise
+
+    def idempotency_key(self, attempt: str, digest: str) -> str | None:
+        """Return the key to send: that of the first attempt, the caller's, or the id of the call where a header is named.
+
+        Raises:
+            InvalidRequest: The caller's key belongs to another call.
+        """
+        context, recorder = self.context, self.context.recorder
+        given = [key for client, key in IDEMPOTENCY.get() if client is context]
+        first = None
+        if recorder is not None and self.resend_of is not None:
+            first = recorder.idempotency_key(self.resend_of)
+        if given and first is None:
+            if recorder is not None:
+                recorder.check_key(given[-1], self.operation.name, self.request, digest)
+            return given[-1]
+        if given and first != given[-1]:
+            message = f"a resend keeps the key of its first attempt, {first or self.resend_of!r}, not {given[-1]!r}"
+            raise errors.InvalidRequest(message, of="idempotency")
+        return first or (None if context.idempotency_header is None else self.resend_of or attempt)
 
     def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
         """Take the call for over."""
@@ -449,7 +476,8 @@ class Exchange:
 
     def once(self, kind: str, words: str, say: Callable[[str], object]) -> None:
         """Keep a notice of an operation, and say it the first time."""
-        key, text = f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
+        of_all = kind == "workbench-ignored"  # what a sandbox does not honor, it does not honor in any operation
+        key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
         if key not in self.context.noticed:
             self.context.noticed[key] = text
             say(text)

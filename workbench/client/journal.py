@@ -40,12 +40,16 @@ CREATE TABLE calls (
   request TEXT NOT NULL, answer TEXT, digest TEXT NOT NULL, process TEXT NOT NULL, resend_of TEXT, said TEXT
 ) STRICT;
 CREATE INDEX calls_digest ON calls (digest, started);
-CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT
+CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE TABLE keys (number INTEGER PRIMARY KEY, call TEXT NOT NULL UNIQUE, key TEXT NOT NULL) STRICT;
+CREATE INDEX keys_key ON keys (key)
 """
+_VERSION = 2  # the first one has no keys
 _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
+_KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
@@ -96,8 +100,9 @@ class Recorder:
         with self._opening:
             if self._database is None:
                 self._database = Database(
-                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes"]
-                )
+                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
+                    version=_VERSION,
+                )  # fmt: skip
                 self._database.remove_ended_leases()
             return self._database
 
@@ -138,6 +143,8 @@ class Recorder:
             None, None, _json(_masked(request) or {}), None, entry.digest, self._here(), entry.resend_of, None,
         )  # fmt: skip
         self._calls[entry.id] = call
+        if entry.idempotency_key is not None:  # before the call: without it a resend would have another key
+            self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
         self._write(f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
 
     def finish(
@@ -167,12 +174,25 @@ class Recorder:
             InvalidRequest: It is another one.
         """
         (entry,) = self.entries("id = ?", (attempt,))
-        if digest and entry.digest:
-            same = digest == entry.digest
-        else:
-            same = json.loads(_json(_masked(request))) == entry.request
-        if entry.operation != operation or not same:
+        if not _is_same(entry, operation, request, digest):
             raise InvalidRequest(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+
+    def idempotency_key(self, attempt: str) -> str | None:
+        """Return the idempotency key that an attempt was sent with."""
+        (entry,) = self.entries("id = ?", (attempt,))
+        return entry.idempotency_key
+
+    def check_key(self, key: str, operation: str, request: Any, digest: str) -> None:
+        """Refuse an idempotency key that was sent with another request.
+
+        Raises:
+            InvalidRequest: It was.
+        """
+        for entry in self.entries("id IN (SELECT call FROM keys WHERE key = ?)", (key,)):
+            if not _is_same(entry, operation, request, digest):
+                raise InvalidRequest(
+                    f"the key {key!r} belongs to another call: {entry.what} (journal {entry.id})", of="idempotency"
+                )
 
     def resolve(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
         """Record how a call with an unknown outcome ended, and who said so."""
@@ -189,7 +209,11 @@ class Recorder:
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
         """Return entries, oldest first. One in flight whose process is gone, or lost track of it, is unknown."""
         here = self._here()
-        found = [_entry(row) for row in self.rows("calls", _COLUMNS, test, values)]
+        if self._path is not None and self._database is None and not self.is_file:
+            return []
+        with _usable("read"):
+            key = _KEY.format(undamaged=self.opened().undamaged("keys"))
+        found = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
@@ -223,12 +247,21 @@ def _masked(value: Any) -> Any:
     return masked(value) if is_record(value) else None
 
 
+def _is_same(entry: Entry, operation: str, request: Any, digest: str) -> bool:
+    """Return whether a request is that of an entry, by its digest, or masked where there is none."""
+    if entry.operation != operation:
+        return False
+    if digest and entry.digest:
+        return digest == entry.digest
+    return bool(json.loads(_json(_masked(request))) == entry.request)
+
+
 def _stored(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    kept: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
     said: Mapping[str, Any] | None = json.loads(kept.pop("said") or "null")
     outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
     return Entry(
@@ -338,7 +371,7 @@ class Journal:
                 "started": entry.started.isoformat(), "id": entry.id, "outcome": str(entry.final_outcome),
                 "resolved_by": entry.resolution and entry.resolution.by, "operation": entry.operation, "what": entry.what,
                 "status": entry.status, "error": entry.error, "environment": entry.environment,
-                "request": dict(entry.request), "answer": entry.answer,
+                "idempotency_key": entry.idempotency_key, "request": dict(entry.request), "answer": entry.answer,
             }
             for entry in self
         ]  # fmt: skip
@@ -358,8 +391,8 @@ class Journal:
     def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again; its effect may then happen twice.
 
-        The journal keeps no bodies, so the request is given again and has to be the same one. A deletion that is
-        answered with "not found" is done.
+        The journal keeps no bodies, so the request is given again and has to be the same one. It is sent with the
+        idempotency key of the first attempt, where that had one. A deletion that is answered with "not found" is done.
 
         Args:
             request: The arguments of the call as a dict, or the request record.

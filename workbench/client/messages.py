@@ -164,5 +164,6 @@ NOTICES = {
     "deprecation": "the service calls this deprecated",
     "sunset": "the service will remove this",
     "workbench-fault": "the sandbox injects faults",
+    "workbench-ignored": "the sandbox ignores a header",
 }
 """Headers that are reported once."""

@@ -150,7 +150,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("team_not_found", "requests", "every operation answers 404 Team not found where the tenant of the key is gone", "the document shows it for two operations"),
         Behavior("production_order", "requests", "a simulation in production is 404 before its role and body are checked", "the order is not shown"),
         Behavior("rate_limits", "requests", "no limits, unless a fault is set; X-RateLimit headers and 429 with Retry-After are understood", "rate limits are not shown", ONCE),
-        Behavior("idempotency", "requests", "the client sends no idempotency key unless a profile names its header", "none is documented", ONCE),
+        Behavior("idempotency", "requests", "the client sends no idempotency key unless a profile names its header or the caller gives a key", "none is documented", ONCE),
         Behavior("success_codes", "requests", "any 2xx, with or without a body, is a success", "some success codes are not shown"),
         Behavior("bearer_keys", "requests", "an API key is taken from Authorization: Bearer as well", "the document shows the header Api-Key alone", ONCE, documented=False, observed=True),
         Behavior("idempotency_keys", "requests", "a write with the Idempotency-Key of one in the last 24 hours gets its response, with Idempotency-Cached: true; another write with it gets 409", "none is documented; some public pages describe it", ONCE, documented=False, observed=True),
