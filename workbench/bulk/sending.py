@@ -311,14 +311,14 @@ class _Sender:
         outcome = Outcome.NOT_SENT.value
         message = str(error).splitlines()[0][:300] if isinstance(error, WorkbenchError) else ""
         match error:
+            case UnexpectedAnswer():
+                self._failures = 0
+                outcome, message = Outcome.DONE.value, "done, but its answer could not be read"
             case OutcomeUnknown():
                 outcome = Outcome.UNKNOWN.value
                 self._count_failure("the service gave no readable answer")
                 if self._stop_at_unknown:
                     self._stop(f"row {row} has an unknown outcome")
-            case UnexpectedAnswer():
-                self._failures = 0
-                outcome, message = Outcome.DONE.value, "done, but its answer could not be read"
             case Unauthorized() | Forbidden():
                 outcome = PLANNED
                 self._stop(f"row {row}: {message}")

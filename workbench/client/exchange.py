@@ -259,8 +259,9 @@ class Exchange:
         """Raise for a call that left, and whose outcome is unknown."""
         found, status = Refusal(), None
         if response is not None:
-            status, said = response.status, messages.refusal(response, self.clean)
-            found = said if isinstance(said.body, dict) else found  # other pages may show what a proxy was sent
+            status, found = response.status, messages.refusal(response, self.clean)
+            if not isinstance(found.body, dict):  # a page of a proxy may show what others sent
+                found = Refusal(message=messages.without_values(found.message or "") or None)
         words = f"{known} ({found.summary})" if found.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=words)
         raise errors.OutcomeUnknown(
@@ -429,16 +430,15 @@ class Exchange:
                 names = visible(", ".join(sorted(map(str, extra))), 120)
                 self.once("extra", f"members the document does not name ({names})", LOG.info)
             return
-        if broken is not None and broken.too_large:
-            raise errors.ResponseTooLarge(
-                f"{self.described}: accepted ({response.status}), but the answer is larger than {messages.CAP // 1_000_000} MB and "
-                "was not read to its end.",
-                status=response.status,
-            )
-        raise errors.UnexpectedAnswer(
-            f"{self.described}: accepted ({response.status}), but the answer could not be read: {why}.",
-            problems=problems, body=raw, status=response.status,
-        )  # fmt: skip
+        accepted = f"{self.described}: accepted ({response.status}), but the answer"
+        text = f"{accepted} could not be read: {why}."
+        too_large = broken is not None and broken.too_large
+        if too_large:
+            text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
+        if operation.effect:
+            raise errors.UnreadableEffect(text, attempt=self.named, problems=problems, body=raw, status=response.status)
+        kind = errors.ResponseTooLarge if too_large else errors.UnexpectedAnswer
+        raise kind(text, problems=problems, body=raw, status=response.status)
 
     # what an answer says besides
 
