@@ -165,8 +165,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         # events
         Behavior("transaction_events", "events", "transaction.requested and .created for an authorization, .updated for a reversal, .completed for settlement, refund and full reversal", "the kinds of transaction events are not shown", WIDELY),
         Behavior("declined_events", "events", "a declined authorization sends transaction.requested with pending, then transaction.created with declined", "the events of transactions are not shown", WIDELY),
-        Behavior("refund_events", "events", "a refund sends transaction.completed with a negative amount", "the events of transactions are not shown", WIDELY),
-        Behavior("event_authorized_amount", "events", "authorizedAmount is the original amount once settled or declined, else what is held; or, once settled, the reduced amount", "the events of transactions are not shown; sources disagree", ONCE, documented="original"),
+        Behavior("refund_events", "events", "a refund sends transaction.completed with a negative amount, and authorizedAmount equal to it", "the events of transactions are not shown", WIDELY),
+        Behavior("refund_event_id", "events", "the events of a refund have the id of the refunded transaction; or an id of their own", "the events of transactions are not shown", LIVE, documented="transaction", observed="own"),
+        Behavior("refund_event_created", "events", "a refund also sends transaction.created before transaction.completed", "the events of transactions are not shown", LIVE, documented=False, observed=True),
+        Behavior("previously_authorized", "events", "transaction.requested has previouslyAuthorizedAmount, 0 for a new authorization", "sources disagree", ONCE, documented=False),
+        Behavior("event_authorized_amount", "events", "authorizedAmount of a completed transaction is what was held before, reduced by reversals; or the original amount", "the events of transactions are not shown; sources disagree", LIVE, documented="reduced"),
         Behavior("event_merchant", "events", "a transaction has authorizationMethod online, cardType virtual, a merchant in Springfield, US, and localAmount as amount", "the events of transactions are not shown"),
         Behavior("merchant_padding", "events", "merchant texts are padded with blanks: a name to 25 characters, a city to 13", "the events of transactions are not shown", LIVE, documented=False, observed=True),
         Behavior("user_terms_shown", "users", "the answer of a user carries isTermsOfServiceAccepted", "the table of the document has it in events alone", WIDELY, documented=False, observed=True),
