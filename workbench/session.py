@@ -16,7 +16,16 @@ from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
 from workbench.client.settings import client_problems, client_settings, open_profile
-from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
+from workbench.errors import (
+    InvalidProfile,
+    Problem,
+    UsageError,
+    WrongEnvironment,
+    hide_arguments,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
 from workbench.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
@@ -40,6 +49,7 @@ class _Unset:
 _UNSET: Final[Any] = _Unset()
 
 
+@hide_arguments_of_methods
 class _Session(BaseClient):
     """What both sessions add to a client."""
 
@@ -243,7 +253,8 @@ def connect(
             `connect(seed=…)` open your sandbox there.
 
     Raises:
-        InvalidProfile: Arguments or the profile cannot be used; all problems are named.
+        UsageError: Arguments are not allowed; all problems are named.
+        InvalidProfile: The profile is unknown or invalid.
         NotSent: No sandbox answers at the URL.
     """
     return Session(**_session_settings(**locals()))
@@ -286,7 +297,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         words = f"must be the name of a profile or a URL, not a {type(where).__name__}"
         problems.insert(0, Problem("where", "type", words))
     if problems:
-        raise InvalidProfile(problems)
+        raise UsageError(problems, of="connect")
     if code is not None:
         where = f"{str(where).rstrip('/')}/{code}"
     learner = class_url()
@@ -330,7 +341,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
 def _refuse(given: Mapping[str, Any], where: str) -> None:
     if given:
         words = " and ".join(f"`{name}`" for name in given)
-        raise InvalidProfile(
+        raise UsageError(
             f"{words} {'applies' if len(given) == 1 else 'apply'} only to an embedded sandbox, not to {where}"
         )
 
@@ -350,7 +361,7 @@ def _sandbox_key(sandbox: Any, guide: Mapping[str, Any], tenant: str | None) -> 
         return next(iter(keys.values()))
     first = {row.name: row.keys[0] for row in sandbox.tenants()}
     if tenant not in first:
-        raise InvalidProfile([Problem("tenant", "enum", f"must be one of {', '.join(first)}")])
+        raise UsageError([not_allowed("tenant", tenant, first)], of="connect")
     return keys[first[tenant]]
 
 

@@ -32,6 +32,7 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
     UnexpectedRedirect,
+    UsageError,
     WrongEnvironment,
 )
 from workbench.interface.rules import FULL
@@ -846,7 +847,7 @@ def test_a_client_without_a_journal_reports_the_same() -> None:
         client.simulate_authorization(**PURCHASE)
     assert caught.value.attempt.id
     assert client.simulate_authorization(**PURCHASE).status == "authorized"
-    with pytest.raises(InvalidRequest, match="journal=False"):
+    with pytest.raises(UsageError, match="journal=False"):
         _ = client.journal
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import BadRequest
+from workbench.errors import UsageError
 from workbench.interface import walk
 from workbench.interface.rules import DeclineReason
 from workbench.interface.transactions import SimulatedTransaction
@@ -337,7 +337,7 @@ def test_a_card_can_be_issued(api):
 @pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])
 def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
     """Within reason."""
-    with pytest.raises(BadRequest, match="whole number of cents"):
+    with pytest.raises(UsageError, match="whole number of cents"):
         api.sandbox.issue_card(api.user, limit)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import BadRequest
+from workbench.errors import BadRequest, UsageError
 from workbench.interface.checks import flags
 from workbench.sandbox import Sandbox
 
@@ -44,7 +44,7 @@ def test_payment_routes_are_made_for_users_and_companies(api):
 
     assert api.sandbox.deposit(with_address.id, "0.11").event == "microDeposit.received"
     assert api.sandbox.deposit(without.id, "0.11").event is None
-    with pytest.raises(BadRequest, match="either user_id or company_id"):
+    with pytest.raises(UsageError, match="either user_id or company_id"):
         api.sandbox.create_payment_route()
 
 

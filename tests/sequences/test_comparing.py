@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue
@@ -129,10 +129,10 @@ def test_what_cannot_run_is_said() -> None:
 
 def test_wrong_arguments() -> None:
     """An unknown sequence, and a client without a sandbox."""
-    with pytest.raises(InvalidRequest, match="not a sequence of the catalogue"):
+    with pytest.raises(UsageError, match="not a sequence of the catalogue"):
         wb.compare_behavior("documented", "observed", sequences=["nope"])
     api = wb.Client(base_url="https://api.example.com", api_key="k")
-    with pytest.raises(InvalidRequest, match="shows no records"):
+    with pytest.raises(UsageError, match="shows no records"):
         wb.compare_records(api, api)
 
 

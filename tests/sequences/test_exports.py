@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue, export, loads, run
 from workbench.session import Session, connect
@@ -95,7 +95,7 @@ def test_the_log_of_a_sandbox(api: Session) -> None:
 @pytest.mark.parametrize("calls, to", [([], "toml"), (None, "docx")], ids=["nothing", "format"])
 def test_what_cannot_be_exported(api: Session, calls: object, to: str) -> None:
     """No call, or an unknown format."""
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         export(api.journal if calls is None else [], to)  # type: ignore[arg-type]
 
 

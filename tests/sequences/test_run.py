@@ -14,7 +14,7 @@ import pytest
 
 import workbench as wb
 from workbench.bulk import Interrupted
-from workbench.errors import WrongEnvironment
+from workbench.errors import UsageError, WrongEnvironment
 from workbench.interface.rules import FULL
 from workbench.interface.walk import given
 from workbench.sandbox import Sandbox
@@ -136,7 +136,7 @@ def test_an_asynchronous_client_needs_run_async(sandbox: Sandbox) -> None:
     """Nothing is sent by the synchronous call."""
     api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
 
-    with pytest.raises(wb.errors.InvalidArguments, match="run_async"):
+    with pytest.raises(UsageError, match="run_async"):
         run(HOLD, api, amount=1)
     assert sandbox.requests() == []
 

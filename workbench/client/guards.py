@@ -12,13 +12,23 @@ import attrs
 from workbench.client.journal import Recorder
 from workbench.client.keys import Key
 from workbench.client.pace import Budget, Clock, Pace, http_date
-from workbench.errors import DuplicateSuspected, InvalidRequest, NotArmed, Problem, WrongEnvironment, advise, visible
+from workbench.errors import (
+    DuplicateSuspected,
+    NotArmed,
+    Problem,
+    UsageError,
+    WrongEnvironment,
+    advise,
+    hide_arguments_of_methods,
+    visible,
+)
 from workbench.interface.convert import Converter
 from workbench.interface.table import OPERATIONS, Call, Operation
 
 LONGEST = 120  # minutes that an arming may last
 
 
+@hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class Limits:
     """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
@@ -107,7 +117,7 @@ class ClientContext:
         """Return an arming that begins now.
 
         Raises:
-            InvalidRequest: With all that is wrong with it.
+            UsageError: With all that is wrong with it.
         """
         problems: list[Problem] = []
         names = _names(operations, problems)
@@ -118,7 +128,7 @@ class ClientContext:
         if self.locked:
             problems.append(Problem("", "readonly", f"{READS_ONLY}; nothing can be armed"))
         if problems:
-            raise InvalidRequest(problems, of="arm")
+            raise UsageError(problems, of="arm")
         return Arming(
             operations=names,
             until=self.clock.now() + timedelta(minutes=minutes),

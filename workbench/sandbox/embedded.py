@@ -10,7 +10,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import Problem, UnusableFile, visible
+import attrs
+
+from workbench.errors import (
+    Problem,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+    unknown_name,
+)
 from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
@@ -70,6 +79,7 @@ class DirectTransport:
         return SandboxTransport(self._handler)
 
 
+@hide_arguments_of_methods
 class Sandbox(Controls):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
@@ -95,7 +105,7 @@ class Sandbox(Controls):
             with 1,000. The ids of the small one are in all.
 
     Raises:
-        ValueError: An argument has a value that is not allowed.
+        UsageError: An argument has a value that is not allowed.
         UnusableFile: The file is not a sandbox's, or was made with other arguments.
     """
 
@@ -117,7 +127,7 @@ class Sandbox(Controls):
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
         arguments |= {"clock": clock, "settings": settings, "path": path}
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
-            raise ValueError("; ".join(map(str, found)))
+            raise UsageError(found, of="Sandbox")
         times = clock_settings(clock)
         store = open_store(path)
         try:
@@ -222,14 +232,14 @@ class Sandbox(Controls):
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            ValueError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
+            UsageError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
         """
         from workbench import http_server
         from workbench.sandbox.server import refused
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):
-            raise ValueError(
+            raise UsageError(
                 "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
                 "random_keys=True."
             )
@@ -288,7 +298,7 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     for name, kind in (("environment", ServiceEnvironment), ("behavior", BehaviorName), ("world", WorldSize)):
         choices = get_args(kind)
         if given.get(name, choices[0]) not in choices:
-            found.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
+            found.append(not_allowed(name, given[name], choices))
     try:
         clock_settings(given.get("clock"))
     except ValueError as error:
@@ -299,8 +309,9 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     if not isinstance(settings, Mapping):
         return [*found, Problem("settings", "type", "must be a mapping of behaviors by their id")]
     unknown = [name for name in settings if name not in settings_of("documented")]
-    words = "is not a setting of the sandbox; see assumptions()"
-    return [*found, *(Problem(f"settings.{visible(str(name), 60)}", "unknown", words) for name in unknown)]
+    known = settings_of("documented")
+    problems = [unknown_name(name, known, "a setting of the sandbox") for name in unknown]
+    return [*found, *(attrs.evolve(problem, path=f"settings.{problem.path}") for problem in problems)]
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
@@ -310,7 +321,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
         clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
 
     Raises:
-        ValueError: It is none of these.
+        UsageError: It is none of these.
     """
     wall = int(time.time() * 1000)
     text = "fixed" if clock is None else clock
@@ -327,7 +338,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
             return {"start": milliseconds(moment), "speed": 1.0}
     except (ValueError, AttributeError):
         pass
-    raise ValueError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
+    raise UsageError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
 
 
 def renew_file(path: Path) -> None:

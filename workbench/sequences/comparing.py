@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from workbench.client.client import Client
-from workbench.errors import ApiError, InvalidRequest, WrongEnvironment, hide_arguments, visible
+from workbench.errors import ApiError, UsageError, WrongEnvironment, hide_arguments, visible
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import converter
@@ -130,7 +130,7 @@ def compare_behavior(
         values: Parameters of the sequences.
 
     Raises:
-        InvalidRequest: A sequence is unknown.
+        UsageError: A sequence is unknown.
         WrongEnvironment: One of them is a production service.
     """
     chosen = [*_chosen(sequences), *(READS if sequences is None else ())]
@@ -173,7 +173,7 @@ def compare_records(a: Any, b: Any) -> Comparison:
         b: The other one.
 
     Raises:
-        InvalidRequest: There is no sandbox whose records could be compared.
+        UsageError: There is no sandbox whose records could be compared.
     """
     facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
     keys = facts.keys() | other_facts.keys()
@@ -246,7 +246,7 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
         values: Parameters of the sequences.
 
     Raises:
-        InvalidRequest: A sequence is unknown.
+        UsageError: A sequence is unknown.
         WrongEnvironment: It is a production service.
     """
     side = _side(service)
@@ -286,7 +286,7 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
     chosen = list(catalogue if sequences is None else sequences)
     for name in chosen:
         if isinstance(name, str) and name not in catalogue:
-            raise InvalidRequest(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
+            raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
     return [attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None) for one in chosen]
 
 
@@ -441,9 +441,7 @@ def _facts(run: Run) -> Facts:
 def _record_facts(side: Any) -> Facts:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
     if sandbox is None:
-        raise InvalidRequest(
-            "a real service shows no records; compare_behavior compares its answers", of="compare_records"
-        )
+        raise UsageError("a real service shows no records; compare_behavior compares its answers", of="compare_records")
     facts: Facts = {}
     for kind in RECORD_KINDS:
         for record in sandbox.records(kind, all_tenants=True):

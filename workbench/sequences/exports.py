@@ -18,7 +18,7 @@ from workbench.client import messages
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
+from workbench.errors import NotSent, UnusableFile, UsageError, visible
 from workbench.http_post import Request, Response
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
@@ -68,12 +68,12 @@ def export(
         seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
 
     Raises:
-        InvalidRequest: There is no call that was done or refused.
+        UsageError: There is no call that was done or refused.
     """
     found = [call for call in map(_call, calls) if call is not None]
     found = found[-last:] if last is not None else found
     if not found:
-        raise InvalidRequest("there is no call that was done or refused", of="sequences.export")
+        raise UsageError("there is no call that was done or refused", of="sequences.export")
     if to == "openapi":
         return _openapi(found)
     if to == "har":
@@ -86,7 +86,7 @@ def export(
         "notebook": lambda made: _notebook(made, seed), "shell": _shell,
     }  # fmt: skip
     if to not in writers:
-        raise InvalidRequest(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
+        raise UsageError(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
     return writers[to](sequence)
 
 
@@ -320,7 +320,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
         path: The file; one that is there is replaced.
 
     Raises:
-        InvalidRequest: No call was answered.
+        UsageError: No call was answered.
     """
     with api.responses() as found:
         yield
@@ -401,10 +401,10 @@ def replay(path: str | Path) -> Iterator[Client]:
     Raises:
         UnusableFile: The file is not a recording.
         NotSent: A call is not the next one of the recording.
-        InvalidRequest: The block ended before all calls were made.
+        UsageError: The block ended before all calls were made.
     """
     recording = Recording(path)
     with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
         yield api
     if left := [name for name, *_ in recording.calls[recording.played :]]:
-        raise InvalidRequest(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")
+        raise UsageError(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")

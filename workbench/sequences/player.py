@@ -15,10 +15,10 @@ from workbench.client.effects import Outcome
 from workbench.errors import (
     ApiError,
     EventTimeout,
-    InvalidArguments,
     InvalidRequest,
     NotSent,
     OutcomeUnknown,
+    UsageError,
     WorkbenchError,
     WrongEnvironment,
     visible,
@@ -49,7 +49,7 @@ BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of call
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (OutcomeUnknown, Outcome.UNKNOWN),
-    ((NotSent, InvalidRequest), Outcome.NOT_SENT),
+    ((NotSent, InvalidRequest, UsageError), Outcome.NOT_SENT),
 )
 
 
@@ -252,7 +252,7 @@ class Player:
     def play(self, step: Step) -> StepResult:
         """Play one step with a synchronous client, whose calls do not wait for an event loop."""
         if hasattr(self.target.api, "__aenter__"):
-            raise InvalidArguments("an asynchronous client runs a sequence with run_async")
+            raise UsageError("an asynchronous client runs a sequence with run_async")
         try:
             self.play_async(step).send(None)
         except StopIteration as played:
