@@ -15,7 +15,8 @@
     ├── ApiError                        the service refused; .operation .status .error .message .body
     │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
     ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
-    │   └── ResponseTooLarge            larger than the limit, and not read completely
+    │   ├── ResponseTooLarge            larger than the limit, and not read completely
+    │   └── UnreadableEffect            of a call with an effect, so an OutcomeUnknown too
     ├── UnexpectedRedirect              a redirect; redirects are never followed
     │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
     ├── InvalidWebhook                  a webhook delivery was rejected
@@ -530,12 +531,25 @@ class UnexpectedAnswer(WorkbenchError):
     def __init__(self, message: str, *, problems: Iterable[Problem] = (), body: Any = None, status: int = 200) -> None:
         self.problems = tuple(problems)
         self.body = body
-        self.status = status
+        self.status: int | None = status
         super().__init__(message + (f" {_listed(self.problems)}" if self.problems else ""))
 
 
 class ResponseTooLarge(UnexpectedAnswer):
-    """The answer exceeds the size limit and was not read completely."""
+    """The answer to a read exceeds the size limit and was not read completely."""
+
+
+class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
+    """A call with an effect succeeded, but its answer is unreadable or too large: it was carried out, with what result is unknown.
+
+    The journal has it as done. Never send it again.
+    """
+
+    def __init__(
+        self, message: str, *, attempt: Attempt, problems: Iterable[Problem] = (), body: Any = None, status: int = 200
+    ) -> None:
+        OutcomeUnknown.__init__(self, message, attempt=attempt)
+        UnexpectedAnswer.__init__(self, message, problems=problems, body=body, status=status)
 
 
 class UnexpectedRedirect(WorkbenchError):
@@ -565,7 +579,7 @@ class FileBusy(UnusableFile):
 _EXTRAS = {
     "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
     "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
-    "jupyterlab": "lab", "voila": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
+    "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 
 

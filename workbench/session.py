@@ -238,7 +238,7 @@ def connect(
         limits: Rates, caps and the list of recipients.
         wire_names: Wire names that differ from the assumed ones, as {"simulate_authorization.decline_reason": "reason"}.
         ca_file: Certificates to trust in place of the usual ones.
-        idempotency_header: Header to send an id of each call in.
+        idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
         behavior: Embedded sandbox only: "documented" (default), or "observed" for what live services do where the
             document is silent.

@@ -326,6 +326,9 @@ class Database:
                     run(statement)
                 run(f"PRAGMA user_version={version:d}")
                 run(f"PRAGMA application_id={application:d}")
+            elif run("PRAGMA user_version").fetchone()[0] < version:
+                self._add_tables(schema)
+                run(f"PRAGMA user_version={version:d}")
             if self._checked and not run("SELECT 1 FROM sqlite_schema WHERE name = 'checksums'").fetchone():
                 run(_CHECKSUMS)
                 run(f"PRAGMA user_version={version:d}")
@@ -387,16 +390,18 @@ class Database:
         )
         return [number for (number,) in self.run(query)]
 
+    def _add_tables(self, schema: str) -> None:
+        """Add what a file of an earlier version lacks; where it has something else under a name of ours, it is refused."""
+        expected, found = _expected(schema), set(self.connection.execute(_OBJECTS))
+        missing = expected - found
+        if {name for _, name, _ in missing} & {name for _, name, _ in found}:
+            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
+        for _, _, statement in sorted(missing, key=lambda one: one[0] != "table"):
+            self.connection.execute(statement)
+
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
-        query = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
-        ours = sqlite3.connect(":memory:")
-        try:
-            ours.executescript(schema)
-            expected = set(ours.execute(query))
-        finally:
-            ours.close()
-        found = set(self.connection.execute(query))
+        expected, found = _expected(schema), set(self.connection.execute(_OBJECTS))
         strange = {kind for kind, _, _ in found - expected} - {"table", "index"}
         if strange or not expected <= found:
             raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
@@ -553,6 +558,19 @@ def _prepare(path: Path) -> None:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
     if found.st_nlink > 1:  # locks and the write-ahead log go by name
         raise UnusableFile(f"{path} has {found.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+
+
+_OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+
+
+def _expected(schema: str) -> set[tuple[str, str, str]]:
+    """Return what a schema makes: type, name and statement of each table and index."""
+    ours = sqlite3.connect(":memory:")
+    try:
+        ours.executescript(schema)
+        return set(ours.execute(_OBJECTS))
+    finally:
+        ours.close()
 
 
 def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:

@@ -1,7 +1,6 @@
-"""Chromium, JupyterLab and Voila for the browser tests. One server for a session; nothing may leave this machine."""
+"""Chromium and JupyterLab for the browser tests. One server for a session; nothing may leave this machine."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -9,7 +8,7 @@ import attrs
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, expect
 
-from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Desk, Server, jupyter_lab, voila_of
+from tests.browser.lab import CHROMIUM, FLAGS, SLOW, Desk, Server, jupyter_lab
 
 
 @pytest.fixture(scope="session")
@@ -106,10 +105,3 @@ def desk(shared: Desk, watch: Watch) -> Desk:
     """Return the shared notebook, cleared."""
     shared.clear()
     return shared
-
-
-@pytest.fixture
-def voila(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
-    """Yield what serves a notebook as a dashboard until the test ends: `page.goto(voila(path))`."""
-    with ExitStack() as stack:
-        yield lambda notebook: stack.enter_context(voila_of(notebook, tmp_path))

@@ -1,4 +1,4 @@
-"""JupyterLab and Voila in processes of their own, and how a person runs a notebook in them."""
+"""JupyterLab in a process of its own, and how a person runs a notebook in it."""
 
 import json
 import os
@@ -18,7 +18,6 @@ import attrs
 from playwright.sync_api import Page, expect
 
 from tests.ports import free_port
-from workbench import forms
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -27,8 +26,6 @@ FLAGS = (
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
-FORMS = Path(forms.__file__).parent
-"""Where Jupyter finds Voila's template `quiet`, which fetches nothing from elsewhere, as its own does."""
 SLOW = 60_000  # milliseconds: starting a kernel beside other work on two cores
 
 _SETTINGS = {
@@ -133,20 +130,6 @@ def course_lab(folder: Path) -> Iterator[str]:
     env = {**environment(folder), "JUPYTER_PORT": str(port), "JUPYTER_TOKEN": token, "BROWSER": "true"}
     alive = f"http://127.0.0.1:{port}/api/status?token={token}"
     with serving(["workbench", "lab", str(ROOT)], alive=alive, env=env, cwd=folder):
-        yield f"http://127.0.0.1:{port}/?token={token}"
-
-
-@contextmanager
-def voila_of(notebook: Path, folder: Path, template: str = "quiet") -> Iterator[str]:
-    """Serve one notebook as a page; give its address."""
-    port, token = free_port(), secrets.token_hex(16)
-    env = {**environment(folder), "JUPYTER_PATH": str(FORMS)}
-    arguments = [
-        "voila", str(notebook), "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--token={token}",
-        f"--template={template}",
-    ]  # fmt: skip
-    alive = f"http://127.0.0.1:{port}/voila/static/voila.js?token={token}"
-    with serving(arguments, alive=alive, env=env, cwd=folder):
         yield f"http://127.0.0.1:{port}/?token={token}"
 
 

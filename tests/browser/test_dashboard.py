@@ -1,17 +1,16 @@
-"""The dashboard in Voila: tiles and charts in both themes, wide and narrow, the way into the panel, and the file that it leaves."""
+"""The dashboard in JupyterLab and as a file: tiles and charts in both themes, wide and narrow, and the way into the panel."""
 
 import re
-import secrets
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.lab import SLOW, environment, serving
+from tests.browser.lab import SLOW, Desk, change_theme, environment
 from tests.browser.pictures import picture
-from tests.ports import free_port
 from workbench.forms.dashboard import PARTS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -46,49 +45,41 @@ def looked_over(page: Page, theme: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
-    """Yield where `workbench dashboard` serves a year of a program."""
-    port, token = free_port(), secrets.token_hex(16)
-    command = ["workbench", "dashboard", "--fresh", "--no-browser", "--port", str(port)]
-    alive = f"http://127.0.0.1:{port}/voila/static/voila.js?token={token}"
-    with serving(command, alive=alive, env={**environment(tmp_path), "JUPYTER_TOKEN": token}, cwd=tmp_path):
-        yield f"http://127.0.0.1:{port}/?token={token}"
-
-
-def test_a_program_in_a_page(address: str, page: Page, context: BrowserContext, tmp_path: Path) -> None:
-    """All parts come; themes change on the page; a tile leads to its rows; a filter works; the file shows the same offline."""
-    page.goto(address, timeout=2 * SLOW)
-    tiles, charts = page.locator(".wbd .tile"), page.locator(".wbd svg.wb-chart")
+def test_a_program_in_a_notebook(desk: Desk) -> None:
+    """All parts come; both themes are right; a tile leads to its rows; a filter works; the dashboard can be downloaded."""
+    page = desk.show("import workbench as wb\nwb.dashboard()")
+    charts = page.locator(".wbd svg.wb-chart")
     expect(charts).to_have_count(len(PARTS), timeout=2 * SLOW)
-    expect(page.get_by_text("import workbench")).to_have_count(0)
-    looked_over(page, "first")
-    page.set_viewport_size({"width": 1280, "height": 1000})
-    picture(page.locator(".wbd"), "dashboard")
-    page.get_by_role("button", name="Light or dark").press("Enter")
-    expect(page.locator("body.theme-dark, body.theme-light")).to_have_attribute("data-jp-theme-light", "false")
-    looked_over(page, "dark")
-    page.set_viewport_size({"width": 700, "height": 2400})
-    picture(page.locator(".wbd"), "dashboard-dark")
-    page.set_viewport_size({"width": 1280, "height": 900})
-
+    for theme in ("light", "dark"):
+        change_theme(page, theme)
+        looked_over(page, theme)
     with page.expect_download() as download:
         page.get_by_role("button", name="Export as HTML").press("Enter")
-    download.value.save_as(tmp_path / "program.html")
-    alone = context.new_page()
-    context.set_offline(True)
-    alone.goto(f"file://{tmp_path / 'program.html'}")
-    assert alone.locator(".tile b").all_inner_texts() == tiles.locator("b").all_inner_texts()
-    assert [one.get_attribute("aria-label") for one in alone.locator("svg").all()] == [
-        one.get_attribute("aria-label") for one in charts.all()
-    ]
-    looked_over(alone, "file")
-    alone.close()
-    context.set_offline(False)
+    assert download.value.suggested_filename.endswith(".html")
 
-    declined = re.search(r"([\d,]+) of [\d,]+ declined", tiles.first.inner_text())
+    tile = page.locator(".wbd .tile").first
+    declined = re.search(r"([\d,]+) of [\d,]+ declined", tile.inner_text())
     assert declined is not None
-    tiles.first.press("Enter")
+    tile.press("Enter")
     expect(page.locator(".wbp .foot")).to_contain_text(f"{declined[1]} of ", timeout=SLOW)
     page.get_by_label("Range").select_option("today")
     expect(page.locator(".wbd header")).not_to_contain_text(" to ", timeout=SLOW)
+
+
+def test_a_program_in_a_file(page: Page, context: BrowserContext, tmp_path: Path) -> None:
+    """`workbench dashboard` writes a page that shows everything offline, in both themes, wide and narrow."""
+    path = tmp_path / "program.html"
+    command = [sys.executable, "-m", "workbench", "dashboard", "--fresh", "--out", str(path)]
+    subprocess.run(command, check=True, env=environment(tmp_path), cwd=tmp_path)
+    context.set_offline(True)
+    page.goto(f"file://{path}")
+
+    expect(page.locator("svg.wb-chart")).to_have_count(len(PARTS))
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    picture(page.locator(".wbd"), "dashboard")
+    looked_over(page, "light")
+    page.emulate_media(color_scheme="dark")
+    looked_over(page, "dark")
+    page.set_viewport_size({"width": 700, "height": 2400})
+    picture(page.locator(".wbd"), "dashboard-dark")
+    context.set_offline(False)

@@ -1,7 +1,6 @@
-"""The course in a real browser: JupyterLab runs it by menu, Voila serves the report."""
+"""The course in a real browser: JupyterLab runs it by menu."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,16 +45,6 @@ def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
     output(page, "10 min 0 s left")
     output(page, "24975.50")
     output(page, "execute was refused with 400")
-
-
-def test_report_is_a_dashboard(voila: Callable[[Path], str], page: Page) -> None:
-    """Voila serves the rewards report: charts and words, and no code."""
-    page.goto(voila(NOTEBOOKS / "08-report-rewards.ipynb"))
-
-    expect(page.locator("#loading")).to_be_hidden(timeout=2 * SLOW)
-    expect(page.get_by_role("heading", name="Report rewards")).to_be_visible()
-    expect(page.locator("svg.wb-chart")).to_have_count(5)
-    expect(page.get_by_text("rewards.read(api")).to_have_count(0)
 
 
 def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:

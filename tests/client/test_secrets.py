@@ -165,7 +165,9 @@ FAILURES: dict[str, Any] = {
     "refused": httpx.Response(
         400, json={"error": "BadRequestError", "message": "no", "canary-answer": "canary-answer"}
     ),
-    "server": httpx.Response(500, content=b"canary-answer"),
+    "server": httpx.Response(
+        500, text=f"upstream refused {PRIVATE['email']} {PRIVATE['national_id']} of a@example.com"
+    ),
     "unreadable": httpx.Response(200, content=b'{"email": "canary-answer", '),
     "mismatch": httpx.Response(200, json={"id": 7, "email": ["canary-answer"], "firstName": {"a": "canary-answer"}}),
     "lost": httpx.ReadTimeout("canary-answer"),

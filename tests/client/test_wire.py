@@ -32,6 +32,7 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
     UnexpectedRedirect,
+    UnreadableEffect,
     UsageError,
     WrongEnvironment,
 )
@@ -520,12 +521,28 @@ def test_large_answers_are_not_read_to_their_end() -> None:
     with pytest.raises(ResponseTooLarge):
         client_on(service).list_contracts()
     client = client_on(service)
-    with pytest.raises(ResponseTooLarge) as caught:
+    with pytest.raises(UnreadableEffect, match="larger than 10 MB"):
         client.update_user(user_id=CARD, first_name="A")
-    assert isinstance(caught.value, UnexpectedAnswer)
 
     assert [entry.outcome for entry in client.journal] == [Outcome.DONE]
     assert service.count == 2
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [("upstream connect error", "upstream connect error"), ("Zeit überschritten", "Zeit überschritten"),
+     ("no route to 10.0.0.7 for ada@example.com", "no route to ••• for •••"), ("<html>x</html>", "a page of HTML"), ("", None)],
+)  # fmt: skip
+def test_the_text_of_a_server_error_is_kept(text: str, message: str | None) -> None:
+    """What a proxy says in plain text about a call with an effect is in the error and in the journal, without values."""
+    client = client_on(Service(httpx.Response(502, text=text)))
+    with pytest.raises(OutcomeUnknown) as caught:
+        client.simulate_authorization(**PURCHASE)
+    (entry,) = client.journal
+
+    assert (caught.value.status, caught.value.message) == (502, message)
+    assert (message or "answered with 502") in str(entry.error)
+    assert (message or "answered with 502") in str(caught.value)
 
 
 # retries

@@ -192,7 +192,7 @@ def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Mon
 
 def test_an_unknown_exercise_is_refused_with_the_known_ones() -> None:
     """A name that is none gets the list of those there are."""
-    with pytest.raises(UsageError, match="exercise must be one of start-1.*did you mean start-1"):
+    with pytest.raises(UsageError, match=r"exercise must be one of start-1.*did you mean start-1"):
         course.check("start-9")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import workbench as wb
 from workbench import tables
-from workbench.forms.dashboard import PARTS, Dashboard, Filters, notebook, program_of
+from workbench.forms.dashboard import PARTS, Dashboard, Filters, program_of
 from workbench.rendering import money
 
 pytestmark = pytest.mark.slow
@@ -161,12 +161,6 @@ def test_text_of_others_is_text(shown: Dashboard) -> None:
 
 def test_a_program_is_the_first_part_of_an_external_id() -> None:
     assert [program_of({"external_id": one}) for one in ("gold-0001", "gold", None, "")] == ["gold", "", "", ""]
-
-
-def test_the_notebook_is_one_call_and_no_lesson() -> None:
-    assert notebook().name == "dashboard.ipynb"
-    assert '"wb.dashboard()"' in notebook().read_text(encoding="utf-8")
-    assert '"markdown"' not in notebook().read_text(encoding="utf-8")
 
 
 def test_something_else_is_refused() -> None:

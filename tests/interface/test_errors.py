@@ -31,6 +31,7 @@ EVERY = [
     errors.RateLimited(operation="x", status=429),
     errors.UnexpectedAnswer("unreadable.", problems=[Problem("id", "type", "must be text")], body=b"x"),
     errors.ResponseTooLarge("large"),
+    errors.UnreadableEffect("done", attempt=ATTEMPT, problems=[Problem("id", "type", "must be text")]),
     errors.UnexpectedRedirect("elsewhere"),
     errors.RedirectedEffect("elsewhere, and it may have been carried out", attempt=ATTEMPT),
     errors.InvalidWebhook("signature"),

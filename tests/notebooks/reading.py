@@ -13,7 +13,6 @@ HERE = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(HERE.glob("[0-9]*.ipynb"))
 COURSE = [path for path in NOTEBOOKS if path.name < "2"]
 """The notebooks that teach; those numbered from 21 are reports."""
-TRANSLATED = sorted(HERE.glob("[a-z][a-z]/*.ipynb"))
 WIDGET = "application/vnd.jupyter.widget-view+json"
 IDS = [path.stem for path in NOTEBOOKS]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, TRANSLATED, cells, minutes
+from tests.notebooks.reading import COURSE, HERE, IDS, NOTEBOOKS, cells, minutes
 from workbench.course.learner import EXERCISES, QUIZZES, Exercise
 from workbench.interface.table import OPERATIONS
 
@@ -80,19 +80,6 @@ def test_pictures_are_those_of_the_script() -> None:
         file.name: file.read_text(encoding="utf-8") for file in (HERE / "images").iterdir()
     }
     assert all(f"images/{name}.svg" in texts for name in drawn)
-
-
-@pytest.mark.parametrize("path", TRANSLATED, ids=[f"{path.parent.name}-{path.stem}" for path in TRANSLATED])
-def test_a_translation_has_the_same_code(path: Path) -> None:
-    """It has the cells of the English notebook, other words in each cell of text, and links and pictures that exist."""
-    english = HERE / path.name
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
-
-    assert cells(english, "code") == cells(path, "code")
-    assert len(cells(english, "markdown")) == len(cells(path, "markdown"))
-    assert set(cells(english, "markdown")).isdisjoint(cells(path, "markdown"))
-    assert [] == [link for link in links if not (path.parent / link).exists()]
-    assert len(links) == len(re.findall(r"\]\(([^)#\s]+)", english.read_text()))
 
 
 @each

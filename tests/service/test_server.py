@@ -126,12 +126,19 @@ def test_guide_needs_no_key_here(plain: Plain) -> None:
 
 
 def test_the_document_is_a_page(plain: Plain) -> None:
-    """Swagger UI draws it; nothing but its own files is served."""
+    """It has each operation with its fields, errors and a command, and fetches nothing."""
     status, page, headers = plain.send_raw("GET", "/docs/")
-    files = re.findall(r'(?:src|href)="([^":]+)"', page.decode())
+    text = page.decode()
+    _, described, _ = plain.send("GET", "/openapi.json")
 
     assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert [plain.send_raw("GET", f"/docs/{name}")[0] for name in files] == [200] * 3
+    for path, methods in described["paths"].items():
+        for method, row in methods.items():
+            assert f"<h2>{method.upper()} {path}</h2>" in text
+            assert f'id="{row["operationId"]}"' in text
+    assert f"curl -X POST {plain.url}/v1/simulate/transactions/authorize" in text
+    assert re.findall(r"<script|<link rel=\"(?!icon)|src=", text) == []
+    assert plain.send("POST", "/docs/")[0] == 405
     assert plain.send("GET", "/docs/../core.py")[0] == plain.send("GET", "/docs/index.html")[0] == 404
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.tables.services import Service, refusal, row, user_id, usual
 from workbench.client.client import Client
 from workbench.client.pace import Clock
-from workbench.errors import Forbidden, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
+from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
 from workbench.tables.read_job import Gate
@@ -98,7 +98,7 @@ def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
     """What cannot be asked is refused before anything leaves."""
     service = Service(usual(1, 1))
 
-    with pytest.raises(UsageError):
+    with pytest.raises((InvalidRequest, UsageError)):
         read(service, **how)
     assert service.asked == []
 

@@ -19,7 +19,6 @@ ENDLESS = {
     ("listen",),
     ("shell",),
     ("lab",),
-    ("dashboard",),
     ("sandbox", "serve"),
     ("class", "serve"),
 }  # they run until stopped; see their own tests

@@ -168,37 +168,25 @@ def test_lab_says_what_is_missing(wb, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     assert wb("lab").code == 2
-    assert wb("dashboard").code == 2
 
 
-def test_the_dashboard_is_served_to_this_machine_with_a_token(wb, monkeypatch):
-    """The kernel gets the arguments of the session, the server the port; nobody else reaches it, or without the token."""
-    import json
-    import subprocess
+def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
+    """The command writes one HTML file, opens it when asked, and leaves one that exists alone."""
+    import webbrowser
 
-    started = []
-    monkeypatch.setattr(
-        subprocess, "run", lambda words, **more: started.append((words, more)) or subprocess.CompletedProcess(words, 0)
-    )
-
-    assert wb("dashboard", "--fresh", "--port", "8899", "--no-browser").code == 0
-    (words, more) = started[0]
-    assert words[1:3] == ["-m", "voila"]
-    assert words[3].endswith("dashboard.ipynb")
-    assert {"--token", "--Voila.ip=127.0.0.1", "--port=8899", "--no-browser"} <= {*words}
-    assert json.loads(more["env"]["WORKBENCH_DASHBOARD"]) == {"seed": 1, "tenant": None, "world": "program"}
-
-
-def test_the_dashboard_can_be_a_file(wb, tmp_path, monkeypatch):
-    """Without a browser it is one HTML file; one that exists is left alone."""
     from workbench.forms.dashboard import Dashboard
 
+    opened = []
     path = tmp_path / "program.html"
     monkeypatch.setattr(Dashboard, "document", lambda _: "<!doctype html>")
+    monkeypatch.setattr(webbrowser, "open", opened.append)
 
     assert "Wrote" in wb("dashboard", "--out", str(path)).err
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert wb("dashboard", "--out", str(path)).code != 0
+    assert opened == []
+    assert wb("dashboard", "--out", str(tmp_path / "other.html"), "--open").code == 0
+    assert opened == [(tmp_path / "other.html").as_uri()]
 
 
 def test_json_is_importable():

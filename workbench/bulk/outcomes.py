@@ -1,5 +1,6 @@
 """The state of each row of a run, in memory or in a file: recorded before a call leaves, and after its answer."""
 
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import attrs
 
 from workbench import rendering
-from workbench.bulk.plan import Plan, listed
+from workbench.bulk.plan import Plan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
@@ -62,6 +63,7 @@ class RunRecord:
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
+        self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
         self._failed: dict[int, None] = {}  # the rows that were refused or are unknown, as they ended
@@ -147,6 +149,12 @@ class RunRecord:
                     answer_status=answer_status, key=rows[number].key if number in rows else None,
                 )
             )  # fmt: skip
+
+    def idempotency_key(self, row: PlannedRow) -> str:
+        """Return the idempotency key of a row: the same whenever this row of this run is sent with the same request."""
+        if self._began is None:
+            ((self._began,),) = self._file.run("SELECT began FROM run")
+        return hashlib.sha256(f"{self._began} {row.number} {row.digest}".encode()).hexdigest()[:32]
 
     def sending(self, number: int) -> None:
         """Record that a row is about to be sent.

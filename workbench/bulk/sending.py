@@ -278,7 +278,8 @@ class _Sender:
         failure: BaseException | None = None
         now = datetime.now(UTC)
         try:
-            answer = self._api.send(row.request)
+            with self._idempotency(row):
+                answer = self._api.send(row.request)
         except BaseException as error:  # noqa: BLE001 - recorded first; an exception that is not an `Exception` is raised below
             failure = error
             result = self._failed(row.number, error, now)
@@ -300,18 +301,24 @@ class _Sender:
         if failure is not None and not isinstance(failure, Exception):
             raise failure
 
+    def _idempotency(self, row: PlannedRow) -> Any:
+        """Send a row with a key of its own where the profile names a header, and none where it does not."""
+        if context_of(self._api).idempotency_header is None:
+            return nullcontext()
+        return self._api.idempotency(self._record.idempotency_key(row))
+
     def _failed(self, row: int, error: BaseException, at: datetime) -> RowResult:
         outcome = Outcome.NOT_SENT.value
         message = str(error).splitlines()[0][:300] if isinstance(error, WorkbenchError) else ""
         match error:
+            case UnexpectedAnswer():
+                self._failures = 0
+                outcome, message = Outcome.DONE.value, "done, but its answer could not be read"
             case OutcomeUnknown():
                 outcome = Outcome.UNKNOWN.value
                 self._count_failure("the service gave no readable answer")
                 if self._stop_at_unknown:
                     self._stop(f"row {row} has an unknown outcome")
-            case UnexpectedAnswer():
-                self._failures = 0
-                outcome, message = Outcome.DONE.value, "done, but its answer could not be read"
             case Unauthorized() | Forbidden():
                 outcome = PLANNED
                 self._stop(f"row {row}: {message}")

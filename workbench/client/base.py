@@ -1,6 +1,7 @@
 """What both clients share: how one is made, shown, armed and viewed, and how a call begins. It performs no I/O."""
 
 import os
+import re
 import sys
 import threading
 from abc import ABC, abstractmethod
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from workbench.client.exchange import RESPONSES
+from workbench.client.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.guards import Arming, ClientContext, Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
@@ -18,7 +19,7 @@ from workbench.client.pace import Clock, Pace
 from workbench.client.requests import from_wire
 from workbench.client.settings import HttpOptions, client_problems, unused_proxy
 from workbench.client.settings import base_url as read_base_url
-from workbench.errors import UsageError, advise, hide_arguments, hide_arguments_of_methods
+from workbench.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.table import Call, Operation, Operations
@@ -85,8 +86,8 @@ class BaseClient(Operations, ABC):
             journal: Where calls with an effect are recorded: a Journal or a path; False records none.
             limits: Rates, caps and the list of recipients.
             ca_file: Certificates to trust in place of the usual ones; checks are never off.
-            idempotency_header: Header to send an id of each call in; none is documented, and it makes no call safe to
-                repeat by itself.
+            idempotency_header: Header to send a key of each call in, the same for each attempt; None sends only keys
+                given by `idempotency`. The interface documents none: see `docs/connections.md`.
             clock: Clock of the client.
             http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
 
@@ -240,6 +241,31 @@ class BaseClient(Operations, ABC):
             yield found
         finally:
             RESPONSES.reset(before)
+
+    @contextmanager
+    def idempotency(self, key: str) -> Iterator[None]:
+        """Send the call with an effect in a block with an idempotency key, as `with api.idempotency("order-1"):`.
+
+        A service that honors the header carries out one call for a key, however often it is sent; one that does not
+        carries out each. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The journal keeps
+        the key, and `journal.resend` sends it again. It holds for this thread or task.
+
+        Args:
+            key: 1 to 255 printable ASCII characters, the same whenever this call is sent.
+
+        Raises:
+            UsageError: No header can hold the key.
+            InvalidRequest: It was sent with another request.
+        """
+        given: Any = key
+        if not isinstance(given, str) or not re.fullmatch(r"[!-~](?:[ -~]{0,253}[!-~])?", given):
+            message = "must be 1 to 255 printable ASCII characters, without a space at its ends"
+            raise UsageError((Problem("key", "pattern", message),), of="idempotency")
+        before = IDEMPOTENCY.set((*IDEMPOTENCY.get(), (self._context, key)))
+        try:
+            yield
+        finally:
+            IDEMPOTENCY.reset(before)
 
     def info(self) -> dict[str, Any]:
         """Return versions, host, key fingerprint and settings for a bug report. Nothing in it is private."""

@@ -40,7 +40,8 @@ _NEXT: Mapping[str, str] = {
         "the same value; a full one may be refused the second time."
     ),
     "simulate_refund": (
-        "Look for a transaction.completed event of this transaction; sending it again may credit the cardholder twice."
+        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have an id "
+        "of their own, of its card; sending it again may credit the cardholder twice."
     ),
     "create_payment_account": (
         "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may create a duplicate."
@@ -108,6 +109,7 @@ class Entry:
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
     resend_of: str | None = None
+    idempotency_key: str | None = None  # as it was sent, the same for all attempts of a call
     resolution: Resolution | None = None
 
     @property
@@ -168,6 +170,9 @@ def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
     if entry.operation == "simulate_authorization" and isinstance(spend, Mapping):
         amount = spend.get("localAmount")
         return spend.get("cardId") == asked.get("cardId") and amount in (None, asked.get("amount"))
+    if entry.operation == "simulate_refund" and isinstance(spend, Mapping):
+        cents = spend.get("amount")  # a refund may have an id of its own: refund_event_id
+        return isinstance(cents, int) and cents < 0 and asked.get("amount") in (None, -cents)
     if entry.operation == "create_user_application" and event.kind == "user.updated":
         names = [name for name in ("email", "firstName", "lastName") if name in asked]
         return "email" in asked and all(asked[name] == seen.get(name) for name in names)

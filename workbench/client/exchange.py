@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from typing import Any, NoReturn
 
+import attrs
+
 from workbench import errors
 from workbench.client import messages
 from workbench.client.effects import Entry, Outcome, unknown_text
@@ -19,7 +21,7 @@ from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
 from workbench.client.requests import encode, request_problems, what
 from workbench.errors import LOG, Attempt, Problem, advise, visible
-from workbench.interface import strict_json
+from workbench.interface import checks, strict_json
 from workbench.interface.convert import Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 
@@ -45,6 +47,9 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
 
 RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
 """Lists that collect the answers to the calls of a client, in this thread or task."""
+IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
+"""Idempotency keys that a caller gave for the calls of a client, in this thread or task; the last one counts."""
+IDEMPOTENCY_HEADER = "Idempotency-Key"  # where a caller gives a key and no profile names another header
 
 
 class Exchange:
@@ -56,6 +61,7 @@ class Exchange:
     ) -> None:  # fmt: skip
         self.operation = operation
         self.request = request
+        self.seen = checks.Survey(request)  # until it is made
         self.context = context
         self.allowing = allowing
         self.resend_of = resend_of
@@ -87,13 +93,14 @@ class Exchange:
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
+        self.seen = seen = checks.survey(self.request, context.converter)
         problems = request_problems(
-            operation, self.request, self.allowing, check=context.check, real=context.real, limits=context.limits
+            operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
         )
         if problems:
             raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
-        outgoing = encode(operation, self.request, context.converter, context.headers)
+        outgoing = encode(operation, seen, context.headers)
         outgoing.clean = self.clean
         try:
             if operation.effect:
@@ -154,20 +161,42 @@ class Exchange:
             started=context.clock.now(), environment=context.environment, outcome=Outcome.SENDING, digest=digest,
             resend_of=self.resend_of,
         )  # fmt: skip
-        if context.idempotency_header is not None:  # assumed: idempotency
-            outgoing.headers = [*outgoing.headers, (context.idempotency_header.encode(), entry.id.encode())]
+        if (key := self.idempotency_key(entry.id, digest)) is not None:  # assumed: idempotency
+            entry = attrs.evolve(entry, idempotency_key=key)
+            header = context.idempotency_header or IDEMPOTENCY_HEADER
+            outgoing.headers = [*outgoing.headers, (header.encode(), key.encode())]
         if recorder is not None and self.resend_of is not None:
-            recorder.check_same(self.resend_of, operation.name, self.request, digest)
+            recorder.check_same(self.resend_of, operation.name, self.seen.shown, digest)
         elif recorder is not None and digest and "again" not in self.allowing and (earlier := recorder.earlier(digest)):
             context.check_duplicate(entry.what, earlier)
         self.attempt = entry.attempt
         if recorder is None:
             return
         try:
-            recorder.begin(entry, self.request, self)
+            recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
             self.attempt = None  # nothing to end
             raise
+
+    def idempotency_key(self, attempt: str, digest: str) -> str | None:
+        """Return the key to send: that of the first attempt, the caller's, or the id of the call where a header is named.
+
+        Raises:
+            InvalidRequest: The caller's key belongs to another call.
+        """
+        context, recorder = self.context, self.context.recorder
+        given = [key for client, key in IDEMPOTENCY.get() if client is context]
+        first = None
+        if recorder is not None and self.resend_of is not None:
+            first = recorder.idempotency_key(self.resend_of)
+        if given and first is None:
+            if recorder is not None:
+                recorder.check_key(given[-1], self.operation.name, self.seen.shown, digest)
+            return given[-1]
+        if given and first != given[-1]:
+            message = f"a resend keeps the key of its first attempt, {first or self.resend_of!r}, not {given[-1]!r}"
+            raise errors.InvalidRequest(message, of="idempotency")
+        return first or (None if context.idempotency_header is None else self.resend_of or attempt)
 
     def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
         """Take the call for over."""
@@ -232,8 +261,9 @@ class Exchange:
         """Raise for a call that left, and whose outcome is unknown."""
         found, status = Refusal(), None
         if response is not None:
-            status, said = response.status, messages.refusal(response, self.clean)
-            found = said if isinstance(said.body, dict) else found  # other pages may show what a proxy was sent
+            status, found = response.status, messages.refusal(response, self.clean)
+            if not isinstance(found.body, dict):  # a page of a proxy may show what others sent
+                found = Refusal(message=messages.without_values(found.message or "") or None)
         words = f"{known} ({found.summary})" if found.summary else known
         self.end(Outcome.UNKNOWN, status=status, error=words)
         raise errors.OutcomeUnknown(
@@ -402,16 +432,15 @@ class Exchange:
                 names = visible(", ".join(sorted(map(str, extra))), 120)
                 self.once("extra", f"members the document does not name ({names})", LOG.info)
             return
-        if broken is not None and broken.too_large:
-            raise errors.ResponseTooLarge(
-                f"{self.described}: accepted ({response.status}), but the answer is larger than {messages.CAP // 1_000_000} MB and "
-                "was not read to its end.",
-                status=response.status,
-            )
-        raise errors.UnexpectedAnswer(
-            f"{self.described}: accepted ({response.status}), but the answer could not be read: {why}.",
-            problems=problems, body=raw, status=response.status,
-        )  # fmt: skip
+        accepted = f"{self.described}: accepted ({response.status}), but the answer"
+        text = f"{accepted} could not be read: {why}."
+        too_large = broken is not None and broken.too_large
+        if too_large:
+            text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
+        if operation.effect:
+            raise errors.UnreadableEffect(text, attempt=self.named, problems=problems, body=raw, status=response.status)
+        kind = errors.ResponseTooLarge if too_large else errors.UnexpectedAnswer
+        raise kind(text, problems=problems, body=raw, status=response.status)
 
     # what an answer says besides
 
@@ -449,7 +478,8 @@ class Exchange:
 
     def once(self, kind: str, words: str, say: Callable[[str], object]) -> None:
         """Keep a notice of an operation, and say it the first time."""
-        key, text = f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
+        of_all = kind == "workbench-ignored"  # what a sandbox does not honor, it does not honor in any operation
+        key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
         if key not in self.context.noticed:
             self.context.noticed[key] = text
             say(text)

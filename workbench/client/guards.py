@@ -51,6 +51,11 @@ class Limits:
     sum: int | None = None
     recipients: tuple[str, ...] | None = None
 
+    @property
+    def caps(self) -> bool:
+        """Whether single calls are limited."""
+        return any(cap is not None for cap in (self.amount, self.native_amount, self.recipients))
+
 
 @attrs.frozen(kw_only=True)
 class Arming:

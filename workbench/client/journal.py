@@ -25,7 +25,15 @@ from workbench.client.effects import Entry as Entry  # of the journal, for whoev
 from workbench.client.effects import Note as Note
 from workbench.client.keys import installation_secret
 from workbench.client.pace import Clock
-from workbench.errors import CannotRecord, UnusableFile, UsageError, hide_arguments_of_methods, not_allowed, visible
+from workbench.errors import (
+    CannotRecord,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
 from workbench.interface.masks import masked
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.walk import is_record
@@ -40,12 +48,19 @@ CREATE TABLE calls (
   request TEXT NOT NULL, answer TEXT, digest TEXT NOT NULL, process TEXT NOT NULL, resend_of TEXT, said TEXT
 ) STRICT;
 CREATE INDEX calls_digest ON calls (digest, started);
-CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT
+CREATE TABLE notes (number INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL) STRICT;
+CREATE TABLE keys (number INTEGER PRIMARY KEY, call TEXT NOT NULL UNIQUE, key TEXT NOT NULL) STRICT;
+CREATE INDEX keys_key ON keys (key)
 """
+_VERSION = 2  # the first one has no keys
 _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"  # noqa: S608 - our own names
+_ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
+_MAX_UNWRITTEN = 1000
+_KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
@@ -68,6 +83,7 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._unwritten: dict[str, list[Any]] = {}  # of a journal in memory: calls since it was last read
 
         if self._path is not None:
             if self.is_file:
@@ -91,14 +107,19 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database, opened at its first use."""
+        """Return the database, opened at its first use, with all calls so far."""
         self._here()
         with self._opening:
             if self._database is None:
                 self._database = Database(
-                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes"]
-                )
+                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
+                    version=_VERSION,
+                )  # fmt: skip
                 self._database.remove_ended_leases()
+            if self._unwritten:
+                with self._database.write():
+                    self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
+                self._unwritten.clear()
             return self._database
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
@@ -121,24 +142,32 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, request: Any, call: Any) -> None:
-        """Record a call before it leaves. Once `call` is not active, without a recorded outcome, its outcome is unknown.
+    def begin(self, entry: Entry, shown: dict[str, Any], call: Any) -> None:
+        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome, its outcome is unknown.
 
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
+        row = [
+            entry.id, entry.operation, entry.what, entry.environment, entry.started, entry.outcome.value, None,
+            None, None, shown, None, entry.digest, self._here(), entry.resend_of, None,
+        ]  # fmt: skip
+        self._calls[entry.id] = call
+        if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
+            with self._opening:
+                self._unwritten[entry.id] = row
+            if len(self._unwritten) >= _MAX_UNWRITTEN:
+                self.opened()
+            return
         with _usable("written, so nothing is sent"):
             # The lock tells other processes that calls of this one may be in flight.
             database = self.opened()
             with self._opening:
                 if not database.lease(self._process):
                     raise UnusableFile(f"the lock of {self.place} cannot be taken")
-        row = (
-            entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
-            None, None, _json(_masked(request) or {}), None, entry.digest, self._here(), entry.resend_of, None,
-        )  # fmt: skip
-        self._calls[entry.id] = call
-        self._write(f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
+        if entry.idempotency_key is not None:  # before the call: without it a resend would have another key
+            self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
+        self._write(_INSERT, tuple(map(_column, row)))
 
     def finish(
         self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
@@ -148,10 +177,16 @@ class Recorder:
         Raises:
             CannotRecord: It cannot be recorded; the entry then counts as unknown.
         """
+        ending = (outcome.value, self.clock.now(), status, error)
         kept = _masked(answer)
+        with self._opening:
+            if (row := self._unwritten.get(attempt)) is not None:
+                if row[_ENDING] == Outcome.SENDING:
+                    row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
+                return
         self._write(
-            "UPDATE calls SET ending = ?, ended = ?, status = ?, answer = ?, error = ? WHERE id = ? AND ending = 'sending'",
-            (outcome.value, _stored(self.clock.now()), status, None if kept is None else _json(kept), error, attempt),
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = 'sending'",
+            (*map(_column, (*ending, kept)), attempt),
         )
 
     def earlier(self, digest: str) -> Entry | None:
@@ -160,19 +195,32 @@ class Recorder:
         found = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
         return found[-1] if found else None
 
-    def check_same(self, attempt: str, operation: str, request: Any, digest: str) -> None:
+    def check_same(self, attempt: str, operation: str, shown: Any, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
 
         Raises:
             UsageError: It is another one.
         """
         (entry,) = self.entries("id = ?", (attempt,))
-        if digest and entry.digest:
-            same = digest == entry.digest
-        else:
-            same = json.loads(_json(_masked(request))) == entry.request
-        if entry.operation != operation or not same:
+        if not _is_same(entry, operation, shown, digest):
             raise UsageError(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+
+    def idempotency_key(self, attempt: str) -> str | None:
+        """Return the idempotency key that an attempt was sent with."""
+        (entry,) = self.entries("id = ?", (attempt,))
+        return entry.idempotency_key
+
+    def check_key(self, key: str, operation: str, shown: Any, digest: str) -> None:
+        """Refuse an idempotency key that was sent with another request.
+
+        Raises:
+            InvalidRequest: It was.
+        """
+        for entry in self.entries("id IN (SELECT call FROM keys WHERE key = ?)", (key,)):
+            if not _is_same(entry, operation, shown, digest):
+                raise InvalidRequest(
+                    f"the key {key!r} belongs to another call: {entry.what} (journal {entry.id})", of="idempotency"
+                )
 
     def resolve(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
         """Record how a call with an unknown outcome ended, and who said so."""
@@ -189,7 +237,11 @@ class Recorder:
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
         """Return entries, oldest first. One in flight whose process is gone, or lost track of it, is unknown."""
         here = self._here()
-        found = [_entry(row) for row in self.rows("calls", _COLUMNS, test, values)]
+        if self._path is not None and self._database is None and not self.is_file:
+            return []
+        with _usable("read"):
+            key = _KEY.format(undamaged=self.opened().undamaged("keys"))
+        found = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
         return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
@@ -223,12 +275,28 @@ def _masked(value: Any) -> Any:
     return masked(value) if is_record(value) else None
 
 
+def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
+    """Return whether a request is that of an entry, by its digest, or masked where there is none."""
+    if entry.operation != operation:
+        return False
+    if digest and entry.digest:
+        return digest == entry.digest
+    return bool(json.loads(_json(shown)) == entry.request)
+
+
+def _column(value: Any) -> Any:
+    """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
+    if isinstance(value, dict | list):
+        return _json(value)
+    return _stored(value) if isinstance(value, datetime) else value
+
+
 def _stored(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    kept: dict[str, Any] = dict(zip(_COLUMNS.split(", "), row, strict=True))
+    kept: dict[str, Any] = dict(zip([*_COLUMNS.split(", "), "idempotency_key"], row, strict=True))
     said: Mapping[str, Any] | None = json.loads(kept.pop("said") or "null")
     outcome, ended, answer = Outcome(kept.pop("ending")), kept.pop("ended"), kept.pop("answer")
     return Entry(
@@ -339,7 +407,7 @@ class Journal:
                 "started": entry.started.isoformat(), "id": entry.id, "outcome": str(entry.final_outcome),
                 "resolved_by": entry.resolution and entry.resolution.by, "operation": entry.operation, "what": entry.what,
                 "status": entry.status, "error": entry.error, "environment": entry.environment,
-                "request": dict(entry.request), "answer": entry.answer,
+                "idempotency_key": entry.idempotency_key, "request": dict(entry.request), "answer": entry.answer,
             }
             for entry in self
         ]  # fmt: skip
@@ -359,8 +427,8 @@ class Journal:
     def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again; its effect may then happen twice.
 
-        The journal keeps no bodies, so the request is given again and has to be the same one. A deletion that is
-        answered with "not found" is done.
+        The journal keeps no bodies, so the request is given again and has to be the same one. It is sent with the
+        idempotency key of the first attempt, where that had one. A deletion that is answered with "not found" is done.
 
         Args:
             request: The arguments of the call as a dict, or the request record.

@@ -131,6 +131,11 @@ def without_private(words: str, request: Any, key: bytes) -> str:
     return words
 
 
+def without_values(words: str) -> str:
+    """Return text of a proxy without what may be a value: each word with a digit or an @ is masked."""
+    return re.sub(r"\S*[0-9@]\S*", masks.DOTS, words)
+
+
 def names_value(refused: Refusal, request: Any) -> bool:
     """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
     found = (value for _, _, value, _ in walk.values(request))
@@ -164,5 +169,6 @@ NOTICES = {
     "deprecation": "the service calls this deprecated",
     "sunset": "the service will remove this",
     "workbench-fault": "the sandbox injects faults",
+    "workbench-ignored": "the sandbox ignores a header",
 }
 """Headers that are reported once."""

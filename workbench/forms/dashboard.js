@@ -1,17 +1,6 @@
 // The page's side of a dashboard: it shows the parts that the kernel makes (every foreign text in them is escaped there),
 // and tells the kernel what is chosen. Nothing is fetched.
 
-const THEME = "workbench-theme";
-
-function theme(change) {
-  const body = document.body, dark = body.dataset.jpThemeLight === "false";
-  if (!change) return;
-  body.dataset.jpThemeLight = String(dark);
-  body.classList.toggle("theme-dark", !dark);
-  body.classList.toggle("theme-light", dark);
-  try { localStorage.setItem(THEME, dark ? "light" : "dark"); } catch { /* a page without storage keeps nothing */ }
-}
-
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "wbd";
@@ -62,7 +51,6 @@ function render({ model, el }) {
     if (!button) return;
     if (button.dataset.list) model.send({ do: "open", list: button.dataset.list, filter: button.dataset.filter });
     if (button.dataset.do === "export") model.send({ do: "export" });
-    if (button.dataset.do === "theme") theme(true);
   };
   root.addEventListener("click", pressed);
   root.addEventListener("change", (event) => { if (event.target.dataset.filterName) show(filters()); });

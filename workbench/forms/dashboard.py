@@ -1,6 +1,5 @@
 """A dashboard of a card program: tiles and charts of a day and a range, filters, the way into the panel, a file to keep."""
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -37,18 +36,10 @@ RANGES: Mapping[str, str] = {
     "today": "Today", "week": "Last 7 days", "month": "This month", "last": "Last month", "quarter": "Last 90 days",
     "year": "Last 365 days", "custom": "From … to …",
 }  # fmt: skip
-OPENED = "WORKBENCH_DASHBOARD"
-"""The environment variable with the arguments of `connect`, as JSON, for a kernel that `workbench dashboard` starts."""
 _OF_PANEL = ("Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes")
 """Tiles of the panel's overview that a range does not change."""
 _TOP = 6  # bars of a chart
 Part = tuple[str, str]  # a place on the page, and its HTML
-
-
-def notebook() -> Path:
-    """Return the notebook of the dashboard: of this package, or of its source."""
-    here = _HERE / "voila" / "dashboard.ipynb"
-    return here if here.exists() else _HERE.parents[1] / "notebooks" / "dashboard.ipynb"
 
 
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
@@ -63,9 +54,7 @@ def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     Raises:
         UsageError: `api` is something else.
     """
-    if api is None and (arguments := os.environ.get(OPENED)):
-        api = connect(**json.loads(arguments))
-    elif api is None:
+    if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
     if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
         raise UsageError("dashboard() takes a Client or a session", of="dashboard")
@@ -305,8 +294,7 @@ class Dashboard(Displayed):
             f"{_select('Tenant', 'tenant', tenants, chosen.tenant)}{_select('Card program', 'program', of_all, chosen.program)}"
             f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
             f'<datalist id="wbd-zones">{zones}</datalist>'
-            '<span class="far"><button type="button" data-do="theme">Light or dark</button>'
-            '<button type="button" data-do="export">Export as HTML</button></span></form>'
+            '<span class="far"><button type="button" data-do="export">Export as HTML</button></span></form>'
             '<p class="say" role="status" hidden></p>'
         )
 

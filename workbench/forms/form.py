@@ -16,6 +16,7 @@ from workbench.errors import (
     NotArmed,
     OutcomeUnknown,
     Problem,
+    UnreadableEffect,
     UsageError,
     WorkbenchError,
     hide_arguments,
@@ -209,7 +210,7 @@ class Form(Displayed):
         if isinstance(error, WorkbenchError):
             self.error = error
         if isinstance(error, OutcomeUnknown):
-            view.finish("unknown")
+            view.finish("done" if isinstance(error, UnreadableEffect) else "unknown")
             view.show_error(error)
             self.update_static()
             return

@@ -89,7 +89,14 @@ class Spend(Answer):
         default=None,
     )
     authorized_amount: int | None = about(
-        "Amount that was authorized; what is still held after a reversal", unit="cents", default=None
+        "Amount that was authorized; what is still held after a reversal, and of a refund its amount",
+        unit="cents",
+        default=None,
+    )
+    previously_authorized_amount: int | None = about(
+        "Amount that was authorized before this request; only in transaction.requested, and not always",
+        unit="cents",
+        default=None,
     )
     authorization_update_amount: int | None = about(
         "Change of the hold, below 0 for a reversal; amount is already the new total", unit="cents", default=None
@@ -215,6 +222,10 @@ ORDER: Mapping[str, tuple[str, ...]] = {
     ),
     "A settlement": ("transaction.completed (completed)",),
     "A refund": ("transaction.completed (completed, amount below 0)",),
+    "A refund, with behavior `observed`": (
+        "transaction.created (pending, amount below 0)",
+        "transaction.completed (completed, amount below 0)",
+    ),
     "An application": ("user.updated (pending)", "user.updated (the outcome of the review)"),
     "Terms to accept": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
     "A review that changes nothing": (),

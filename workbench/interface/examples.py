@@ -57,7 +57,7 @@ _VALUES: Mapping[str, Any] = {
 _SELDOM = frozenset({
     "address_line2", "line2", "country", "company_id", "application_external_verification_link",
     "application_completion_link", "beneficiary_business_name", "program_address", "onramp", "declined_reason",
-    "completion_reason", "authorization_update_amount", "spend.posted_at", "status_change_reason", "retry_after", "sender",
+    "completion_reason", "authorization_update_amount", "previously_authorized_amount", "spend.posted_at", "status_change_reason", "retry_after", "sender",
     "parameters", "withdrawal_signature.chain_id", "resolved_at", "stellar_address", "solana_address",
 })  # fmt: skip
 """Members that an answer has in special cases alone."""

@@ -56,6 +56,11 @@ def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -
     }
 
 
+def shown(member: Member, value: Any) -> Any:
+    """Return a value of a member as plain values, masked where it is private."""
+    return _value(member, value, "", frozenset())
+
+
 def _unknown(value: Any) -> Any:
     return value if value is None or isinstance(value, bool) else DOTS
 

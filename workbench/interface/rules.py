@@ -189,6 +189,9 @@ CHAIN_ADDRESS = Rule(
     pattern=r"^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
     says="an EVM, Solana or Stellar address",
 )
+ADDRESS_PATTERNS = frozenset(
+    rule.pattern for rule in (EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET, CHAIN_ADDRESS)
+)
 CENTS = Rule(minimum=0, unit="cents")
 MOMENT = Rule(format="date-time")
 PERSON_NAME = Rule(max_length=50, format="name")

@@ -322,9 +322,9 @@ MAX_EVENTS, SHOWN_EVENTS = 5, 20
 _EVENT_STATUS = ("application_status", "spend.status", "status")
 _EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (errors.UnexpectedAnswer, "done"),
     (errors.OutcomeUnknown, "unknown"),
     (errors.ApiError, "refused"),
-    (errors.UnexpectedAnswer, "done"),
     (
         (errors.InvalidRequest, errors.WrongEnvironment, errors.NotArmed, errors.DuplicateSuspected, errors.NotSent),
         "not_sent",

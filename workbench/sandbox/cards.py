@@ -150,7 +150,12 @@ def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransac
         rewards.earn(context, transaction, left, left - amount)
         refunded = transaction["refunded"] + amount
         transaction = context.store.save("transaction", transaction, status=step.to, refunded=refunded)
-        _emit(context, transaction, step.emits, refund=amount)
+        shown: dict[str, Any] = {"refund": amount}
+        if context.settings["refund_event_id"] == "own":  # assumed: refund_event_id
+            shown |= {"refund_id": context.new_id("transaction"), "refunded_at": context.clock.at}
+        # as recorded; assumed: refund_event_created
+        created = ("transaction.created",) if context.settings["refund_event_created"] else ()
+        _emit(context, transaction, *created, step.emits, **shown)
     return _completed(context, transaction, "REFUND")
 
 
@@ -254,7 +259,7 @@ def _move(context: RequestContext, transaction: Record, **by: int) -> None:
     context.store.save("card", card, **{name: card[name] + cents for name, cents in by.items()})
 
 
-def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: int) -> None:
+def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: Any) -> None:
     names = context.store.get("user", transaction["user"]).get("names", 0)
     state = {name: transaction[name] for name in _CHANGING if name in transaction}
     for kind in kinds:

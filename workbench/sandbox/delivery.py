@@ -349,8 +349,16 @@ def _transaction(environment: Environment, kept: Record) -> Any:
         status = "completed"
     elif change is not None:
         status = "reversed"  # assumed: reversal_events
+    elif refund:
+        status = "pending"
     if refund:  # assumed: refund_events
-        amount = -refund
+        amount = authorized = -refund
+    if "refund_id" in kept:  # assumed: refund_event_id
+        at = kept["refunded_at"]
+        spend = {**spend, "id": kept["refund_id"], "authorized_at": at, "posted_at": at}
+    if refund and status == "pending":  # assumed: refund_event_created
+        spend = {**spend, "posted_at": None}
+    previously = 0 if kind == "transaction.requested" and environment.settings["previously_authorized"] else None
     padded = environment.settings["merchant_padding"]
     return build(
         TransactionChanged,
@@ -360,6 +368,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
             "spend": {
                 "amount": amount,
                 "authorized_amount": authorized,
+                "previously_authorized_amount": previously,  # assumed: previously_authorized
                 "authorization_update_amount": change,
                 "currency": "usd",
                 "local_amount": amount,

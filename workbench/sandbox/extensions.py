@@ -153,6 +153,8 @@ def answer_once(
     """
     key = headers.get("idempotency-key")
     if not key or not context.settings["idempotency_keys"]:
+        if key:
+            context.headers["workbench-ignored"] = "Idempotency-Key; the behavior idempotency_keys honors it"
         return answer()
     if len(key) > _MAX_KEY or not key.isprintable() or not key.isascii():
         raise context.bad_request(f"Idempotency-Key must be 1 to {_MAX_KEY} ASCII characters", "idempotency_keys")

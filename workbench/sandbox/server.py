@@ -2,7 +2,7 @@
 
     /v1/…                  the interface
     /openapi.json          its description
-    /docs/                 the description as a page on which calls can be tried
+    /docs/                 the same as a page
     /_sandbox/guide        what to start from; needs no key on this machine
     /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
 
@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +29,7 @@ from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
+from workbench.sandbox.page import page
 from workbench.sandbox.results import to_json
 from workbench.storage import make_folder, write_file
 
@@ -38,17 +38,10 @@ IDENTITY = "workbench-sandbox"
 """The header of control responses that tells one sandbox from another."""
 
 _DOCS = "/docs/"
-_PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Card issuing service</title><link rel="icon" href="data:,"><link rel="stylesheet" href="swagger-ui.css"></head>
-<body><div id="swagger-ui"></div><script src="swagger-ui-bundle.js"></script><script src="start.js"></script></body>
-</html>
-"""
-_START = 'SwaggerUIBundle({url: "/openapi.json", dom_id: "#swagger-ui", deepLinking: true, validatorUrl: null});'
-_TYPES = {".css": "text/css", ".js": "text/javascript", "": "text/html; charset=utf-8"}
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
+_HTML = {"content-type": "text/html; charset=utf-8"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
 
 
@@ -87,9 +80,9 @@ class App:
             if request.path.startswith(CONTROL_PATH):
                 return await self._control(request)
             if request.path == "/openapi.json":
-                return self._describe(request)
-            if request.path.startswith(_DOCS):
-                return _documentation(request.path.removeprefix(_DOCS))
+                return self._describe(request, _JSON, self._openapi)
+            if request.path == _DOCS:
+                return self._describe(request, _HTML, self._page)
             with ExitStack() as stack:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
@@ -99,14 +92,19 @@ class App:
             busy = isinstance(error, FileBusy)
             return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
 
-    def _describe(self, request: Request) -> Response:
+    def _describe(self, request: Request, headers: Mapping[str, str], body: bytes) -> Response:
         if request.method != "GET":
             return refused(405, "Method Not Allowed")
-        return Response(status=200, headers=_JSON, body=self._openapi)
+        return Response(status=200, headers=headers, body=body)
 
     @cached_property
     def _openapi(self) -> bytes:
         return json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())).encode()
+
+    @cached_property
+    def _page(self) -> bytes:
+        rows = (*table.OPERATIONS.values(), *ROWS.values())
+        return page(rows, f"{self._url}{table.PREFIX}", self._engine.environment.converter).encode()
 
     async def _control(self, request: Request) -> Response:
         name = request.path.removeprefix(CONTROL_PATH)
@@ -147,18 +145,6 @@ class App:
             raise error_of("drain", usage_error("after must be a number"))
         due, last = self.sandbox.drain(after, key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
-
-
-def _documentation(name: str) -> Response:
-    """Return a file of the page that shows the description, drawn by Swagger UI."""
-    spec = find_spec("swagger_ui")
-    if spec is None or not spec.submodule_search_locations:
-        return refused(404, "The page needs Swagger UI: pip install 'card-issuing-workbench[server]'")
-    own = {"": _PAGE.encode(), "start.js": _START.encode()}
-    if name not in (*own, "swagger-ui.css", "swagger-ui-bundle.js"):
-        return refused(404, "Not Found")
-    body = own[name] if name in own else Path(spec.submodule_search_locations[0], "static", name).read_bytes()
-    return Response(status=200, headers={"content-type": _TYPES[Path(name).suffix]}, body=body)
 
 
 def introduction(sandbox: Any, url: str) -> list[str]:

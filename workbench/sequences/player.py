@@ -18,6 +18,7 @@ from workbench.errors import (
     InvalidRequest,
     NotSent,
     OutcomeUnknown,
+    UnreadableEffect,
     UsageError,
     WorkbenchError,
     WrongEnvironment,
@@ -48,6 +49,7 @@ from workbench.session import behaviors_of
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
+    (UnreadableEffect, Outcome.DONE),
     (OutcomeUnknown, Outcome.UNKNOWN),
     ((NotSent, InvalidRequest, UsageError), Outcome.NOT_SENT),
 )

@@ -235,7 +235,8 @@ def transactions(events: Any) -> pd.DataFrame:
     made["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
     made["declined_reason"] = last(spend["declined_reason"])
     held = np.where(open_now, np.maximum(base + changes, 0), 0)
-    for name, cents in zip(MONEY, (base + raised, held, posted, refunded, posted - refunded), strict=True):
+    authorized = np.maximum(base + raised, 0)  # a refund may have a `created` of its amount
+    for name, cents in zip(MONEY, (authorized, held, posted, refunded, posted - refunded), strict=True):
         made[name] = pd.array(cents, dtype="Int64")
     made["version"] = last(data["version"])
     made.insert(len(made.columns) - 1, "version", made.pop("version"))

@@ -81,7 +81,7 @@ def docs(
 
     Args:
         name: The operation, as simulate-refund, or the kind of event, as user.updated; a list of all if omitted.
-        serve: Serve a sandbox with the OpenAPI document as a page on which calls can be tried.
+        serve: Serve a sandbox with its OpenAPI document and a page of its operations.
         port: Port of the page; 0 chooses a free one.
     """
     if serve:
@@ -185,7 +185,6 @@ ENVIRONMENT = {
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
-    "WORKBENCH_DASHBOARD": "arguments of wb.connect, as JSON, for wb.dashboard() without a session; set by workbench dashboard",
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",

@@ -128,8 +128,8 @@ def exit_code(error: BaseException) -> int:
     )  # fmt: skip
     codes: tuple[tuple[Any, int], ...] = (
         ((ValueError, errors.MissingExtra), WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
-        (errors.OutcomeUnknown, UNKNOWN),
         (errors.UnexpectedAnswer, PARTLY),  # done, but the answer cannot be read
+        (errors.OutcomeUnknown, UNKNOWN),
         (not_sent, NOT_SENT),
     )
     return next((code for kind, code in codes if isinstance(error, kind)), REFUSED)

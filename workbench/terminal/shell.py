@@ -1,6 +1,5 @@
 """`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for agents."""
 
-import json
 import os
 import re
 import subprocess
@@ -23,7 +22,7 @@ from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Where, Whole, arguments_of, ids_of, session
+from workbench.terminal.where import Where, arguments_of, ids_of, session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
@@ -238,48 +237,30 @@ def _magics(session_of: Callable[[], Any]) -> Any:
     return app
 
 
-def _serve(module: str, options: Iterable[str], said: str, **environment: str) -> int:
-    """Run a server of the extra `lab` until it ends, and return its exit code."""
-    if util.find_spec(module) is None:
-        raise usage_error(f"{module} is not installed. Run: pip install 'card-issuing-workbench[lab]'")
-    say(said)
-    command = [sys.executable, "-m", module, *options]
-    return subprocess.run(command, env={**os.environ, **environment}, check=False).returncode
-
-
 def dashboard(
     *,
-    port: Whole = 8866,
-    browser: Annotated[bool, Parameter(negative="--no-browser", help="Open it in a browser.")] = True,
-    out: Path | None = None,
+    out: Path = Path("dashboard.html"),
+    open_: Annotated[bool, Parameter(name="--open")] = False,
     where: Where = Where(),
-) -> int:
-    """Open a dashboard of approvals, declines, spend, points, reviews and deliveries, or write it into a file.
+) -> None:
+    """Write a dashboard of approvals, declines, spend, points, reviews and deliveries into an HTML file.
 
     Without options it shows your own sandbox; with --fresh a year of a program with 240 people.
 
     Args:
-        port: Port of this machine that serves it.
-        out: HTML file to write; nothing is served.
+        out: File to write; one that exists is left unchanged.
+        open_: Open the file in a browser.
     """
-    arguments = {**arguments_of(where), **({"world": "program"} if where.fresh else {})}
-    if out is not None:
-        from workbench.forms.dashboard import dashboard as made
-        from workbench.session import connect
+    from workbench.forms.dashboard import dashboard as dashboard_of
+    from workbench.session import connect
 
-        with connect(**arguments) as api:
-            say(f"Wrote {visible(str(made(api).export(out)), 200)}.")
-        return DONE
-    from workbench.forms import dashboard as forms
+    with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
+        path = dashboard_of(api).export(out)
+    say(f"Wrote {visible(str(path), 200)}.")
+    if open_:
+        import webbrowser
 
-    environment = {
-        forms.OPENED: json.dumps(arguments, default=str), "JUPYTER_PATH": str(Path(forms.__file__).parent)
-    }  # fmt: skip
-    options = [
-        str(forms.notebook()), f"--port={port}", "--Voila.ip=127.0.0.1", "--token", "--template=workbench",
-        "--preheat_kernel=True", "--pool_size=1", *([] if browser else ["--no-browser"]),
-    ]  # fmt: skip
-    return _serve("voila", options, "Serving the dashboard; press Ctrl-C to stop.", **environment)
+        webbrowser.open(path.absolute().as_uri())
 
 
 def lab(folder: Path | None = None, /) -> int:
@@ -297,8 +278,11 @@ def lab(folder: Path | None = None, /) -> int:
         options.append("--allow-root")
     settings = Path(__file__).parents[1] / "forms"  # its labconfig: no news, and pages that open as text to read
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    said = f"Opening JupyterLab on {shown}; press Ctrl-C to stop."
-    return _serve("jupyterlab", options, said, JUPYTER_CONFIG_PATH=os.pathsep.join(paths))
+    if util.find_spec("jupyterlab") is None:
+        raise usage_error("jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
+    environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
 
 
 def mcp(*, where: Where = Where()) -> None:

@@ -522,6 +522,6 @@ def _refused(request: Request, path: str) -> tuple[int, str] | None:
     if request.headers.get("origin") is not None:
         return 403, "A web page in a browser"  # senders of webhooks set no Origin
     kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json" or request.headers.get("content-encoding") not in (None, "identity"):
-        return 415, "Not declared as JSON"
+    if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
+        return 415, "Declared as something else than JSON"
     return None

@@ -1,6 +1,6 @@
 """Deliveries: their signatures, and reading and matching them as events; signed samples. Unknown members of an event are kept.
 
-# assumed: header `Signature` is the lowercase hex HMAC-SHA256 of the raw body, and `Secondary-Signature` the same with
+# assumed: header `Signature` is the hex HMAC-SHA256 of the raw body, in any case, and `Secondary-Signature` the same with
 # the other key while one is rotated; signing of deliveries is not shown.
 """
 
@@ -50,7 +50,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     if not given:
         return None
     expected = [hmac.new(key, body, hashlib.sha256).hexdigest().encode() for key in keys]
-    same = [hmac.compare_digest(right, one.encode("utf-8", "replace")) for right in expected for one in given]
+    read = [one.encode("utf-8", "replace").lower() for one in given]  # of bytes, so of ASCII letters alone
+    same = [hmac.compare_digest(right, one) for right in expected for one in read]
     return any(same)
 
 

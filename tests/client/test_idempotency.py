@@ -1,0 +1,249 @@
+"""One key for one call, however often it is sent: by a resend, a resumed run, or the caller's own key."""
+
+import asyncio
+import json
+import sqlite3
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import workbench as wb
+from tests.client.doubles import AUTHORIZED, PURCHASE, TRANSACTION, FakeClock, Service, client_on
+from workbench.client.client import AsyncClient
+from workbench.errors import AdviceWarning
+
+REFUND = {"transaction_id": TRANSACTION, "amount": 100}
+HONORED = {"idempotency_keys": True}
+
+
+def keys_of(service: Service) -> list[str | None]:
+    """Return the idempotency keys of the requests that a service got."""
+    return [request.headers.get("idempotency-key") for request in service.requests]
+
+
+def journal_entries(api: Any) -> list[Any]:
+    """Return the entries of a client's journal."""
+    return list(api.journal)
+
+
+def test_a_resent_call_keeps_the_key_of_the_first_attempt() -> None:
+    """However often it is resent, and whoever gave the key."""
+    for given in (None, "order-1"):
+        lost = httpx.ReadTimeout("x")
+        service = Service(lost, lost, AUTHORIZED)
+        client = client_on(service, idempotency_header="Idempotency-Key")
+        block = nullcontext() if given is None else client.idempotency(given)
+        with pytest.raises(wb.OutcomeUnknown), block:
+            client.simulate_refund(**REFUND)
+        for _ in range(2):
+            (entry,) = client.journal.unknown()
+            try:
+                client.journal.resend(entry.id, REFUND, accept_double=True)
+            except wb.OutcomeUnknown:
+                client.journal.resolve(entry.id, "not_sent")
+        first, *others = journal_entries(client)
+
+        assert keys_of(service) == [given or first.id] * 3
+        assert [entry.idempotency_key for entry in (first, *others)] == [given or first.id] * 3
+        assert len({entry.id for entry in (first, *others)}) == 3
+
+
+def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
+    """A resend in another process, which the caller's key does not reach, sends the first attempt's key too."""
+    path = tmp_path / "journal.db"
+    service = Service(httpx.ReadTimeout("x"), AUTHORIZED)
+    first = client_on(service, journal=path)
+    with pytest.raises(wb.OutcomeUnknown), first.idempotency("order-1"):
+        first.simulate_refund(**REFUND)
+    first.close()
+    later = client_on(service, journal=path)
+    (entry,) = later.journal.unknown()
+    later.journal.resend(entry.id, REFUND, accept_double=True)
+
+    assert entry.idempotency_key == "order-1"
+    assert "order-1" in str(later.journal.export())
+    assert keys_of(service) == ["order-1", "order-1"]
+    later.close()
+
+
+def test_a_journal_of_the_last_version_takes_keys(tmp_path: Path) -> None:
+    """Its entries stay, and a resend of one sends the id that was its key then."""
+    path = tmp_path / "journal.db"
+    service = Service(httpx.ReadTimeout("x"), AUTHORIZED)
+    first = client_on(service, journal=path, idempotency_header="Idempotency-Key")
+    with pytest.raises(wb.OutcomeUnknown):
+        first.simulate_refund(**REFUND)
+    first.close()
+    with sqlite3.connect(path) as file:  # as 0.2 wrote it
+        file.execute("DROP TABLE keys")
+        file.execute("DELETE FROM checksums WHERE of_table = 'keys'")
+        file.execute("PRAGMA user_version=2")
+    file.close()
+    later = client_on(service, journal=path, idempotency_header="Idempotency-Key")
+    (entry,) = later.journal.unknown()
+    later.journal.resend(entry.id, REFUND, accept_double=True)
+
+    assert (entry.idempotency_key, keys_of(service)) == (None, [entry.id, entry.id])
+    later.close()
+
+
+def test_a_foreign_table_keeps_a_file_of_the_last_version_as_it_is(tmp_path: Path) -> None:
+    """A schema that is not ours is refused before anything is added to the file."""
+    path = tmp_path / "journal.db"
+    client_on(Service(AUTHORIZED), journal=path).simulate_refund(**REFUND)
+    with sqlite3.connect(path) as file:
+        file.execute("DROP TABLE keys")
+        file.execute("DELETE FROM checksums WHERE of_table = 'keys'")
+        file.execute("DROP TABLE notes")
+        file.execute("CREATE TABLE notes (other TEXT)")
+        file.execute("PRAGMA user_version=2")
+    file.close()
+    before = path.read_bytes()
+
+    with pytest.raises(wb.errors.UnusableFile):
+        wb.Journal(path)
+    assert path.read_bytes() == before
+
+
+def test_a_key_of_the_caller_is_sent_without_a_profile_that_names_its_header() -> None:
+    """And only in the block, by that client, for calls with an effect."""
+    service = Service([], AUTHORIZED, AUTHORIZED)
+    client = client_on(service)
+    with client.idempotency("order-1"):
+        client.list_contracts()
+        client.allowing(again=True).simulate_authorization(**PURCHASE)
+        client_on(service).simulate_authorization(**PURCHASE)
+    client.simulate_authorization(**PURCHASE)
+
+    assert keys_of(service) == [None, "order-1", None, None]
+    assert [entry.idempotency_key for entry in client.journal] == ["order-1", None]
+
+
+def test_a_key_belongs_to_one_call() -> None:
+    """The same call may be sent again with it; another one is refused before it is sent, also later."""
+    service = Service(AUTHORIZED)
+    client = client_on(service)
+    with client.idempotency("order-1"):
+        client.simulate_authorization(**PURCHASE)
+        client.simulate_authorization(**PURCHASE)
+        with pytest.raises(wb.InvalidRequest, match="order-1"):
+            client.simulate_authorization(**{**PURCHASE, "amount": 1251})
+    with client.idempotency("order-1"), pytest.raises(wb.InvalidRequest, match="order-1"):
+        client.simulate_refund(**REFUND)
+    with client.idempotency("order-2"):
+        client.simulate_refund(**REFUND)
+
+    assert keys_of(service) == ["order-1", "order-1", "order-2"]
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\nb", "ä", "x" * 256, " a", 7, None])
+def test_a_key_that_no_header_can_hold_is_refused(key: Any) -> None:
+    """Before anything is sent."""
+    client = client_on(Service(AUTHORIZED))
+    with pytest.raises(wb.errors.UsageError, match="idempotency"), client.idempotency(key):
+        raise AssertionError
+
+
+def test_tasks_have_keys_of_their_own() -> None:
+    """Calls in flight at once each have the key of their block, also those whose task outlives it."""
+    service = Service(AUTHORIZED)
+    client = AsyncClient(
+        base_url="https://api.example.com/v1",
+        api_key="a-key",
+        clock=FakeClock(),
+        transport=httpx.MockTransport(service),
+    )
+
+    async def buy(number: int) -> None:
+        with client.idempotency(f"order-{number}"):
+            await asyncio.sleep(0)
+            await client.simulate_authorization(**{**PURCHASE, "amount": number})
+
+    async def run() -> None:
+        await asyncio.gather(*(buy(number) for number in range(1, 21)))
+        with client.idempotency("order-21"):
+            task = asyncio.create_task(buy_later())
+        await task
+        await buy_later()
+
+    async def buy_later() -> None:
+        await asyncio.sleep(0)
+        await client.simulate_authorization(**{**PURCHASE, "amount": 21})
+
+    asyncio.run(run())
+    sent = {
+        json.loads(request.content)["amount"]: request.headers.get("idempotency-key")
+        for request in service.requests[:21]
+    }
+
+    assert sent == {number: f"order-{number}" for number in range(1, 22)}
+    assert keys_of(service)[21] is None
+
+
+def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> None:
+    """Against a service that keeps keys, by the default key and by the caller's."""
+    for header in ("Idempotency-Key", None):
+        api = wb.connect(settings=HONORED, idempotency_header=header)
+        card = api.guide()["cards"]["active"][0]
+        before = len(api.sandbox.records("transaction"))
+        api.sandbox.add_fault("lost", times=20)
+        for amount in range(101, 121):
+            purchase = {**PURCHASE, "card_id": card, "amount": amount}
+            block = nullcontext() if header else api.idempotency(f"order-{amount}")
+            with pytest.raises(wb.OutcomeUnknown), block:
+                api.simulate_authorization(**purchase)
+        for entry in api.journal.unknown():
+            purchase = {**PURCHASE, "card_id": card, "amount": entry.request["amount"]}
+            api.journal.resend(entry.id, purchase, accept_double=True)
+
+        assert not api.journal.unknown()
+        assert len(api.sandbox.records("transaction")) - before == 20
+
+
+def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> None:
+    """Twenty rows with lost answers, resolved as not sent though they were: resumed, each is carried out once."""
+    api = wb.connect(settings=HONORED, idempotency_header="Idempotency-Key")
+    card = api.guide()["cards"]["active"][0]
+    before = len(api.sandbox.records("transaction"))
+    rows = [{**PURCHASE, "card_id": card, "amount": amount} for amount in range(101, 121)]
+    api.sandbox.add_fault("lost", times=20)
+    path = tmp_path / "run.db"
+    result = wb.bulk.run(api.simulate_authorization, rows, path=path, progress=False)
+    while result.unknown() or not result.ok:
+        resolved = {row.row: "not_sent" for row in result.unknown()}
+        result = wb.bulk.resume(path, api, rows, resolved=resolved, progress=False)  # type: ignore[arg-type]
+
+    assert len(api.sandbox.records("transaction")) - before == 20
+    keys = [entry.idempotency_key for entry in api.journal]
+    assert len(set(keys)) == 20 < len(keys)
+
+
+def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
+    """Two equal rows are two purchases, and so are the rows of another run."""
+    api = wb.connect(settings=HONORED, idempotency_header="Idempotency-Key")
+    card = api.guide()["cards"]["active"][0]
+    before = len(api.sandbox.records("transaction"))
+    for number in range(2):
+        rows = [{**PURCHASE, "card_id": card}] * 2
+        path = tmp_path / f"{number}.db"
+        assert wb.bulk.run(api.simulate_authorization, rows, path=path, duplicates=True, progress=False).ok
+
+    assert len(api.sandbox.records("transaction")) - before == 4
+
+
+def test_a_sandbox_that_ignores_the_header_says_so_once() -> None:
+    """As `documented` has no idempotency keys, a resend there happens twice."""
+    api = wb.connect()
+    card = api.guide()["cards"]["active"][0]
+    with pytest.warns(AdviceWarning, match="idempotency_keys"), api.idempotency("order-1"):
+        api.simulate_authorization(**{**PURCHASE, "card_id": card, "amount": 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with api.idempotency("order-2"):
+            api.simulate_authorization(**{**PURCHASE, "card_id": card, "amount": 2})
+        with api.idempotency("order-3"):
+            api.update_user(user_id=api.guide()["users"]["approved"][0], first_name="Grace")

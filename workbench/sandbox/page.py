@@ -1,0 +1,71 @@
+"""The operations of a served sandbox as one HTML page, without scripts: fields, rules, errors and a curl command for each."""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any
+
+from workbench.interface.convert import Converter
+from workbench.interface.examples import example
+from workbench.interface.table import Operation
+from workbench.interface.walk import described, members, record_of
+from workbench.rendering import markup
+from workbench.rendering.design import variables
+from workbench.rendering.show import curl
+from workbench.rendering.text import Block, Cell, Grid, Sheet
+
+_STYLE = """
+body { margin: 0 auto; max-width: 60rem; padding: var(--wb-s4); color: var(--wb-ink); background: var(--wb-page);
+  font: var(--wb-large)/1.5 system-ui, sans-serif; color-scheme: light dark }
+a { color: var(--wb-link) } section { border-top: 1px solid var(--wb-line); margin-top: var(--wb-s6) }
+"""
+
+
+def page(operations: Iterable[Operation[..., Any]], url: str, converter: Converter) -> str:
+    """Return the page.
+
+    Args:
+        operations: What is served.
+        url: Base URL, with its `/v1`.
+        converter: Knows the wire names of the served behavior.
+    """
+    rows = list(operations)
+    contents = "".join(
+        f'<li><a href="#{row.name}">{row.method} {escape(row.path)}</a>: {escape(row.doc)}</li>' for row in rows
+    )
+    sections = "".join(_section(row, url, converter) for row in rows)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Card issuing service</title>'
+        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        f"<style>{variables('body', by_system=True)}{_STYLE}</style></head><body><h1>Card issuing service</h1>"
+        f'<p>Base URL: <code>{escape(url)}</code>. For tools: <a href="/openapi.json">openapi.json</a>.</p>'
+        f"<ul>{contents}</ul>{sections}</body></html>"
+    )
+
+
+def _section(row: Operation[..., Any], url: str, converter: Converter) -> str:
+    blocks = "".join(map(markup.write, _blocks(row, url, converter)))
+    return f'<section id="{row.name}"><h2>{row.method} {escape(row.path)}</h2>{blocks}</section>'
+
+
+def _blocks(row: Operation[..., Any], url: str, converter: Converter) -> Iterator[Block]:
+    roles = f"The key needs the role {', '.join(sorted(row.roles))}." if row.roles else ""
+    only = "Sandbox only." if row.sandbox_only else ""
+    yield Sheet(title=row.name, words=tuple(filter(None, (row.doc, roles, only, f"Source: {row.source}."))))
+    if fields := list(_fields(row.request, converter)):
+        yield _grid("Request", ("field", "meaning"), fields)
+    yield _grid("Errors", ("status", "error", "when"), ((f"{one.status}", one.error, one.when) for one in row.failures))
+    sent = curl(row, example(row.request), base_url=url, converter=converter, reveal=True)
+    yield Sheet(title="Example", code=(sent,))
+
+
+def _fields(cls: type[Any], converter: Converter, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for field in members(cls):
+        name = prefix + converter.wire_name(cls, field)
+        yield name, described(field)
+        if (nested := record_of(field.kind)) is not None:
+            yield from _fields(nested, converter, f"{name}.")
+
+
+def _grid(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Grid:
+    cells = tuple(tuple(Cell((text,)) for text in row) for row in rows)
+    return Grid(title=title, columns=columns, rows=cells, total=len(cells))
