@@ -21,7 +21,7 @@ MEANINGS = {
 INTRODUCTION = """# Assumptions
 
 The interface document leaves things open: names, required members, error bodies, events, and much of how the service behaves. What
-the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench assumptions`. An assumption is marked
+the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
 where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
 rests on in the header `workbench-assumed`.
 

@@ -182,7 +182,7 @@ def test_the_command_serves_over_standard_input_and_output(tmp_path: Path) -> No
     async def main() -> None:
         command = mcp.StdioServerParameters(
             command=sys.executable,
-            args=["-m", "workbench", "mcp", "--fresh"],
+            args=["-m", "workbench", "agent", "serve", "--fresh"],
             env={**os.environ, "WORKBENCH_STATE": str(tmp_path)},
         )
         async with mcp.Client(command) as client:

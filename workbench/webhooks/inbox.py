@@ -106,7 +106,7 @@ class Inbox:
         *,
         keys: Sequence[str | bytes] = (),
         scheme: Scheme = hmac_signature,
-        accept_unsigned: bool | None = None,
+        accept_unsigned: bool = False,
         source: Source | None = None,
         keep_for: timedelta | None = None,
         max_body: int = MAX_BODY,
@@ -116,10 +116,10 @@ class Inbox:
 
         Args:
             path: A file, readable by its owner alone; None keeps events in memory.
-            keys: Keys that deliveries are signed with; two while one is rotated.
+            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is true.
             scheme: How a signature is checked.
-            accept_unsigned: Accept unsigned deliveries and mark them unverified. By default only if there are no keys;
-                the receiver accepts them on loopback alone.
+            accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them on loopback
+                alone.
             source: Deliveries to pull before each read, as those of an embedded sandbox.
             keep_for: Purge events that are older than this, by their own times as well as by this machine's clock; those
                 count back from the newest event.
@@ -127,14 +127,20 @@ class Inbox:
             now: Returns the time.
 
         Raises:
+            ValueError: There are no keys, so that anybody could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
             keys = (keys,)
         held = tuple(as_key(key) for key in keys)
+        if not held and not accept_unsigned:
+            raise ValueError(
+                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
+                "events; accept_unsigned=True accepts them, marked as unverified."
+            )
         self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
         self._scheme = scheme
-        self._accept_unsigned = not held if accept_unsigned is None else accept_unsigned
+        self._accept_unsigned = accept_unsigned
         self._source = source
         self._pulled = 0
         self._pulling = OneAtATime()
