@@ -69,13 +69,15 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
         @wraps(method)
         def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
-            given = declared.bind(self, *args, **kwargs).arguments
-            del given["self"]
-            return self._carry_out(row, given)
+            if args or not needed <= kwargs.keys() <= hints.keys():
+                kwargs = declared.bind(self, *args, **kwargs).arguments
+                del kwargs["self"]
+            return self._carry_out(row, kwargs)
 
         shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
         signature = declared.replace(parameters=shown)
         hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+        needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
         row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, transaction, hints, method)
         run.__dict__.update(control=row, __signature__=signature)
         return run
