@@ -286,9 +286,11 @@ def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
 
 def _column(value: Any) -> Any:
     """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
-    if isinstance(value, dict | list):
-        return _json(value)
-    return _stored(value) if isinstance(value, datetime) else value
+    if value is None or value.__class__ is str:
+        return value
+    if isinstance(value, datetime):
+        return _stored(value)
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _stored(moment: datetime) -> str:

@@ -70,18 +70,21 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
         @wraps(method)
         def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
-            try:
-                given = declared.bind(self, *args, **kwargs).arguments
-            except TypeError:
-                wrong = argument_problems(method, (self, *args), kwargs)
-            else:
-                del given["self"]
-                return self._carry_out(row, given)
-            raise UsageError(wrong, of=row.name)
+            if args or not needed <= kwargs.keys() <= hints.keys():
+                try:
+                    given = declared.bind(self, *args, **kwargs).arguments
+                except TypeError:
+                    wrong = argument_problems(method, (self, *args), kwargs)
+                else:
+                    del given["self"]
+                    return self._carry_out(row, given)
+                raise UsageError(wrong, of=row.name)
+            return self._carry_out(row, kwargs)
 
         shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
         signature = declared.replace(parameters=shown)
         hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+        needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
         row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, transaction, hints, method)
         run.__dict__.update(control=row, __signature__=signature)
         return run

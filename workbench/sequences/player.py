@@ -111,7 +111,7 @@ class Target:
         self.api = api
         self._sandbox: Any = None
         if isinstance(api, Sandbox):
-            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport(), journal=False)
+            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.direct(), journal=False)
             self._sandbox = api
         else:
             with suppress(WrongEnvironment, AttributeError):
