@@ -298,3 +298,10 @@ def mcp(*, where: Where = Where()) -> None:
     with session(where) as api:
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
         asyncio.run(mcp_server.serve(api))
+
+
+def skill() -> None:
+    """Print what a coding agent needs: operations, events, rules and the configuration, as the text of a `SKILL.md`."""
+    from workbench.testing.skill import skill as text
+
+    print(text(), end="")
