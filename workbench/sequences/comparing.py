@@ -219,7 +219,7 @@ class Evidence:
 
     service: str
     confirmed: tuple[str, ...]
-    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(settings=…)` takes it
+    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(behavior=…)` takes it
     open: tuple[str, ...]  # a step that rests on it differed from either behavior
 
     def to_toml(self, name: str = "like-the-service") -> str:
@@ -256,7 +256,7 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
 
     def fitted(settings: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], Rests]:
         """Return where a sandbox with settings differs, and what its responses rest on."""
-        ours = _played(Sandbox(settings=settings), chosen, values)
+        ours = _played(Sandbox(behavior=settings), chosen, values)
         return {(row.of, row.step, row.path) for row in _differences(ours.facts, theirs.facts)}, ours.rests
 
     corrected: dict[str, Any] = {}
@@ -327,7 +327,7 @@ def compare_recording(recording: str | Path, b: Any) -> Comparison:
 
 def _side(x: Any) -> Any:
     if isinstance(x, str):
-        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)  # type: ignore[arg-type]
+        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)
     return x
 
 
