@@ -180,7 +180,6 @@ ENVIRONMENT = {
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
-    "WORKBENCH_URL": "base URL that exported shell scripts send to",
     "NO_COLOR": "anything: no colors",
     "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
 }
