@@ -14,7 +14,7 @@ from workbench.webhooks.inbox import Inbox
 
 pytestmark = pytest.mark.slow  # each listens or serves
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 WB = [sys.executable, "-m", "workbench"]
 
 
@@ -49,7 +49,7 @@ class Listening:
 @contextmanager
 def receiver(*keys: str):
     """An inbox that listens, as another program would."""
-    with Inbox(keys=keys) as inbox, inbox.serve() as url:
+    with Inbox(keys=keys, accept_unsigned=not keys) as inbox, inbox.serve() as url:
         yield inbox, url
 
 
@@ -182,6 +182,15 @@ def test_resend(wb, key):
 
     assert ended.code == 0
     assert event.id == row["id"]
+
+
+def test_listen_for_a_profile_needs_a_key(wb, own_state):
+    """Without the key of the service anybody could send events; they are accepted only with `--unsigned`."""
+    (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
+    ended = wb("listen", "--profile", "far", "--within", "0")
+
+    assert (ended.code, "WORKBENCH_WEBHOOK_KEY" in ended.err, "--unsigned" in ended.err) == (2, True, True)
+    assert wb("listen", "--profile", "far", "--within", "0", "--unsigned").code == 0
 
 
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):

@@ -118,6 +118,10 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     """
     key = os.environ.get(KEY_VARIABLE) or None
     if profile := chosen_profile(where):
+        if not key and unsigned is False:
+            raise usage_error(
+                f"Set {KEY_VARIABLE} to the key that deliveries are signed with, or accept any with --unsigned."
+            )
         path = state_folder() / f"inbox-{profile}.db"
         with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:
             yield inbox, key

@@ -8,7 +8,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError
+from workbench.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Sheet
@@ -52,10 +52,10 @@ def plan(
             known; the interface has none.
 
     Raises:
-        InvalidRequest: With all problems at once; nothing was sent.
+        UsageError: With all problems at once.
     """
     if hasattr(api, "__aenter__"):
-        raise InvalidArguments("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
+        raise UsageError("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
@@ -79,7 +79,7 @@ def plan(
         if allow is not None:
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
-        raise InvalidRequest(problems, of="plan")
+        raise UsageError(problems, of="plan")
     warnings = (problem.message for level, problem in graded if level == "warning")
     plan.warnings = (*warnings, *(f"overridden: {problem}" for problem in overridable))
     plan._zero = any(problem.rule == "zero" for problem in overridable)
@@ -109,7 +109,7 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
             return contract
     known = ", ".join(str(contract.id) for contract in contracts)
     text = f"is not a contract of this tenant (contracts: {known or 'none'})"
-    raise InvalidRequest([Problem("contract", "unknown", text)], of="plan")
+    raise UsageError([Problem("contract", "unknown", text)], of="plan")
 
 
 @attrs.define(eq=False, repr=False)
