@@ -59,7 +59,7 @@ def plan(
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
-    plan = Plan(
+    planned = Plan(
         contract,
         address,
         amount,
@@ -70,7 +70,7 @@ def plan(
         api=api,
         clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
     )
-    graded = [*findings(plan, recipients=api.limits.recipients, production=api.environment == "production")]
+    graded = [*findings(planned, recipients=api.limits.recipients, production=api.environment == "production")]
     problems = [problem for level, problem in graded if level == "refused"]
     overridable = [problem for level, problem in graded if level == "overridable"]
     if allow is None or allow != str(to)[-TAIL:]:
@@ -81,9 +81,9 @@ def plan(
     if problems:
         raise UsageError(problems, of="plan")
     warnings = (problem.message for level, problem in graded if level == "warning")
-    plan.warnings = (*warnings, *(f"overridden: {problem}" for problem in overridable))
-    plan._zero = any(problem.rule == "zero" for problem in overridable)
-    return plan
+    planned.warnings = (*warnings, *(f"overridden: {problem}" for problem in overridable))
+    planned._zero = any(problem.rule == "zero" for problem in overridable)
+    return planned
 
 
 def known_names(api: Any) -> dict[str, str]:
