@@ -16,7 +16,7 @@ import pytest
 
 import workbench as wb
 from workbench.interface.table import OPERATIONS
-from workbench.mcp_server import make_server
+from workbench.testing.agent_tools import make_server
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 

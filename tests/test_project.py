@@ -137,33 +137,35 @@ def test_requirements_fit_the_bounds() -> None:
 # -- who may import what ------------------------------------------------------------------------------------------
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
-FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
+FROM_TABLES = (
+    "tables/", "rewards/", "bulk/", "reports/", "sequences/", "charts/", "testing/", "panel/", "course/", "demo/", "terminal/",
+)  # fmt: skip
 REACH = {
     "httpx": (
         "course/trainer.py",
-        "chaos.py",
-        "classroom/",
+        "course/classroom/",
         "client/client.py",
         "client/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
+        "testing/chaos.py",
     ),
     "httpcore": ("client/transports.py",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
     "pyarrow": FROM_TABLES,
-    "dask": ("tables/",),
-    "distributed": ("tables/",),
-    "matplotlib": ("charts/", "forms/", "demo/", "terminal/"),
-    "anywidget": ("forms/",),
-    "ipywidgets": ("forms/",),
-    "IPython": ("forms/", "course/", "terminal/shell.py"),
+    "dask": ("rewards/",),
+    "distributed": ("rewards/",),
+    "matplotlib": ("charts/", "panel/", "demo/", "terminal/"),
+    "anywidget": ("panel/",),
+    "ipywidgets": ("forms/", "panel/"),
+    "IPython": ("forms/", "panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
     "rich": ("terminal/", "demo/"),
-    "uvicorn": ("http_server.py",),
-    "httptools": ("http_server.py",),
-    "duckdb": ("tables/",),
-    "filelock": ("storage.py",),
+    "uvicorn": ("system/http_server.py",),
+    "httptools": ("system/http_server.py",),
+    "duckdb": ("reports/",),
+    "filelock": ("system/locks.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
     "Crypto": ("chains/",),

@@ -17,7 +17,7 @@ from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
 from workbench.client.settings import client_problems, client_settings, open_profile
 from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
-from workbench.progress import ipython_shell
+from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -184,7 +184,7 @@ def _show_records() -> None:
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
     from workbench import rendering
-    from workbench.interface.fields import Answer
+    from workbench.schema.fields import Answer
 
     if Answer not in shell.display_formatter.formatters["text/html"].type_printers:
         rendering.register(shell)

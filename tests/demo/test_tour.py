@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import RECORDED
 from workbench.demo import Bodies, Page, read_all, tour
 from workbench.errors import InvalidRequest
-from workbench.interface.fields import Confidence
 from workbench.rendering.text import Screen
+from workbench.schema.fields import Confidence
 
 pytestmark = pytest.mark.slow  # the tour is walked
 

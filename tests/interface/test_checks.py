@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.strategies import Break, breaks, broken, requests
 from workbench.errors import Problem
 from workbench.interface import people, table, transactions
-from workbench.interface.checks import cautions, flags, problems
 from workbench.interface.convert import converter
-from workbench.interface.rules import FULL
 from workbench.interface.table import Operation
-from workbench.interface.walk import UnknownMember, build, described, member
-from workbench.interface.walk import given as given_members
+from workbench.schema.checks import cautions, flags, problems
+from workbench.schema.rules import FULL
+from workbench.schema.walk import UnknownMember, build, described, member
+from workbench.schema.walk import given as given_members
 
 CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 ROWS = list(table.OPERATIONS.values())

@@ -11,8 +11,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from workbench.errors import InvalidRequest
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, export, loads, run
+from workbench.sequences import catalogue, loads, run
 from workbench.session import Session, connect
+from workbench.testing import export
 
 SEED = 3
 PRIVATE = {"first_name": "Adalind", "last_name": "Canary", "email": "canary@example.org", "national_id": "000654321"}

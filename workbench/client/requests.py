@@ -10,13 +10,14 @@ from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
-from workbench.interface import checks, strict_json
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import SECRET
-from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, FULL, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
+from workbench.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
-from workbench.interface.walk import Member, UnknownMember, build, given, members, records, snake, values
+from workbench.schema import checks, strict_json
+from workbench.schema.fields import SECRET
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Member, UnknownMember, build, given, members, records, snake, values
 
 # arguments
 

@@ -22,16 +22,16 @@ from workbench import rendering
 from workbench.client.client import Client
 from workbench.client.pace import Clock
 from workbench.errors import ApiError, InvalidRequest, Problem, WorkbenchError, visible
-from workbench.interface import checks, strict_json
 from workbench.interface.assumptions import assumptions
 from workbench.interface.convert import converter
 from workbench.interface.events import Event
-from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS, Operation, Operations
-from workbench.interface.walk import build, get_path, member, members
 from workbench.rendering.text import LIKENESS, NO_FUNDS, TEST_CHAINS, Screen, screen_of
 from workbench.sandbox import Response
 from workbench.sandbox.transport import SandboxTransport
+from workbench.schema import checks, strict_json
+from workbench.schema.fields import Confidence
+from workbench.schema.walk import build, get_path, member, members
 from workbench.session import Session, connect
 
 _NAME = re.compile(r"(?P<of>\w+)\.(?:request|(?P<status>[1-5][0-9]{2}))(?:\.(?P<variant>[\w.-]+))?\.json")
@@ -352,7 +352,7 @@ class _Chapters:
         self.run("guide = api.guide()")
         rewards = self.run('rewards = wb.rewards.read(api, guide["rewards_users"][0]["id"], progress=False)')
         self.page.show({"items": f"{rewards.rows:,}", "complete": rewards.complete})
-        months = self.run("months = wb.rewards.liability(rewards)").to_dict("records")
+        months = self.run("months = wb.reports.liability(rewards)").to_dict("records")
         points = ("earned", "redeemed", "outstanding")
         self.page.show(
             [

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from workbench.errors import Problem, UnusableFile, visible
-from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -23,6 +22,8 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
+from workbench.system.http_post import THIS_MACHINE
+from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
 BehaviorName = Literal["documented", "observed"]
@@ -224,8 +225,8 @@ class Sandbox(Controls):
             UnusableFile: The certificate or its key cannot be used.
             ValueError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
         """
-        from workbench import http_server
         from workbench.sandbox.server import refused
+        from workbench.system import http_server
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):

@@ -1,0 +1,390 @@
+"""Calls that were made, as a sequence, a test, a notebook, a shell script, a HAR file or OpenAPI examples; private values are made up."""
+
+import re
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit
+from uuid import uuid4
+
+import attrs
+
+from workbench.client import messages
+from workbench.client.client import Client
+from workbench.client.effects import Outcome
+from workbench.client.journal import Journal
+from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
+from workbench.interface.convert import converter
+from workbench.interface.examples import example_of
+from workbench.interface.openapi import document
+from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
+from workbench.rendering.show import curl, python_arguments
+from workbench.sandbox.embedded import DirectTransport
+from workbench.schema import masks, strict_json, walk
+from workbench.schema.fields import Privacy
+from workbench.sequences.reading import SCRIPTED
+from workbench.sequences.sequence import Ref, Sequence, Step, references, replaced
+from workbench.system.files import write_file
+from workbench.system.messages import Request, Response
+from workbench.testing.generated import from_journal
+
+Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
+_KEPT_HEADERS = ("content-type", "retry-after")
+
+
+@attrs.frozen(kw_only=True)
+class _Call:
+    """One call, as the journal or the log of a sandbox has it, with made-up values for the private ones."""
+
+    operation: str
+    outcome: Outcome
+    status: int
+    request: Mapping[str, Any]
+    answer: Any
+    started: datetime
+    seconds: float = 0.0
+    headers: Mapping[str, str] = {}
+
+
+def export(
+    calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
+) -> str:
+    """Return calls as text: a sequence, a test of pytest, a notebook, a shell script of curl commands, a HAR file, or OpenAPI.
+
+    Ids of earlier answers become references (in a HAR file and in OpenAPI they stay), other ids stay. Private values, which a journal
+    holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
+
+    Args:
+        calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
+        to: "toml", "pytest", "notebook", "shell", "har", or "openapi": the OpenAPI document with the calls as its examples.
+        last: Only the last N calls.
+        name: Name of the sequence.
+        seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
+
+    Raises:
+        InvalidRequest: There is no call that was done or refused.
+    """
+    found = [call for call in map(_call, calls) if call is not None]
+    found = found[-last:] if last is not None else found
+    if not found:
+        raise InvalidRequest("there is no call that was done or refused", of="testing.export")
+    if to == "openapi":
+        return _openapi(found)
+    if to == "har":
+        creator = {"name": "workbench", "version": version("card-issuing-workbench")}
+        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in found]}
+        return strict_json.dumps({"log": log}).decode()
+    sequence = from_journal(found, name=name)
+    writers: dict[str, Callable[[Sequence], str]] = {
+        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed),
+        "notebook": lambda made: _notebook(made, seed), "shell": _shell,
+    }  # fmt: skip
+    if to not in writers:
+        raise InvalidRequest(f"to must be har, openapi or one of {', '.join(writers)}", of="testing.export")
+    return writers[to](sequence)
+
+
+def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
+    """Return one call as a curl command or a line of Python; None for one without an outcome.
+
+    Args:
+        entry: An entry of a journal, or one of `api.sandbox.requests()`.
+        to: "curl", which takes WORKBENCH_API_KEY from its environment, or "python".
+        base_url: Base URL of the service.
+    """
+    if (call := _call(entry)) is None:
+        return None
+    operation = OPERATIONS[call.operation]
+    request, _, _ = converter().read_request(operation, call.request, call.request)
+    if to == "curl":
+        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
+    return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
+
+
+def _call(entry: Any) -> _Call | None:
+    """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
+    operation = SCRIPTED.get(entry.operation or "")
+    if isinstance(entry, messages.Response):
+        return None if operation is None else _of_response(operation, entry)
+    status = getattr(entry, "status", None) or 0
+    outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
+    if operation is None or outcome not in (Outcome.DONE, Outcome.REFUSED) or status >= 500:
+        return None
+    if (request := getattr(entry, "request", None)) is None:  # the log of a sandbox
+        request = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
+    started = getattr(entry, "started", None) or datetime.now(UTC)
+    ended = getattr(entry, "ended", None) or started
+    return _Call(
+        operation=operation.name, outcome=outcome, status=status or operation.success, started=started,
+        request=_made_up(operation.request, request), answer=_made_up(operation.answer, getattr(entry, "answer", None)),
+        seconds=max((ended - started).total_seconds(), 0.0),
+    )  # fmt: skip
+
+
+def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
+    """Return a body as JSON values; private values are made up; None for what is not JSON."""
+    try:
+        answer = strict_json.loads(body) if body else None
+    except strict_json.NotJson:
+        return None
+    return _made_up(operation.answer, answer, known=False) if status < 300 else answer
+
+
+def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
+    """Return a call of a client, whole: also one that failed."""
+    answer = read_answer(operation, entry.status, entry.body)
+    if entry.status >= 300 and isinstance(answer, Mapping):  # words of an error may repeat what was sent
+        answer = {name: entry.request.clean(one) if isinstance(one, str) else one for name, one in answer.items()}
+    ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
+    return _Call(
+        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status, answer=answer,
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
+        headers={name: entry.headers[name] for name in _KEPT_HEADERS if name in entry.headers},
+    )  # fmt: skip
+
+
+def _made_up(cls: Any, raw: Any, known: bool = True) -> Any:
+    """Return wire members with made-up values for masked and private ones, and for unnamed ones unless they are known to be masked."""
+    if isinstance(raw, list | tuple):
+        return [_made_up(cls, one, known) for one in raw]
+    if not isinstance(raw, Mapping) or not walk.is_record(cls):
+        return raw
+    members = {one.wire: one for one in walk.members(cls)}
+    return {wire: _value(cls, members.get(wire), value, known) for wire, value in raw.items()}
+
+
+def _value(cls: Any, member: walk.Member | None, value: Any, known: bool) -> Any:
+    if member is None:  # a member that the document does not name
+        return value if known and masks.MASK not in str(value) else "made up"
+    inner = walk.record_of(member.kind)
+    if inner is not None and not isinstance(value, str):
+        return _made_up(inner, value, known)
+    if value is None or (member.about.privacy is Privacy.OPEN and not (isinstance(value, str) and masks.MASK in value)):
+        return value
+    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
+
+
+def _literal(text: str) -> str:
+    return repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
+
+
+def _notebook(sequence: Sequence, seed: int | None) -> str:
+    connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
+    run = "run = wb.sequences.run(sequence, api)\nrun"
+    load = f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"
+    head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
+    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
+    cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    made = {
+        "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
+        "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5,
+    }  # fmt: skip
+    return strict_json.dumps(made).decode()
+
+
+def _openapi(calls: list[_Call]) -> str:
+    """Return the OpenAPI document with requests and responses of calls in place of its examples."""
+    made = document(more=[row for name, row in SCRIPTED.items() if name not in OPERATIONS])
+    for number, call in enumerate(calls, 1):
+        row = SCRIPTED[call.operation]
+        described = made["paths"][row.path][row.method.lower()]
+        content = described.get("requestBody", {}).get("content", {})
+        if call.status < 300:
+            _add_example(content, f"call-{number}", _body(row, call.request))
+        answer = described["responses"].setdefault(str(call.status), {"description": "An error."})
+        _add_example(answer.get("content", {}), f"call-{number}", call.answer)
+    return strict_json.dumps(made).decode()
+
+
+def _add_example(content: Mapping[str, Any], name: str, value: Any) -> None:
+    for media in content.values():
+        media.pop("example", None)
+        media.setdefault("examples", {})[name] = {"value": value}
+
+
+def _pytest(sequence: Sequence, seed: int | None) -> str:
+    name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
+    where = "" if seed is None else f"seed={seed}"
+    return f'''"""{len(sequence.steps)} recorded steps, as a test. Made by workbench; private values are made up."""
+
+import workbench as wb
+
+SEQUENCE = {_literal(sequence.to_toml())}
+
+
+def test_{name}():
+    """Every step ends as it was recorded."""
+    run = wb.sequences.run(wb.sequences.loads(SEQUENCE), wb.connect({where}))
+
+    assert run.ok, run.verdict
+'''
+
+
+_HEAD = """#!/bin/sh
+# Made by workbench; private values are made up. Needs curl and python3.
+set -eu
+: "${WORKBENCH_URL:?URL of the service, as http://127.0.0.1:8000/v1}" "${WORKBENCH_API_KEY:?an API key}"
+member() { printf '%s' "$1" | python3 -c 'import functools, json, sys
+print(functools.reduce(lambda found, name: found[int(name) if name.isdigit() else name], sys.argv[1].split("."), json.load(sys.stdin)))' "$2"; }
+"""
+
+
+def _shell(sequence: Sequence) -> str:
+    names = {step.name: re.sub(r"\W+", "_", step.name) for step in sequence.steps}
+    return _HEAD + "".join(f"\n# {step.name}\n{_curl(step, names)}\n" for step in sequence.steps)
+
+
+def _curl(step: Step, names: Mapping[str, str]) -> str:
+    """Return a step as a curl command whose answer is kept in a variable; a control goes to the sandbox beside the service."""
+    marks = {one: f"ref-{uuid4().hex}" for one in references(step.arguments) if isinstance(one, Ref)}
+    arguments = replaced(step.arguments, marks.__getitem__)  # type: ignore[arg-type]  # calls give no other references
+    operation = OPERATIONS.get(step.do)
+    if operation is None:
+        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", arguments
+    else:
+        path, body = converter().write_request(operation, walk.build(operation.request, arguments))
+        method, url = operation.method, f"$WORKBENCH_URL{operation.target(path, body)}"
+    sent = ""
+    if method not in ("GET", "DELETE"):
+        sent = f" -H 'Content-Type: application/json' -d {shlex.quote(strict_json.dumps(body).decode())}"
+    for one, mark in marks.items():
+        member = ".".join(map(walk.camel, one.attribute.split(".")))
+        read = f'$(member "${names[one.step]}" {member})'
+        url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
+    failing = "" if step.expect.error else " --fail-with-body"
+    return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
+
+
+def _har_entry(call: _Call) -> dict[str, Any]:
+    operation = OPERATIONS[call.operation]
+    body = _body(operation, call.request)
+    url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(call.request, body)}"
+    rest: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
+    posted = {}
+    if not operation.in_query and operation.method != "DELETE":
+        posted = {"postData": {"mimeType": "application/json", "text": strict_json.dumps(body).decode()}}
+    query = [{"name": name, "value": str(value)} for name, value in body.items()] if operation.in_query else []
+    text = "" if call.answer is None else strict_json.dumps(call.answer).decode()
+    content = {"size": len(text.encode()), "mimeType": "application/json", "text": text}
+    milliseconds = call.seconds * 1000
+    return {
+        "startedDateTime": call.started.isoformat(), "time": milliseconds, "cache": {},
+        "timings": {"send": 0, "wait": milliseconds, "receive": 0},
+        "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
+        "response": {
+            "status": call.status, "statusText": "", "content": content, "redirectURL": "",
+            "headers": [{"name": name, "value": value} for name, value in call.headers.items()], **rest,
+        },
+    }  # fmt: skip
+
+
+_BASE = "https://recording.workbench.invalid" + PREFIX
+
+
+@contextmanager
+def record(api: Any, path: str | Path) -> Iterator[None]:
+    """Record the calls that a client makes in a block, in this thread or task, as a HAR file.
+
+    Private values of requests and responses are replaced by made-up ones; an API key is never part of it. Ids stay.
+
+    Args:
+        api: A session or client, of a sandbox or of a real service.
+        path: The file; one that is there is replaced.
+
+    Raises:
+        InvalidRequest: No call was answered.
+    """
+    with api.responses() as found:
+        yield
+    write_file(Path(path), (export(found, "har") + "\n").encode(), private=False)
+
+
+class Recording:
+    """The calls of a HAR file, to be played back in their order.
+
+    Args:
+        path: A file that `record` wrote, or an export of the format "har".
+
+    Raises:
+        UnusableFile: It is not there, or is no such file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            entries = strict_json.loads(Path(path).read_bytes())["log"]["entries"]
+            self.calls = [_read(entry) for entry in entries]
+        except (OSError, strict_json.NotJson, KeyError, TypeError, AttributeError) as error:
+            raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
+        self.played = 0
+        self.of = Path(path).name
+        self._lock = threading.Lock()
+
+    def transport(self) -> DirectTransport:
+        """Return what gives a client the recorded responses, as `Client(transport=recording.transport(), …)`."""
+        return DirectTransport(self._answer)
+
+    def _answer(self, request: Request) -> Response:
+        target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
+        with self._lock:
+            if self.played == len(self.calls):
+                raise NotSent(f"the recording has no further call: {request.method} {visible(request.path, 200)}")
+            name, recorded, response = self.calls[self.played]
+            found = _sent(request.method, target, request.body)
+            if found != (name, recorded):
+                differing = [one for one in recorded if found[0] == name and recorded[one] != found[1].get(one)]
+                detail = f", with another {', '.join(differing)}" if differing else ""
+                raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
+            self.played += 1
+        return response
+
+
+def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request that are not in its path."""
+    return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
+
+
+def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
+    """Return the operation of a request, "" for none, and what it holds by wire name; private values are made up."""
+    path, _, query = target.partition("?")
+    for name, operation in OPERATIONS.items():
+        if operation.method == method and (in_path := operation.in_path(path)) is not None:
+            given = strict_json.loads(body) if body else {}
+            raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
+            return name, _made_up(operation.request, raw, known=False)
+    return "", {}
+
+
+def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
+    """Return a call's operation, what it sent, and its response."""
+    request, response = entry["request"], entry["response"]
+    parts = urlsplit(request["url"])
+    target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
+    headers = {one["name"]: one["value"] for one in response["headers"]}
+    made = Response(response["status"], headers, response["content"]["text"].encode())
+    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), made
+
+
+@contextmanager
+def replay(path: str | Path) -> Iterator[Client]:
+    """Open a client that answers from a recording: the same calls, in the same order, and all of them.
+
+    Private values are not compared, since the recording has made-up ones.
+
+    Raises:
+        UnusableFile: The file is not a recording.
+        NotSent: A call is not the next one of the recording.
+        InvalidRequest: The block ended before all calls were made.
+    """
+    recording = Recording(path)
+    with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
+        yield api
+    if left := [name for name, *_ in recording.calls[recording.played :]]:
+        raise InvalidRequest(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")
