@@ -59,7 +59,7 @@ demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
 
 .PHONY: lab
 lab: $(VENV)/.all ## Open JupyterLab on the course
-	@$(VENV)/bin/workbench lab
+	@$(VENV)/bin/workbench course lab
 
 .PHONY: docs
 docs: setup ## Write the pages and pictures that are made from the code

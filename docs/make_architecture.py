@@ -14,7 +14,6 @@ PURPOSES = {
     "events": "read events",
     "records": "the types",
     "terminal": "commands and shell",
-    "demo": "guided tour",
     "course": "exercises",
     "testing": "proves an application",
     "forms": "forms",
@@ -37,6 +36,7 @@ PURPOSES = {
     "system": "this machine",
     "errors": "exception classes",
     "lazy": "public names",
+    "renamed": "names of 0.2",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}
 """Packages of one layer that exchange bytes, without importing each other."""

@@ -21,7 +21,7 @@ MEANINGS = {
 INTRODUCTION = """# Assumptions
 
 The interface document leaves things open: names, required members, error bodies, events, and much of how the service behaves. What
-the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench assumptions`. An assumption is marked
+the workbench assumes there is listed on this page, in `wb.assumptions()` and by `workbench docs assumptions`. An assumption is marked
 where it applies, too: `~` in forms and tables, `x-assumed` in `/openapi.json`, and each answer of the sandbox names those it
 rests on in the header `workbench-assumed`.
 
@@ -30,7 +30,7 @@ This page is written by `python docs/make_assumptions.py`; a test compares it wi
 BEHAVIOR = """
 The sandbox has two behaviors. `documented` follows the letter of the document wherever it says anything; `observed` follows what
 live services were seen to do. `wb.connect(behavior="observed")` chooses one, and where the table shows values,
-`wb.connect(settings={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
+`wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
 """
 
 

@@ -29,7 +29,7 @@ Docstrings, help and notebooks cite the sections of this page ("Source: Endpoint
 
 The interface document leaves some things open. What the workbench assumes there is marked **assumed**, with the reason and with how
 well it is known: *widely seen* in independent public clients, *reported from live calls*, *seen in one place*, or chosen for the
-workbench alone. `workbench assumptions` lists all of them, and a profile can change them.
+workbench alone. `workbench docs assumptions` lists all of them, and a profile can change them.
 
 This page is written by `python docs/make_interface.py`; a test compares it with the code.
 """

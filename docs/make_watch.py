@@ -1,4 +1,4 @@
-"""Draw the screen of `workbench watch`, as docs/images/watch.svg: `python docs/make_watch.py`."""
+"""Draw the screen of `workbench events watch`, as docs/images/watch.svg: `python docs/make_watch.py`."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ async def picture(api: wb.Session) -> str:
         app.look()
         await pilot.press("up", "up", "w")
         await pilot.pause()
-        return str(app.export_screenshot(title="workbench watch"))
+        return str(app.export_screenshot(title="workbench events watch"))
 
 
 if __name__ == "__main__":

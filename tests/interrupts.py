@@ -338,7 +338,7 @@ def listen(folder: Path) -> Served:
             return {event.id for event in box.events()}
 
     (folder / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
-    return ["listen", "--profile", "far"], r"Receiving at (\S+\w)", sender, kept
+    return ["events", "listen", "--profile", "far"], r"Receiving at (\S+\w)", sender, kept
 
 
 def buyer(url: str, code: str | None = None) -> Callable[[], str]:

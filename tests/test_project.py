@@ -138,7 +138,7 @@ def test_requirements_fit_the_bounds() -> None:
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
 FROM_TABLES = (
-    "tables/", "rewards/", "bulk/", "reports/", "sequences/", "charts/", "testing/", "panel/", "course/", "demo/", "terminal/",
+    "tables/", "rewards/", "bulk/", "reports/", "sequences/", "charts/", "testing/", "panel/", "course/", "terminal/",
 )  # fmt: skip
 REACH = {
     "httpx": (
@@ -156,12 +156,12 @@ REACH = {
     "pyarrow": FROM_TABLES,
     "dask": ("rewards/",),
     "distributed": ("rewards/",),
-    "matplotlib": ("charts/", "panel/", "demo/", "terminal/"),
+    "matplotlib": ("charts/", "panel/", "terminal/"),
     "anywidget": ("panel/",),
     "ipywidgets": ("forms/", "panel/"),
     "IPython": ("forms/", "panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
-    "rich": ("terminal/", "demo/"),
+    "rich": ("terminal/"),
     "uvicorn": ("system/http_server.py",),
     "httptools": ("system/http_server.py",),
     "duckdb": ("reports/",),

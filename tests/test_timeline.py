@@ -16,6 +16,7 @@ import pexpect
 import pytest
 
 import workbench as wb
+from workbench.errors import UsageError
 from workbench.terminal.watch import screen
 from workbench.testing import session
 from workbench.testing.exports import call_as
@@ -91,7 +92,7 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
     assert len(picture.findall(".//{*}g")) == len(linked) == 5
     assert len(picture.findall("{*}path")) == 4  # all but the request have a cause
     assert "<svg" in linked._repr_html_()
-    with pytest.raises(wb.InvalidRequest, match="no event"):
+    with pytest.raises(UsageError, match="no event"):
         api.sandbox.why("nothing")
 
 
@@ -193,9 +194,9 @@ def test_logs_are_printed_as_json(capsys: pytest.CaptureFixture[str], tmp_path, 
     with wb.connect() as api, api.sandbox.serve() as url:
         buy(api)
         capsys.readouterr()
-        assert main(["logs", "tail", "--no-follow", "--json", "--url", url]) == 0
+        assert main(["events", "tail", "--no-follow", "--json", "--url", url]) == 0
         lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-        assert main(["logs", "tail", "--no-follow", "--failed", "--url", url]) == 0
+        assert main(["events", "tail", "--no-follow", "--failed", "--url", url]) == 0
 
     assert [one["title"] for one in lines] == ["simulate_authorization", "transaction.requested", "transaction.created"]
     assert capsys.readouterr().out == ""
@@ -211,7 +212,7 @@ def test_the_screen_ends_at_a_signal_and_restores_the_terminal(
 ) -> None:
     """What the parent ignored, as `nohup` and a shell's `&` do, stays ignored."""
     environment = {**os.environ, "WORKBENCH_STATE": str(tmp_path)}
-    words = f"trap {'' if ignored else '-'!r} INT HUP; exec {sys.executable} -m workbench watch"
+    words = f"trap {'' if ignored else '-'!r} INT HUP; exec {sys.executable} -m workbench events watch"
     watching = pexpect.spawn("bash", ["-c", words], dimensions=(24, 80), encoding="utf-8", timeout=30, env=environment)
     watching.expect("Filter")
     if ignored:

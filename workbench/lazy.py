@@ -15,15 +15,12 @@ import sys
 from collections.abc import Callable, Mapping
 
 
-def public_names(
-    package: str, names: Mapping[str, str], *, hide: bool = False
-) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
+def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
     """Return the `__getattr__` and the `__dir__` of a namespace.
 
     Args:
         package: The `__name__` of the package.
         names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name there.
-        hide: Whether errors leave its functions by `hide_arguments`, which is not needed between the files of a package.
     """
     # IPython calls its two hooks by name; people do not.
     public = sorted(name for name in names if not name.endswith("_ipython_extension"))
@@ -34,7 +31,10 @@ def public_names(
         if name == "__all__":
             return public
         if name not in names:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from workbench.renamed import renamed
+
+            new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, _, attribute = names[name].partition(":")
         try:
             loaded: object = import_module(module)
@@ -44,10 +44,11 @@ def public_names(
             from workbench.errors import missing_extra
 
             raise missing_extra(error) or error from None
-        if hide and hasattr(loaded, "__code__"):
-            from workbench.errors import hide_arguments
+        if hasattr(loaded, "__code__"):
+            from workbench import errors
 
-            loaded = hide_arguments(loaded)  # type: ignore[arg-type]
+            if loaded.__code__.co_filename != errors.__file__:  # not needed between the files of a package
+                loaded = errors.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded
 

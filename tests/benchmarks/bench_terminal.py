@@ -11,8 +11,8 @@ import tempfile
 
 RUNS = 9
 COMMANDS = (
-    "--help", "transactions authorize --help", "contracts list", "list-contracts -o json", "contracts list --fresh",
-    "sandbox advance 1h", "events", "journal list", "docs user.updated", "skeleton create-user-application",
+    "--help", "transactions authorize --help", "contracts list", "contracts list -o json", "contracts list --fresh",
+    "sandbox advance 1h", "events", "journal list", "docs user.updated", "docs skeleton create-user-application",
 )  # fmt: skip
 
 

@@ -146,7 +146,7 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
 
     yield "a webhook's body to a frame", receive
 
-    words = f"simulate-refund --transaction-id {bought.transaction_id} --amount {_VALUE} --fresh"
+    words = f"transactions refund --transaction-id {bought.transaction_id} --amount {_VALUE} --fresh"
 
     def run() -> None:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

@@ -124,12 +124,12 @@ def jupyter_lab(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def course_lab(folder: Path) -> Iterator[str]:
-    """Run `workbench lab` in the checkout, as `make lab` does, for somebody who never ran it; give its address."""
+    """Run `workbench course lab` in the checkout, as `make lab` does, for somebody who never ran it; give its address."""
     folder.mkdir(parents=True, exist_ok=True)
     port, token = free_port(), secrets.token_hex(16)
     env = {**environment(folder), "JUPYTER_PORT": str(port), "JUPYTER_TOKEN": token, "BROWSER": "true"}
     alive = f"http://127.0.0.1:{port}/api/status?token={token}"
-    with serving(["workbench", "lab", str(ROOT)], alive=alive, env=env, cwd=folder):
+    with serving(["workbench", "course", "lab", str(ROOT)], alive=alive, env=env, cwd=folder):
         yield f"http://127.0.0.1:{port}/?token={token}"
 
 

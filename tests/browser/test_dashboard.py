@@ -67,9 +67,9 @@ def test_a_program_in_a_notebook(desk: Desk) -> None:
 
 
 def test_a_program_in_a_file(page: Page, context: BrowserContext, tmp_path: Path) -> None:
-    """`workbench dashboard` writes a page that shows everything offline, in both themes, wide and narrow."""
+    """`workbench report dashboard` writes a page that shows everything offline, in both themes, wide and narrow."""
     path = tmp_path / "program.html"
-    command = [sys.executable, "-m", "workbench", "dashboard", "--fresh", "--out", str(path)]
+    command = [sys.executable, "-m", "workbench", "report", "dashboard", "--fresh", "--out", str(path)]
     subprocess.run(command, check=True, env=environment(tmp_path), cwd=tmp_path)
     context.set_offline(True)
     page.goto(f"file://{path}")

@@ -48,7 +48,7 @@ def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
 
 
 def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:
-    """`workbench lab` begins with notebook 01: no news, no dialog, its picture is there, and a term opens in the glossary."""
+    """`workbench course lab` begins with notebook 01: no news, no dialog, its picture is there, and a term opens in the glossary."""
     with course_lab(tmp_path / "lab") as address:
         page.goto(address)
         page.wait_for_selector(".jp-NotebookPanel .jp-Notebook", timeout=SLOW)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import workbench as wb
 from tests.chaos.handlers import WRONG, Ledger
+from workbench.errors import UsageError
 from workbench.system import http_server
 from workbench.system.messages import Request, Response
 from workbench.testing import chaos
@@ -74,7 +74,7 @@ def test_a_wrong_plan_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(text, encoding="utf-8")
 
-    with pytest.raises(wb.InvalidRequest, match="plan"):
+    with pytest.raises(UsageError, match="plan"):
         chaos.load(file)
 
 
@@ -110,5 +110,5 @@ def test_a_handler_is_reached_over_http(wrong: bool) -> None:
 def test_books_that_are_none_are_refused() -> None:
     with http_server.running(lambda _: Response(status=200, body=b"[]")) as url:
         handler = chaos.HttpHandler(url, url)
-        with pytest.raises(wb.InvalidRequest, match="whole cents by transaction"):
+        with pytest.raises(UsageError, match="whole cents by transaction"):
             handler.books()

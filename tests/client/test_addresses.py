@@ -96,7 +96,7 @@ def test_bulk_refuses(tmp_path):
 
 def test_the_command_line_refuses(capsys):
     """So does a command, and its hint names the option."""
-    assert main(["update-user", "--user-id", PERSON, "--wallet-address", WRONG_CASE]) != 0
+    assert main(["users", "update", "--user-id", PERSON, "--wallet-address", WRONG_CASE]) != 0
     error = capsys.readouterr().err
 
     assert "wrong checksum" in error

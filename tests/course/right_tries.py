@@ -87,7 +87,7 @@ BULK(api.simulate_refund, {'transaction_id': stay, 'amount': 1500}, {'transactio
 TERMINAL('transactions', 'authorize', **{**COFFEE, 'amount': 20000})
 stay = api.sandbox.events()[-1]['event']['body']['id']
 TERMINAL('transactions', 'reverse', transaction_id=stay, new_amount=15000)
-TERMINAL('transactions', 'settle', stay)
+TERMINAL('sandbox', 'settle', stay)
 TERMINAL('transactions', 'refund', transaction_id=stay.upper(), amount=2500)
 """,
     ),
@@ -236,7 +236,7 @@ api.sandbox.review(filed[0].id.upper(), 'denied')
 flat = {**ada, **{f'address.{name}': value for name, value in ada['address'].items()}}
 del flat['address']
 TERMINAL('applications', 'create', **{**flat, 'last_name': 'testingNeedsVerification'})
-TERMINAL('applications', 'review', api.sandbox.events()[-1]['event']['body']['id'], 'denied')
+TERMINAL('sandbox', 'review', api.sandbox.events()[-1]['event']['body']['id'], 'denied')
 """,
     ),
     (
@@ -431,7 +431,7 @@ file.write_text(Sequence(name='twice', steps=(
     step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
     step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
     step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))).to_toml())
-TERMINAL('run', str(file))
+TERMINAL('sequences', 'run', str(file))
 """,
     ),
     (
@@ -454,7 +454,7 @@ wb.sequences.run(wb.sequences.loads(wb.sequences.catalogue['a-bad-day'].to_toml(
         "sequences-2",
         "terminal",
         """
-TERMINAL('run', 'a-bad-day')
+TERMINAL('sequences', 'run', 'a-bad-day')
 """,
     ),
     (

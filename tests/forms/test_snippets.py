@@ -62,12 +62,12 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     """A shell splits the command into the options that the terminal takes, with the values of the form."""
 
     made = form(getattr(api, name), **CALLS[name])
-    program, operation, *words = shlex.split(made.snippets["Terminal"])
+    program, noun, verb, *words = shlex.split(made.snippets["Terminal"])
 
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
     read, _ = values(OPERATIONS[name], texts)
-    assert ("workbench", name.replace("_", "-")) == (program, operation)
+    assert ("workbench", OPERATIONS[name].command) == (program, f"{noun} {verb}")
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):
             assert value == read[key]
@@ -135,7 +135,7 @@ def test_any_text_can_be_typed_into_any_field(text: str) -> None:
         explained(leaf.member, draft.given.get(leaf.path, ""), draft.record())
 
     assert snippets.python(draft).startswith("api.simulate_authorization(")
-    assert snippets.terminal(draft).startswith("workbench simulate-authorization")
+    assert snippets.terminal(draft).startswith("workbench transactions authorize")
     assert snippets.step(draft).to_toml()
 
 

@@ -1,22 +1,27 @@
 """Requests are checked before they are sent: every rule, by name, all together, and never the value."""
 
+import string
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import Break, breaks, broken, requests
+from tests.strategies import ANY_TEXT, Break, breaks, broken, requests
+from workbench.chains.values import private_key_problem
 from workbench.errors import Problem
 from workbench.interface import people, table, transactions
 from workbench.interface.convert import converter
 from workbench.interface.table import Operation
+from workbench.schema import checks
 from workbench.schema.checks import cautions, flags, problems
+from workbench.schema.fields import Rule
 from workbench.schema.rules import FULL
-from workbench.schema.walk import UnknownMember, build, described, member
+from workbench.schema.walk import Member, UnknownMember, build, described, leaves, member
 from workbench.schema.walk import given as given_members
 
 CARD = "3f2a0b1c-1111-4222-8333-444455556666"
@@ -75,6 +80,42 @@ def test_what_keeps_every_rule_is_taken(operation: Operation[..., Any], data: st
 
     assert problems(request) == ()
     assert cautions(request)[0] == ()
+
+
+TEXTS = {f"{row.name} {path}": one for row in ROWS for path, one in leaves(row.request) if checks._plain(one)[0] is str}
+
+
+@pytest.mark.parametrize("one", TEXTS.values(), ids=TEXTS)
+@given(data=st.data())
+def test_a_plain_text_is_one_of_which_there_is_nothing_to_say(one: Member, data: st.DataObject) -> None:
+    """What the survey passes by, no rule, caution or search for keys would have named, and all else is looked at."""
+    _, is_plain = checks._plain(one)
+    patterns = filter(None, (one.about.rule.pattern, checks._PATTERNS.get(one.about.rule.format or "")))
+    texts = [
+        ANY_TEXT,
+        st.text(string.printable, max_size=60),
+        st.text("•0a5-", max_size=60),
+        st.text("abandon ", min_size=30, max_size=200),
+    ]
+    value = data.draw(st.one_of(*texts, *map(st.from_regex, patterns)))
+    wrong = [
+        *checks._broken(one.kind, one.about.rule, value),
+        *filter(None, [checks._advice(one.name, value, None), private_key_problem(value, "", hash_expected=False)]),
+        *(name for name in ("masked", "hidden") if not (value.isascii() and value.isprintable())),
+    ]
+
+    assert not (is_plain(value) and wrong)
+
+
+@pytest.mark.parametrize(
+    "low, high, value, plain", [(0, None, 0, True), (0, None, -1, False), (1, 5, 5, True), (1, 5, 6, False)]
+)
+def test_a_plain_number_is_within_its_limits(low: int, high: int | None, value: int, plain: bool) -> None:
+    """Both limits are allowed."""
+    one = member(transactions.SimulateAuthorization, "amount")
+    limited = attrs.evolve(one, about=attrs.evolve(one.about, rule=Rule(minimum=low, maximum=high)))
+
+    assert checks._plain(limited)[1](value) is plain
 
 
 BREAKS = [(row, how) for row in ROWS for how in breaks(row.request)]

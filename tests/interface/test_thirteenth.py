@@ -35,11 +35,12 @@ HANDLER = """    "read_dispute": lambda context, asked: cards.Dispute(
     ),
     "settle":"""
 PROGRAM = """
-import asyncio, inspect, sys
+import asyncio, contextlib, inspect, io, sys
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import InvalidRequest, NotFound
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
+from workbench.terminal import main
 
 assert sys.argv[1] in sys.modules["workbench"].__file__
 sandbox = Sandbox()
@@ -70,13 +71,17 @@ async def both():
 
 assert dispute == asyncio.run(both()).id
 assert "read_dispute" == document()["paths"]["/issuing/disputes/{disputeId}"]["get"]["operationId"]
+with contextlib.redirect_stdout(io.StringIO()) as printed:
+    assert 0 == main(["disputes", "read", "--help"])
+    assert 0 == main(["disputes", "read", dispute, "--fresh", "-o", "json"])
+assert "Dispute to read" in printed.getvalue() and dispute in printed.getvalue()
 print("thirteen")
 """
 
 
 @pytest.mark.slow
 def test_a_thirteenth_operation(tmp_path: Path) -> None:
-    """A record, a row and a handler give a method of both clients, a route, a path in OpenAPI, help and checks."""
+    """A record, a row and a handler give a method of both clients, a route, a path in OpenAPI, help, checks and a command."""
     copy = tmp_path / "workbench"
     shutil.copytree(WORKBENCH, copy, ignore=shutil.ignore_patterns("__pycache__"))
     transactions, table, handlers = (

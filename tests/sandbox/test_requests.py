@@ -15,7 +15,7 @@ from workbench.schema.rules import FULL
 from workbench.schema.walk import Integer, build, member
 from workbench.schema.walk import given as given_members
 
-WORLD = Sandbox(settings={"over_limit": "authorized"})
+WORLD = Sandbox(behavior={"over_limit": "authorized"})
 MUCH = 10**9
 
 

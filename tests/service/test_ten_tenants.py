@@ -90,7 +90,7 @@ FACES: dict[str, Callable[[Own, Any], str]] = {
     "terminal: events": terminal("sandbox", "events"),
     "terminal: users": terminal("sandbox", "records", "user"),
     "terminal: requests": terminal("sandbox", "requests"),
-    "terminal: contracts": terminal("list-contracts"),
+    "terminal: contracts": terminal("contracts", "list"),
 }  # fmt: skip
 
 

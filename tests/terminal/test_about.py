@@ -15,19 +15,19 @@ from workbench.terminal.where import completion_script
 
 def test_every_assumption_is_listed(wb):
     """`assumptions` lists all of them, and can be filtered."""
-    rows = json.loads(wb("assumptions", "-o", "json").out)
+    rows = json.loads(wb("docs", "assumptions", "-o", "json").out)
 
     assert [row["id"] for row in rows] == [one.id for one in assumptions()]
     assert all(row["reason"] and row["change"] for row in rows)
-    some = json.loads(wb("assumptions", "decline", "--known", "widely seen", "-o", "json").out)
+    some = json.loads(wb("docs", "assumptions", "decline", "--confidence", "widely seen", "-o", "json").out)
     assert some
     assert {row["confidence"] for row in some} == {"widely seen"}
-    assert wb("assumptions", "--known", "by heart").code == 2
+    assert wb("docs", "assumptions", "--confidence", "by heart").code == 2
 
 
 def test_doctor(wb, own_state):
     """`doctor` names what is there and where the state is, and changes nothing."""
-    ended = wb("doctor")
+    ended = wb("setup", "check")
 
     assert str(own_state) in ended.out
     assert "httpx" in ended.out
@@ -37,11 +37,11 @@ def test_doctor(wb, own_state):
 def test_doctor_names_a_damaged_sandbox(wb, own_state):
     """A sandbox file that cannot be used is named, and left as it is."""
     (own_state / "sandbox.db").write_bytes(b"not a database" * 100)
-    ended = wb("doctor")
+    ended = wb("setup", "check")
 
     assert ended.code == 5
     assert "sandbox.db" in ended.out
-    assert wb("list_contracts").code == 6
+    assert wb("contracts", "list").code == 6
     assert (own_state / "sandbox.db").read_bytes().startswith(b"not a database")
 
 
@@ -68,14 +68,14 @@ def completed(script, *words: str) -> set[str]:
 @pytest.mark.parametrize(
     "words, expected",
     [
-        (["simulate-a"], {"simulate-authorization"}),
+        (["transactions", "a"], {"authorize"}),
         (["sandbox", "set"], {"settle", "settle-after"}),
-        (["simulate-authorization", "--dec"], {"--decline-reason"}),
-        (["simulate-authorization", "--decline-reason", ""], set(DeclineReason)),
-        (["sign-withdrawal", "--is-amount-native", ""], {"false", "true"}),
-        (["list-contracts", "--output", ""], {"csv", "json", "ndjson", "python", "table"}),
+        (["transactions", "authorize", "--dec"], {"--decline-reason"}),
+        (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
+        (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
+        (["contracts", "list", "--output", ""], {"csv", "json", "ndjson", "python", "table"}),
         (["docs", "update-u"], {"update-ubo", "update-user"}),
-        (["simulate-authorization", "--card-id", ""], set()),
+        (["transactions", "authorize", "--card-id", ""], set()),
     ],
     ids=["command", "control", "option", "choices", "true or false", "format", "operation", "no sandbox"],
 )
@@ -90,11 +90,11 @@ def test_ids_complete_where_there_is_a_sandbox(wb, bash_script):
     guide = json.loads(wb("sandbox", "guide", "-o", "json").out)
     cards = {card for held in guide["cards"].values() for card in held}
 
-    assert completed(bash_script, "simulate-authorization", "--card-id", "") == cards
-    other = completed(bash_script, "simulate-authorization", "--tenant", "provider-managed", "--card-id", "")
+    assert completed(bash_script, "transactions", "authorize", "--card-id", "") == cards
+    other = completed(bash_script, "transactions", "authorize", "--tenant", "provider-managed", "--card-id", "")
     assert other == set(guide["tenants"]["provider-managed"]["cards"]["active"])
-    assert completed(bash_script, "update-dispute", "") >= set(guide["disputes"]["pending"])
-    wb("simulate-authorization", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
+    assert completed(bash_script, "disputes", "update", "") >= set(guide["disputes"]["pending"])
+    wb("transactions", "authorize", "--card-id", guide["cards"]["active"][0], "--amount", "1", "--currency", "USD",
        "--merchant-name", "x", "--merchant-category-code", "5411")  # fmt: skip
     (made,) = completed(bash_script, "sandbox", "settle", "")
     assert wb("sandbox", "settle", made).code == 0
@@ -108,7 +108,7 @@ def test_sequences(wb, tmp_path):
     (tmp_path / "mine.toml").write_text(text)
 
     assert wb("sequences", "check", str(tmp_path / "mine.toml")).code == 0
-    ended = wb("run", str(tmp_path / "mine.toml"), "--fresh", "-o", "json")
+    ended = wb("sequences", "run", str(tmp_path / "mine.toml"), "--fresh", "-o", "json")
     assert ended.code == 0
     assert "all as expected" in ended.err
     assert [row["outcome"] for row in json.loads(ended.out)] == ["done"] * 3
@@ -119,9 +119,9 @@ def test_a_wrong_sequence_file(wb, tmp_path):
     (tmp_path / "bad.toml").write_text('[[step]]\nname = "x"\ndo = "buy_house"\n')
 
     assert wb("sequences", "check", str(tmp_path / "bad.toml")).code == 2
-    assert wb("run", str(tmp_path / "bad.toml")).code == 2
-    assert wb("run", "refund-ful").code == 2
-    assert "Did you mean" in wb("run", "refund-ful").err
+    assert wb("sequences", "run", str(tmp_path / "bad.toml")).code == 2
+    assert wb("sequences", "run", "refund-ful").code == 2
+    assert "Did you mean" in wb("sequences", "run", "refund-ful").err
 
 
 def test_a_balance_reads_as_money(wb):
@@ -150,18 +150,9 @@ def test_a_control_that_is_refused(wb):
 
 def test_keys_of_controls_come_from_the_environment(wb, monkeypatch):
     """A signing key is taken from its variable, and there is no option for it."""
-    assert "signing-key" not in wb("sandbox", "register_endpoint", "--help").out
+    assert "signing-key" not in wb("sandbox", "register-endpoint", "--help").out
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
-    ended = wb("sandbox", "register_endpoint", "http://127.0.0.1:9/hooks", "--fresh")
+    ended = wb("sandbox", "register-endpoint", "http://127.0.0.1:9/hooks", "--fresh")
 
     assert ended.code == 0
     assert "canary" not in ended.out + ended.err
-
-
-def test_demo(wb, tmp_path):
-    """`workbench demo` tells the tour and names its picture."""
-    ended = wb("demo", "--out", str(tmp_path))
-
-    assert ended.code == 0
-    assert str(tmp_path / "rewards.png") in ended.out
-    assert wb("demo", "--bodies", str(tmp_path / "nowhere")).code == 2

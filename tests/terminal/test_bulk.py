@@ -32,14 +32,14 @@ def rows(path, *changes: dict[str, str]):
 def test_rewards_of_users(wb, guide):
     """Rewards are read whole, in wire names for programs, and summed exactly."""
     one, other = (user["id"] for user in guide["rewards_users"][:2])
-    ended = wb("rewards", one, "-o", "ndjson")
+    ended = wb("rewards", "read", one, "-o", "ndjson")
     items = [loads(line.encode()) for line in ended.out.splitlines()]
     earned = sum(int(item["points"]) for item in items if item["type"] == "earned")
 
     assert ended.code == 0
     assert f"{len(items):,} items: {earned:,} points earned" in ended.err
     assert "transactionAmountCents" in items[0]
-    both = [json.loads(line)["userId"] for line in wb("rewards", one, other, "-o", "ndjson").out.splitlines()]
+    both = [json.loads(line)["userId"] for line in wb("rewards", "read", one, other, "-o", "ndjson").out.splitlines()]
     assert set(both) == {one, other}
 
 
@@ -47,7 +47,7 @@ def test_rewards_of_users(wb, guide):
 def test_beyond_the_offset_each_type_is_read(wb, guide):
     """A user with more rows than the offset reaches is read by type, and a note says so."""
     far = next(user["id"] for user in guide["rewards_users"] if user["beyond_paging"])
-    ended = wb("rewards", far, "-o", "csv", "--fields", "id")
+    ended = wb("rewards", "read", far, "-o", "csv", "--fields", "id")
 
     assert ended.code == 0
     assert len(ended.out.splitlines()) > 10_100
@@ -59,9 +59,9 @@ def test_rewards_are_saved(wb, guide, tmp_path):
     user = guide["rewards_users"][0]["id"]
     path = tmp_path / "rewards.csv"
 
-    assert wb("rewards", user, "--save", str(path)).code == 0
+    assert wb("rewards", "read", user, "--save", str(path)).code == 0
     assert len(path.read_text().splitlines()) > 100
-    assert wb("rewards", user, "--save", str(path)).code == 2
+    assert wb("rewards", "read", user, "--save", str(path)).code == 2
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`workbench chaos run`."""
+"""`workbench events chaos`."""
 
 from tests.chaos.handlers import WRONG, Ledger
 from tests.chaos.test_campaign import served
@@ -7,7 +7,15 @@ from tests.chaos.test_campaign import served
 def run(wb, ledger: Ledger, *more: str):
     with served(ledger) as url:
         return wb(
-            "chaos", "run", "--handler", f"{url}/webhooks", "--books", f"{url}/books", *more, "--reset", f"{url}/reset"
+            "events",
+            "chaos",
+            "--handler",
+            f"{url}/webhooks",
+            "--books",
+            f"{url}/books",
+            *more,
+            "--reset",
+            f"{url}/reset",
         )
 
 
@@ -40,7 +48,7 @@ def test_books_that_cannot_be_read_are_an_error(wb, tmp_path):
     plan = tmp_path / "plan.toml"
     plan.write_text("purchases = 1", encoding="utf-8")
     ended = wb(
-        "chaos", "run", "--handler", "http://127.0.0.1:9/", "--books", "http://127.0.0.1:9/", "--plan", str(plan)
+        "events", "chaos", "--handler", "http://127.0.0.1:9/", "--books", "http://127.0.0.1:9/", "--plan", str(plan)
     )
 
     assert ended.code == 2

@@ -1,4 +1,4 @@
-"""`workbench compare` lists what differs between two services."""
+"""`workbench sequences compare` lists what differs between two services."""
 
 import json
 import re
@@ -6,11 +6,11 @@ import re
 
 def test_compare(wb) -> None:
     """Two behaviors by chosen sequences; exit code 5 where anything differs."""
-    differing = wb("compare", "documented", "observed", "--sequence", "reverse-full", "-o", "json")
-    same = wb("compare", "documented", "documented", "--sequence", "reverse-full")
+    differing = wb("sequences", "compare", "documented", "observed", "--sequence", "reverse-full", "-o", "json")
+    same = wb("sequences", "compare", "documented", "documented", "--sequence", "reverse-full")
 
     assert differing.code == 5
     assert ("reverse-full", "event 2") in {(one["of"], one["path"]) for one in json.loads(differing.out)}
     assert same.code == 0
     assert re.search(r"compared 1 sequence, .* values: no difference", same.err)
-    assert wb("compare", "documented", "observed", "--sequence", "nope").code == 2
+    assert wb("sequences", "compare", "documented", "observed", "--sequence", "nope").code == 2

@@ -14,7 +14,7 @@ from workbench.webhooks.inbox import Inbox
 
 pytestmark = pytest.mark.slow  # each listens or serves
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 WB = [sys.executable, "-m", "workbench"]
 
 
@@ -28,7 +28,7 @@ class Listening:
 
     def __init__(self, *tokens: str) -> None:
         self._child = subprocess.Popen(
-            [*WB, "listen", *tokens], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*WB, "events", "listen", *tokens], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         assert self._child.stderr is not None
         found = re.search(r"http://\S+?(?=[.,] |\.$)", self._child.stderr.readline())
@@ -49,13 +49,13 @@ class Listening:
 @contextmanager
 def receiver(*keys: str):
     """An inbox that listens, as another program would."""
-    with Inbox(keys=keys) as inbox, inbox.serve() as url:
+    with Inbox(keys=keys, accept_unsigned=not keys) as inbox, inbox.serve() as url:
         yield inbox, url
 
 
 def test_events_of_the_kept_sandbox(wb):
     """What commands caused is listed, in order, and by kind."""
-    wb("create_user_application", "--from", BODY)
+    wb("applications", "create", "--from", BODY)
     wb("sandbox", "advance", "--minutes", "2")
 
     rows = [json.loads(line) for line in wb("events", "--kind", "user.updated", "-o", "ndjson").out.splitlines()]
@@ -67,7 +67,7 @@ def test_events_of_the_kept_sandbox(wb):
 
 def test_fields_of_bodies(wb):
     """Members of a body, which may hold anything, can be asked for in each form."""
-    wb("create_user_application", "--from", BODY)
+    wb("applications", "create", "--from", BODY)
 
     assert "pending" in wb("events", "--fields", "resource,body.applicationStatus").out
     assert wb("events", "--fields", "body.email", "-o", "csv").out.splitlines() == ["body.email", "n•••@e•••.com"]
@@ -75,8 +75,8 @@ def test_fields_of_bodies(wb):
 
 def test_listen_verifies_and_shows(wb):
     """`listen` shows each event with whether it was verified."""
-    wb("create_user_application", "--from", BODY)
-    ended = wb("listen", "--earlier", "--count", "1")
+    wb("applications", "create", "--from", BODY)
+    ended = wb("events", "listen", "--earlier", "--count", "1")
 
     assert ended.code == 0
     assert re.match(r"✓ verified  \d\d:\d\d:\d\d  user\.updated pending ", ended.out)
@@ -88,7 +88,7 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
     import httpx
 
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    command = [sys.executable, "-m", "workbench", "listen", "--fresh", "--allow-host", "tunnel.example"]
+    command = [sys.executable, "-m", "workbench", "events", "listen", "--fresh", "--allow-host", "tunnel.example"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         url = re.search(r"http://\S+/webhooks", process.stderr.readline())
@@ -111,8 +111,8 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
 
 def test_listen_ends_in_time(wb):
     """Without new events `listen` ends after the given time; those of before are shown only when asked for."""
-    wb("create_user_application", "--from", BODY)
-    ended = wb("listen", "--within", "0", "--count", "1")
+    wb("applications", "create", "--from", BODY)
+    ended = wb("events", "listen", "--within", "0", "--count", "1")
 
     assert ended.code == 5
     assert ended.out == ""
@@ -120,10 +120,10 @@ def test_listen_ends_in_time(wb):
 
 def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
     """What is forwarded is what the sandbox sent, signed, in the same order."""
-    wb("create_user_application", "--from", BODY)
+    wb("applications", "create", "--from", BODY)
     wb("sandbox", "advance", "--minutes", "2")
     with receiver(key) as (inbox, url):
-        ended = wb("listen", "--earlier", "--forward-to", url, "--count", "2")
+        ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "2")
         kept = inbox.stored()
 
     assert ended.code == 0
@@ -135,9 +135,9 @@ def test_forwarding_is_byte_for_byte_and_in_order(wb, key):
 
 def test_a_receiver_that_refuses_is_said(wb):
     """A receiver with another key refuses; the command says so and ends with 5."""
-    wb("create_user_application", "--from", BODY)
+    wb("applications", "create", "--from", BODY)
     with receiver("another key") as (inbox, url):
-        ended = wb("listen", "--earlier", "--forward-to", url, "--count", "1")
+        ended = wb("events", "listen", "--earlier", "--forward-to", url, "--count", "1")
         kept = inbox.stored()
 
     assert ended.code == 5
@@ -148,7 +148,7 @@ def test_a_receiver_that_refuses_is_said(wb):
 def test_trigger_sends_a_signed_example(wb, key):
     """`trigger` sends one example that a receiver with the key takes; its members can be set."""
     with receiver(key) as (inbox, url):
-        ended = wb("trigger", "user.updated", "--forward-to", url, "--set", "application_status=denied")
+        ended = wb("events", "trigger", "user.updated", "--forward-to", url, "--set", "application_status=denied")
         (event,) = inbox.events()
 
     assert ended.code == 0
@@ -158,11 +158,11 @@ def test_trigger_sends_a_signed_example(wb, key):
 @pytest.mark.parametrize(
     "tokens, code",
     [
-        (["trigger", "house.bought", "--forward-to", "http://127.0.0.1:1/"], 2),
-        (["trigger", "user.updated", "--forward-to", "ftp://127.0.0.1/"], 2),
-        (["trigger", "user.updated", "--forward-to", "http://u:p@127.0.0.1/"], 2),
-        (["trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/", "--set", "shoe=1"], 2),
-        (["trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/"], 6),
+        (["events", "trigger", "house.bought", "--forward-to", "http://127.0.0.1:1/"], 2),
+        (["events", "trigger", "user.updated", "--forward-to", "ftp://127.0.0.1/"], 2),
+        (["events", "trigger", "user.updated", "--forward-to", "http://u:p@127.0.0.1/"], 2),
+        (["events", "trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/", "--set", "shoe=1"], 2),
+        (["events", "trigger", "user.updated", "--forward-to", "http://127.0.0.1:1/"], 6),
         (["events", "resend", "nobody", "--forward-to", "http://127.0.0.1:1/"], 2),
     ],
     ids=["kind", "scheme", "password", "member", "nobody listens", "no such event"],
@@ -174,7 +174,7 @@ def test_what_cannot_be_sent(wb, tokens, code):
 
 def test_resend(wb, key):
     """One event is sent again, byte for byte."""
-    wb("create_user_application", "--from", BODY)
+    wb("applications", "create", "--from", BODY)
     (row,) = [json.loads(line) for line in wb("events", "-o", "ndjson").out.splitlines()]
     with receiver(key) as (inbox, url):
         ended = wb("events", "resend", row["id"], "--forward-to", url)
@@ -184,12 +184,21 @@ def test_resend(wb, key):
     assert event.id == row["id"]
 
 
+def test_listen_for_a_profile_needs_a_key(wb, own_state):
+    """Without the key of the service anybody could send events; they are accepted only with `--unsigned`."""
+    (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
+    ended = wb("listen", "--profile", "far", "--within", "0")
+
+    assert (ended.code, "WORKBENCH_WEBHOOK_KEY" in ended.err, "--unsigned" in ended.err) == (2, True, True)
+    assert wb("listen", "--profile", "far", "--within", "0", "--unsigned").code == 0
+
+
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
     """For a profile, `listen` keeps what it verified, and `events` lists it later, without the service's key."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of the sender")
     with Listening("--profile", "far", "--count", "1", "--within", "60") as listening:
-        ended = wb("trigger", "user.updated", "--forward-to", listening.url)
+        ended = wb("events", "trigger", "user.updated", "--forward-to", listening.url)
         said = listening.finish()
 
     assert ended.code == 0
@@ -228,8 +237,8 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
 def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
     """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of another sender")
-    wb("create_user_application", "--from", BODY)
-    ended = wb("listen", "--earlier", "--count", "1", "--within", "5")
+    wb("applications", "create", "--from", BODY)
+    ended = wb("events", "listen", "--earlier", "--count", "1", "--within", "5")
 
     assert ended.code == 0
     assert ended.out.startswith("✓ verified")
@@ -241,4 +250,4 @@ def test_the_amount_of_a_micro_deposit_is_shown(wb):
 
     assert "0.31 USD" in wb("events", "--reveal").out
     assert "0.31" not in wb("events").out
-    assert "0.31 USD" in wb("listen", "--earlier", "--count", "1", "--reveal").out
+    assert "0.31 USD" in wb("events", "listen", "--earlier", "--count", "1", "--reveal").out

@@ -20,7 +20,7 @@ from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import kept_path
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 
 
@@ -40,7 +40,7 @@ def test_a_command_sees_what_the_last_one_did(wb, guide):
     """Commands act on one kept sandbox: an authorization is settled and refunded by later ones."""
     made = json.loads(authorize(wb, guide, "-o", "json").out)
     wb("sandbox", "settle", made["transactionId"])
-    ended = wb("simulate_refund", made["transactionId"], "--amount", "FULL", "-o", "json")
+    ended = wb("transactions", "refund", made["transactionId"], "--amount", "FULL", "-o", "json")
 
     assert ended.code == 0
     assert json.loads(ended.out)["completionReason"] == "REFUND"
@@ -98,11 +98,11 @@ def test_tenant_is_chosen_by_name(wb):
     options = ("--card-id", card, "--amount", "100", "--currency", "USD", "--merchant-name", "A",
                "--merchant-category-code", "5411", "-o", "json")  # fmt: skip
 
-    assert wb("simulate-authorization", *options).code == 3
-    assert wb("simulate-authorization", *options, "--tenant", "acme").code == 0
+    assert wb("transactions", "authorize", *options).code == 3
+    assert wb("transactions", "authorize", *options, "--tenant", "acme").code == 0
     assert len(wb("events", "--tenant", "acme", "-o", "ndjson").out.splitlines()) == 2
     assert wb("events", "-o", "ndjson").out == ""
-    assert wb("simulate-authorization", *options, "--tenant", "nobody").code == 2
+    assert wb("transactions", "authorize", *options, "--tenant", "nobody").code == 2
     wb("sandbox", "reset")
 
 
@@ -115,7 +115,7 @@ def test_fresh_leaves_the_kept_one_alone(wb, guide):
 
 def test_names_with_dashes_and_with_underscores(wb):
     """An operation and its options are found as they are written in Python and as they are written in shells."""
-    for words in (("list-rewards-activity", "--user-id"), ("list_rewards_activity", "--user_id")):
+    for words in (("rewards", "list", "--user-id"), ("rewards", "list", "--user_id")):
         assert wb(*words, NOBODY).code == 3
 
 
@@ -141,7 +141,7 @@ def test_an_option_given_twice_is_refused(wb, guide):
 
 def test_a_refund_needs_its_amount(wb):
     """Leaving the amount out is not a full refund: FULL says so."""
-    ended = wb("simulate_refund", NOBODY)
+    ended = wb("transactions", "refund", NOBODY)
 
     assert ended.code == 2
     assert "write FULL" in ended.err
@@ -153,16 +153,16 @@ def test_the_unit_of_a_withdrawal_is_said(wb, guide):
     words = ["--token", contract["tokens"][0]["address"], "--amount", "2500", "--admin-address",
              contract["admin_addresses"][0], "--recipient-address", contract["admin_addresses"][0]]  # fmt: skip
 
-    assert "it is true or false" in wb("sign_withdrawal", *words).err
-    assert wb("sign_withdrawal", *words, "--is-amount-native", "perhaps").code == 2
-    signed = wb("sign_withdrawal", *words, "--is-amount-native", "false", "-o", "json")
+    assert "it is true or false" in wb("withdrawals", "sign", *words).err
+    assert wb("withdrawals", "sign", *words, "--is-amount-native", "perhaps").code == 2
+    signed = wb("withdrawals", "sign", *words, "--is-amount-native", "false", "-o", "json")
     assert signed.code == 0
     assert json.loads(signed.out)["signature"] == {"data": "•••", "salt": "•••"}
 
 
 def test_all_problems_at_once(wb):
     """Every problem is named, and the exit code is 2."""
-    ended = wb("simulate_authorization", "--amount", "x")
+    ended = wb("transactions", "authorize", "--amount", "x")
 
     assert ended.code == 2
     assert all(
@@ -173,7 +173,7 @@ def test_all_problems_at_once(wb):
 
 def test_refused(wb):
     """What the service refuses ends with 3, in its words, on stderr alone."""
-    ended = wb("simulate_refund", NOBODY, "--amount", "FULL")
+    ended = wb("transactions", "refund", NOBODY, "--amount", "FULL")
 
     assert (ended.code, ended.out) == (3, "")
     assert "Transaction not found" in ended.err
@@ -230,7 +230,7 @@ def test_a_body_from_a_file_with_options_on_top(wb):
 
 def test_advice_is_a_line_of_its_own(wb):
     """What the client advises is said in a line, and the call goes on."""
-    ended = wb("create_user_application", "--from", BODY, "--country-of-issue", "us", "-o", "json")
+    ended = wb("applications", "create", "--from", BODY, "--country-of-issue", "us", "-o", "json")
 
     assert ended.code == 0
     assert ended.err.splitlines() == [
@@ -240,7 +240,7 @@ def test_advice_is_a_line_of_its_own(wb):
 
 def test_invisible_text_is_not_sent(wb):
     """Characters that nobody can see are refused, and shown as escapes."""
-    ended = wb("create_user_application", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
+    ended = wb("applications", "create", "--from", BODY, "--external-id", "a\u202eb\x1b[31m")
 
     assert ended.code == 2
     assert "U+202E" in ended.err
@@ -249,7 +249,7 @@ def test_invisible_text_is_not_sent(wb):
 
 def test_a_body_from_a_pipe(piped):
     """A body comes from stdin."""
-    done = piped("simulate_refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')
+    done = piped("transactions", "refund", NOBODY, "--from", "-", stdin=b'{"amount": 5}')
 
     assert done.returncode == 3
     assert b"Transaction not found" in done.stderr
@@ -270,7 +270,7 @@ def test_a_body_from_a_pipe(piped):
 def test_a_wrong_body(wb, tmp_path, body, said):
     """A body that cannot be meant ends with 2, and says why."""
     (tmp_path / "body.json").write_text(body)
-    ended = wb("simulate_refund", NOBODY, "--from", str(tmp_path / "body.json"))
+    ended = wb("transactions", "refund", NOBODY, "--from", str(tmp_path / "body.json"))
 
     assert ended.code == 2
     assert said in ended.err
@@ -280,12 +280,12 @@ def test_an_amount_left_out_of_a_body_is_not_full(wb, tmp_path):
     """A body without an amount does not refund everything."""
     (tmp_path / "body.json").write_text("{}")
 
-    assert wb("simulate_refund", NOBODY, "--from", str(tmp_path / "body.json")).code == 2
+    assert wb("transactions", "refund", NOBODY, "--from", str(tmp_path / "body.json")).code == 2
 
 
 def test_a_missing_file(wb):
     """A file that is not there is said."""
-    ended = wb("simulate_refund", NOBODY, "--from", "nowhere.json")
+    ended = wb("transactions", "refund", NOBODY, "--from", "nowhere.json")
 
     assert ended.code == 2
     assert "nowhere.json" in ended.err
@@ -307,8 +307,8 @@ def test_dry_run_sends_nothing_and_shows_no_key(wb, guide):
 
 def test_dry_run_masks_private_values(wb):
     """Private values are masked in curl as well, unless revealed."""
-    assert "noor" not in wb("create_user_application", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
-    assert "noor.vandenberg@example.com" in wb("create_user_application", "--from", BODY, "--dry-run", "--reveal").out
+    assert "noor" not in wb("applications", "create", "--from", BODY, "--dry-run").out.lower().replace("tour-noor", "")
+    assert "noor.vandenberg@example.com" in wb("applications", "create", "--from", BODY, "--dry-run", "--reveal").out
 
 
 def test_curl_quotes_what_it_shows(wb, guide):
@@ -324,7 +324,7 @@ def test_curl_quotes_what_it_shows(wb, guide):
 @pytest.mark.parametrize("form", ["json", "ndjson", "csv", "python"])
 def test_forms_for_programs(wb, form):
     """Each form is what it says, on stdout alone."""
-    ended = wb("list_contracts", "-o", form)
+    ended = wb("contracts", "list", "-o", form)
 
     assert (ended.code, ended.err) == (0, "")
     match form:
@@ -345,27 +345,27 @@ def test_forms_for_programs(wb, form):
 def test_fields(wb):
     """Only the members asked for are written, by either of their names, in that order."""
     for fields in ("chain_id,id", "chainId,id"):
-        head, *rows = wb("list_contracts", "-o", "csv", "--fields", fields).out.splitlines()
+        head, *rows = wb("contracts", "list", "-o", "csv", "--fields", fields).out.splitlines()
         assert head == fields
         assert rows[0].startswith("84532,")
-    table = wb("list_contracts", "--fields", "chainId").out
+    table = wb("contracts", "list", "--fields", "chainId").out
     assert "chain id" in table
     assert "proxy" not in table
-    assert wb("list_contracts", "--fields", "shoe").code == 2
+    assert wb("contracts", "list", "--fields", "shoe").code == 2
 
 
 def test_masked_unless_revealed(wb):
     """Private values are masked in every form, and shown where asked for."""
     for form in ("table", "json", "ndjson", "csv", "python"):
-        assert "noor.vandenberg" not in wb("create_user_application", "--from", BODY, "--fresh", "-o", form).out
-        assert "noor.vandenberg" in wb("create_user_application", "--from", BODY, "--fresh", "--reveal", "-o", form).out
+        assert "noor.vandenberg" not in wb("applications", "create", "--from", BODY, "--fresh", "-o", form).out
+        assert "noor.vandenberg" in wb("applications", "create", "--from", BODY, "--fresh", "--reveal", "-o", form).out
 
 
 def test_all_pages(wb, guide):
     """`--all` reads every page; without it one page comes."""
     user = guide["rewards_users"][0]
-    one = wb("list_rewards_activity", "--user-id", user["id"], "-o", "ndjson").out.splitlines()
-    every = wb("list_rewards_activity", "--user-id", user["id"], "--all", "-o", "ndjson").out.splitlines()
+    one = wb("rewards", "list", "--user-id", user["id"], "-o", "ndjson").out.splitlines()
+    every = wb("rewards", "list", "--user-id", user["id"], "--all", "-o", "ndjson").out.splitlines()
 
     assert len(one) == 20
     assert len(every) > 100
@@ -374,7 +374,7 @@ def test_all_pages(wb, guide):
 
 def test_rewards_say_exact_sums(wb, guide):
     """`rewards` sums what it read, exactly, on stderr."""
-    ended = wb("rewards", guide["rewards_users"][0]["id"], "-o", "ndjson")
+    ended = wb("rewards", "read", guide["rewards_users"][0]["id"], "-o", "ndjson")
     earned = sum(int(row["points"]) for row in map(json.loads, ended.out.splitlines()) if row["type"] == "earned")
 
     assert f"{earned:,} points earned" in ended.err
@@ -405,7 +405,7 @@ def test_spreadsheets_get_no_formula(capsys):
 )
 def test_no_key_on_a_command_line(wb, words):
     """There is no option for a key, and trying says where keys go."""
-    ended = wb("list_contracts", *words)
+    ended = wb("contracts", "list", *words)
 
     assert ended.code == 2
     assert "keyring" in ended.err
@@ -415,7 +415,7 @@ def test_no_key_on_a_command_line(wb, words):
 def test_journal_knows_what_was_sent(wb, guide):
     """Calls with an effect are in the journal, with their end, by the next command."""
     authorize(wb, guide)
-    wb("simulate_refund", NOBODY, "--amount", "1")
+    wb("transactions", "refund", NOBODY, "--amount", "1")
     rows = [json.loads(line) for line in wb("journal", "export").out.splitlines()]
 
     assert [(row["operation"], row["outcome"]) for row in rows] == [
@@ -456,10 +456,10 @@ def test_the_printed_curl_can_be_run(wb, served):
     card = sandbox.guide()["cards"]["active"][0]
     words = ["--card-id", card, "--amount", "1250", "--currency", "USD", "--merchant-name", "Example Shop",
              "--merchant-category-code", "5411", "--url", url]  # fmt: skip
-    made = run_curl(sandbox, wb("simulate-authorization", *words, "--dry-run").out)
+    made = run_curl(sandbox, wb("transactions", "authorize", *words, "--dry-run").out)
     sandbox.settle(made["transactionId"])
     refunded = run_curl(
-        sandbox, wb("simulate-refund", made["transactionId"], "--amount", "FULL", "--url", url, "--dry-run").out
+        sandbox, wb("transactions", "refund", made["transactionId"], "--amount", "FULL", "--url", url, "--dry-run").out
     )
 
     assert (made["status"], refunded["completionReason"]) == ("authorized", "REFUND")

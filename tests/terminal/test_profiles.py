@@ -92,7 +92,7 @@ def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, 
 
 def test_an_unknown_profile(wb):
     """A profile that is not there ends with 2, and the others are named."""
-    ended = wb("list_contracts", "--profile", "nowhere")
+    ended = wb("contracts", "list", "--profile", "nowhere")
 
     assert ended.code == 2
     assert "live" in ended.err
@@ -100,12 +100,12 @@ def test_an_unknown_profile(wb):
 
 def test_a_profile_may_be_a_sandbox_of_its_own(wb):
     """A profile without a service acts on an embedded sandbox with its settings."""
-    assert wb("list_contracts", "--profile", "own", "--fields", "id").code == 0
+    assert wb("contracts", "list", "--profile", "own", "--fields", "id").code == 0
 
 
 def test_production_needs_to_be_said(wb):
     """Without --live a production profile is not used, by option or by variable."""
-    ended = wb("list_contracts", "--profile", "live")
+    ended = wb("contracts", "list", "--profile", "live")
 
     assert ended.code == 2
     assert "--live" in ended.err
@@ -113,15 +113,15 @@ def test_production_needs_to_be_said(wb):
 
 def test_simulations_are_refused_in_production(wb):
     """A simulation never leaves for production."""
-    ended = wb("simulate_refund", NOBODY, "--amount", "FULL", "--profile", "live", "--live")
+    ended = wb("transactions", "refund", NOBODY, "--amount", "FULL", "--profile", "live", "--live")
 
     assert ended.code == 6
     assert "exists in sandboxes only" in ended.err
 
 
 def test_effects_need_arming(wb):
-    """An effect in production is refused until `workbench arm` allowed it."""
-    ended = wb("update_user", NOBODY, "--first-name", "Ada", "--profile", "live", "--live")
+    """An effect in production is refused until `workbench profiles arm` allowed it."""
+    ended = wb("users", "update", NOBODY, "--first-name", "Ada", "--profile", "live", "--live")
 
     assert ended.code == 6
     assert "arm" in ended.err
@@ -158,7 +158,7 @@ def test_arming_asks_for_a_word_and_lasts(wb, own_state):
     assert child.exitstatus == 0
     (armed,) = own_state.glob("armed-*.json")
     assert armed.stat().st_mode & 0o777 == 0o600
-    other = wb("update_dispute", NOBODY, "--text-evidence", "x", "--profile", "live", "--live")
+    other = wb("disputes", "update", NOBODY, "--text-evidence", "x", "--profile", "live", "--live")
     assert other.code == 6
     assert "Armed now" in other.err
 
@@ -224,7 +224,7 @@ def test_an_arming_ends(wb, own_state):
         "{",
     ):
         path.write_text(text)
-        assert wb("update_user", NOBODY, "--first-name", "Ada", "--profile", "live", "--live").code == 6
+        assert wb("users", "update", NOBODY, "--first-name", "Ada", "--profile", "live", "--live").code == 6
         assert not path.exists()
 
 
@@ -242,14 +242,14 @@ def test_what_cannot_be_armed(wb, tokens):
 
 def test_two_places_contradict_each_other(wb):
     """A command acts in one place."""
-    assert wb("list_contracts", "--profile", "test", "--fresh").code == 2
+    assert wb("contracts", "list", "--profile", "test", "--fresh").code == 2
 
 
 def test_doctor_names_a_file_others_can_read(wb, profiles):
     """A profile file that others can read is named with the command that fixes it."""
-    assert wb("doctor").code in {0, 5}
+    assert wb("setup", "check").code in {0, 5}
     profiles.chmod(0o644)
-    ended = wb("doctor")
+    ended = wb("setup", "check")
 
     assert ended.code == 5
     assert f"chmod 600 {profiles}" in ended.out

@@ -167,7 +167,7 @@ def test_lab_says_what_is_missing(wb, monkeypatch):
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    assert wb("lab").code == 2
+    assert wb("course", "lab").code == 2
 
 
 def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
@@ -181,11 +181,11 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     monkeypatch.setattr(Dashboard, "document", lambda _: "<!doctype html>")
     monkeypatch.setattr(webbrowser, "open", opened.append)
 
-    assert "Wrote" in wb("dashboard", "--out", str(path)).err
+    assert "Wrote" in wb("report", "dashboard", "--out", str(path)).err
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert wb("dashboard", "--out", str(path)).code != 0
+    assert wb("report", "dashboard", "--out", str(path)).code != 0
     assert opened == []
-    assert wb("dashboard", "--out", str(tmp_path / "other.html"), "--open").code == 0
+    assert wb("report", "dashboard", "--out", str(tmp_path / "other.html"), "--open").code == 0
     assert opened == [(tmp_path / "other.html").as_uri()]
 
 

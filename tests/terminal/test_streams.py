@@ -24,15 +24,15 @@ WB = [sys.executable, "-m", "workbench"]
 
 def test_color_on_a_terminal_and_none_in_a_pipe(piped):
     """A terminal gets colors; a pipe, and NO_COLOR, get none."""
-    child = pexpect.spawn(sys.executable, ["-m", "workbench", "list_contracts", "--fresh"], cwd=ROOT, timeout=60)
+    child = pexpect.spawn(sys.executable, ["-m", "workbench", "contracts", "list", "--fresh"], cwd=ROOT, timeout=60)
     shown = child.read()
     child.close()
 
     assert child.exitstatus == 0
     assert b"\x1b[1m" in shown
-    assert b"\x1b" not in piped("list_contracts", "--fresh").stdout
+    assert b"\x1b" not in piped("contracts", "list", "--fresh").stdout
     bare = pexpect.run(
-        f"{sys.executable} -m workbench list_contracts --fresh", cwd=str(ROOT), env={**os.environ, "NO_COLOR": "1"}
+        f"{sys.executable} -m workbench contracts list --fresh", cwd=str(ROOT), env={**os.environ, "NO_COLOR": "1"}
     )
     assert b"\x1b" not in bare
 
@@ -57,20 +57,22 @@ def test_poor_encodings(piped, environ):
     """Where only ASCII, or a code page, can be written, nothing fails."""
     for tokens in (
         ["--help"],
-        ["simulate_refund", "--help"],
+        ["transactions", "refund", "--help"],
         ["assumptions"],
         ["docs"],
-        ["simulate_refund"],
+        ["transactions", "refund"],
     ):
         done = piped(*tokens, **environ)
         assert b"Traceback" not in done.stderr
         assert b"UnicodeEncodeError" not in done.stderr
-    assert piped("assumptions", **environ).returncode == 0
+    assert piped("docs", "assumptions", **environ).returncode == 0
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path):
     """`| head -1` ends quietly."""
-    script = f"set -o pipefail; {sys.executable} -m workbench assumptions -o ndjson | head -1; echo ${{PIPESTATUS[0]}}"
+    script = (
+        f"set -o pipefail; {sys.executable} -m workbench docs assumptions -o ndjson | head -1; echo ${{PIPESTATUS[0]}}"
+    )
     done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.stderr == ""
@@ -80,7 +82,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
     """An answer that cannot be written ends with 5; what was done is done, and is in the journal."""
-    body = ROOT / "workbench/demo/bodies/create_user_application.request.personal.json"
+    body = ROOT / "tests/terminal/application.json"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*WB, "create_user_application", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
@@ -97,7 +99,12 @@ def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
 def test_interrupts(number, code):
     """Ctrl-C and a stop end with their codes, and say where to look for the unknown."""
     child = subprocess.Popen(
-        [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*WB, "events", "listen"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert child.stderr is not None
     assert "Receiving at" in child.stderr.readline()
@@ -129,7 +136,7 @@ def test_a_stop_waits_for_an_import(tmp_path: Path):
 
 def test_an_ignored_hangup_stays_ignored():
     """Under `nohup`, which ignores SIGHUP, a hangup does not end a command."""
-    words = f"trap '' HUP; exec {sys.executable} -m workbench listen"
+    words = f"trap '' HUP; exec {sys.executable} -m workbench events listen"
     child = subprocess.Popen(["bash", "-c", words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None
     child.stderr.readline()
@@ -144,8 +151,8 @@ def test_an_ignored_hangup_stays_ignored():
 
 def test_a_closed_output_does_not_change_how_a_call_ended(piped):
     """With stdout closed, a call that is carried out ends with 0."""
-    body = "workbench/demo/bodies/create_user_application.request.personal.json"
-    words = f"{sys.executable} -m workbench create-user-application --from {body} >&-"
+    body = "tests/terminal/application.json"
+    words = f"{sys.executable} -m workbench applications create --from {body} >&-"
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -155,7 +162,7 @@ def test_a_closed_output_does_not_change_how_a_call_ended(piped):
 def test_nothing_is_asked_where_nobody_types(piped, own_state):
     """A key that is missing is an error in a pipe, never a prompt that hangs."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
-    done = piped("list_contracts", "--profile", "far")
+    done = piped("contracts", "list", "--profile", "far")
 
     assert done.returncode == 2
     assert b"WORKBENCH_FAR_API_KEY" in done.stderr
@@ -164,7 +171,7 @@ def test_nothing_is_asked_where_nobody_types(piped, own_state):
 def test_nothing_is_read_from_a_terminal_for_a_body():
     """`--from -` with nothing piped in says so, and does not wait."""
     child = pexpect.spawn(
-        sys.executable, ["-m", "workbench", "create_user_application", "--from", "-"], cwd=ROOT, timeout=60
+        sys.executable, ["-m", "workbench", "applications", "create", "--from", "-"], cwd=ROOT, timeout=60
     )
     shown = child.read()
     child.close()
@@ -177,7 +184,7 @@ def test_the_key_is_in_no_process_list(own_state, monkeypatch):
     """The command line of a running command holds no key."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "canary-of-a-key")
     with subprocess.Popen(
-        [*WB, "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*WB, "events", "listen"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         assert child.stderr is not None
         child.stderr.readline()

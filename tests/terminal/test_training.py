@@ -1,4 +1,4 @@
-"""`workbench class` and `workbench drill`."""
+"""`workbench class` and `workbench course`."""
 
 import json
 import os
@@ -20,33 +20,33 @@ from workbench.session import connect
 
 
 def test_drills_are_listed(wb):
-    ended = wb("drill", "list")
+    ended = wb("course", "drills")
 
     assert ended.code == 0
     assert all(name in ended.out for name in DRILLS)
 
 
 def test_a_drill_is_solved_at_the_prompt(wb):
-    shown = wb("drill", "start", "duplicate-bookings").out
-    assert "workbench drill check duplicate-bookings" in shown
-    assert wb("drill", "check", "duplicate-bookings").code == 5
+    shown = wb("course", "start", "duplicate-bookings").out
+    assert "workbench course check duplicate-bookings" in shown
+    assert wb("course", "check", "duplicate-bookings").code == 5
 
-    rows = json.loads(wb("drill", "ledger", "duplicate-bookings", "-o", "json").out)
+    rows = json.loads(wb("course", "ledger", "duplicate-bookings", "-o", "json").out)
     seen = set()
     for row in rows:
         if row["event"] in seen:
-            assert wb("drill", "book", "duplicate-bookings", row["transaction"], str(-row["cents"])).code == 0
+            assert wb("course", "book", "duplicate-bookings", row["transaction"], str(-row["cents"])).code == 0
         seen.add(row["event"])
 
-    assert wb("drill", "book", "duplicate-bookings", rows[0]["transaction"], "1.5").code == 2
-    solved = wb("drill", "check", "duplicate-bookings")
+    assert wb("course", "book", "duplicate-bookings", rows[0]["transaction"], "1.5").code == 2
+    solved = wb("course", "check", "duplicate-bookings")
     assert (solved.code, "✓ solved" in solved.out) == (0, True)
-    assert "A good answer" in wb("drill", "debrief", "duplicate-bookings").out
-    assert wb("drill", "stop", "duplicate-bookings").code == 0
+    assert "A good answer" in wb("course", "debrief", "duplicate-bookings").out
+    assert wb("course", "stop", "duplicate-bookings").code == 0
 
 
 def test_an_unknown_drill_is_refused_with_those_there_are(wb):
-    ended = wb("drill", "start", "nothing")
+    ended = wb("course", "start", "nothing")
 
     assert ended.code == 2
     assert "half-migration" in ended.err
@@ -196,7 +196,7 @@ def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPa
     with server.serve() as url:
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{server.learners[0].code}")
         with connect(seed=7) as api:
-            bought = wb("simulate-authorization", *_coffee(api.guide()["cards"]["active"][1]))
+            bought = wb("transactions", "authorize", *_coffee(api.guide()["cards"]["active"][1]))
             assert bought.code == 0
             assert [one.operation for one in api.sandbox.requests()] == ["simulate_authorization"]
     server.close()

@@ -57,7 +57,7 @@ def boom(event: Event) -> None:
 )
 def test_handlers_by_kind(pattern: str, kinds: list[str]) -> None:
     """A handler sees the events of its kind, in order, each once, duplicates apart."""
-    inbox, seen = Inbox(), []
+    inbox, seen = Inbox(accept_unsigned=True), []
 
     @inbox.on(pattern)
     def note(event: Event) -> None:
@@ -73,7 +73,7 @@ def test_handlers_by_kind(pattern: str, kinds: list[str]) -> None:
 
 def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> None:
     """A failing handler stops neither the delivery nor another handler; its words are kept, but not shown or logged."""
-    inbox, seen = Inbox(), []
+    inbox, seen = Inbox(accept_unsigned=True), []
     inbox.on("*", name="bad")(boom)
     inbox.on("*", name="good")(lambda event: seen.append(event.id))
     with caplog.at_level(logging.DEBUG):
@@ -93,7 +93,7 @@ def test_failure_is_isolated_and_recorded(caplog: pytest.LogCaptureFixture) -> N
 def test_tried_again_until_given_up() -> None:
     """A failure is tried again at the intervals of its handler, and then only when asked for."""
     times = [0.0]
-    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     calls = []
 
     @inbox.on("*", name="bad", retry_after=(1, 10))
@@ -118,7 +118,7 @@ def test_tried_again_until_given_up() -> None:
 def test_tries_last_about_a_day_and_vary() -> None:
     """By default a failure is tried again for about a day, at growing intervals that vary by at most 10 %."""
     times = [0.0]
-    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     calls: list[float] = []
 
     @inbox.on("*", name="bad")
@@ -139,7 +139,7 @@ def test_tries_last_about_a_day_and_vary() -> None:
 
 def test_the_programs_random_numbers_are_left_alone() -> None:
     """A seeded program draws the same numbers while a handler of its inbox fails and is tried again."""
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
     inbox.on("*", name="bad")(lambda event: 1 / 0)
     random.seed(7)
     expected = random.Random(7).random()
@@ -153,7 +153,7 @@ def test_the_programs_random_numbers_are_left_alone() -> None:
 def test_the_order_of_a_resource_is_kept_if_asked(ordered: bool) -> None:
     """While an event waits for its next try, later ones about the same resource wait as well if the order is to be kept."""
     times, down, seen = [0.0], {"u-1"}, []
-    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
     inbox.on("*", name="another", ordered=True)(boom)
 
     @inbox.on("*", name="book", ordered=ordered, retry_after=(1, 1))
@@ -181,7 +181,7 @@ def test_the_order_of_a_resource_is_kept_if_asked(ordered: bool) -> None:
 def test_an_event_that_is_given_up_holds_up_no_later_one() -> None:
     """Where the order is kept, events of a resource go on after one that failed at every try, and after a restart."""
     times, seen = [0.0], []
-    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC))
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
 
     @inbox.on("*", name="book", ordered=True, retry_after=(1,))
     def book(event: Event) -> None:
@@ -202,7 +202,7 @@ def test_an_event_that_is_given_up_holds_up_no_later_one() -> None:
 
 def test_retry_that_goes_well() -> None:
     """A failure that goes well later is one no more."""
-    inbox, ready = Inbox(), []
+    inbox, ready = Inbox(accept_unsigned=True), []
 
     @inbox.on("*", name="later")
     def later(event: Event) -> None:
@@ -218,7 +218,7 @@ def test_retry_that_goes_well() -> None:
 
 def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
     """What a handler had not finished when the process ended, the handler of that name does after the restart."""
-    with Inbox(tmp_path / "inbox.db") as first:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as first:
 
         @first.on("*", name="book")
         def interrupted(event: Event) -> None:
@@ -227,7 +227,7 @@ def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             put(first)
     seen: list[str] = []
-    with Inbox(tmp_path / "inbox.db") as second:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as second:
         second.on("*", name="book")(lambda event: seen.append(event.id))
 
         assert (second.run_handlers(), second.run_handlers()) == (1, 0)
@@ -236,7 +236,7 @@ def test_effects_go_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
     """What an atomic handler writes stands with the note that it is done, or not at all."""
-    with Inbox(tmp_path / "inbox.db") as inbox:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
         ledger.execute("CREATE TABLE ledger(id TEXT)")
         fail = [True]
@@ -260,7 +260,7 @@ def test_atomic_effect_is_undone_by_a_failure(tmp_path: Path) -> None:
 def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
     """Of several inboxes on one file one at a time runs a handler: each event is handled once, and none waits."""
     path, seen, inside = tmp_path / "inbox.db", [], threading.Lock()
-    inboxes = [Inbox(path) for _ in range(4)]
+    inboxes = [Inbox(path, accept_unsigned=True) for _ in range(4)]
 
     def book(event: Event) -> None:
         assert inside.acquire(blocking=False)
@@ -284,7 +284,7 @@ def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
 def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, mode: str) -> None:
     """What one worker acknowledges is handled, whichever ran the handler before, and without another delivery."""
     path, seen, began, release = tmp_path / "inbox.db", [], threading.Event(), threading.Event()
-    first, second = Inbox(path), Inbox(path)
+    first, second = Inbox(path, accept_unsigned=True), Inbox(path, accept_unsigned=True)
 
     def book(event: Event) -> None:
         began.set()
@@ -307,7 +307,7 @@ def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, m
 HOLDER = """
 import sys, threading
 from workbench.webhooks.inbox import Inbox
-inbox = Inbox(sys.argv[1])
+inbox = Inbox(sys.argv[1], accept_unsigned=True)
 @inbox.on("*", name="book")
 def book(event):
     print("in hand", flush=True)
@@ -319,7 +319,7 @@ inbox.run_handlers()
 def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
     """Where the worker that runs a handler is killed, another one takes over what both received, by itself."""
     path, seen = tmp_path / "inbox.db", []
-    with Inbox(path) as inbox:
+    with Inbox(path, accept_unsigned=True) as inbox:
         ids = [put(inbox)]
         with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True) as holder:
             assert holder.stdout is not None
@@ -334,7 +334,7 @@ def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
 def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
     """A process without handlers receives; one that only handles sees each event, those from before it began too."""
     path, seen = tmp_path / "inbox.db", []
-    with Inbox(path) as receiver, Inbox(path) as worker:
+    with Inbox(path, accept_unsigned=True) as receiver, Inbox(path, accept_unsigned=True) as worker:
         ids = [put(receiver) for _ in range(3)]
         worker.on("user.*", name="book")(lambda event: seen.append(event.id))
         with worker.running():
@@ -348,11 +348,11 @@ def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
 def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list[int]) -> None:
     """A handler that is registered later begins where its registration says, and continues there after a restart."""
     path, seen = tmp_path / "inbox.db", []
-    with Inbox(path) as first:
+    with Inbox(path, accept_unsigned=True) as first:
         ids = [put(first) for _ in range(3)]
         begin = ids[since] if isinstance(since, int) else since
         first.on("*", name="book", since=begin)(lambda event: None)
-    with Inbox(path) as second:
+    with Inbox(path, accept_unsigned=True) as second:
         ids.append(put(second))
         second.on("*", name="book", since="beginning")(lambda event: seen.append(event.id))
         second.run_handlers()
@@ -363,19 +363,19 @@ def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list
 def test_a_handler_cannot_begin_at_an_unknown_event() -> None:
     """The id of no stored event is refused at registration."""
     with pytest.raises(KeyError):
-        Inbox().on("*", since="nothing")(lambda event: None)
+        Inbox(accept_unsigned=True).on("*", since="nothing")(lambda event: None)
 
 
 def test_a_file_of_an_earlier_version_continues(tmp_path: Path) -> None:
     """A handler of a file that has no positions yet handles what it had still to see, and nothing twice."""
     path, seen = tmp_path / "inbox.db", []
-    with Inbox(path) as inbox:
+    with Inbox(path, accept_unsigned=True) as inbox:
         ids = [put(inbox) for _ in range(3)]
     old = sqlite3.connect(path, isolation_level=None)
     old.execute("INSERT INTO effects VALUES ('book', 1, 'done', 1, 0, NULL), ('book', 2, 'waiting', 0, 0, NULL)")
     old.execute("DROP TABLE handlers")
     old.close()
-    with Inbox(path) as inbox:
+    with Inbox(path, accept_unsigned=True) as inbox:
         inbox.on("*", name="book")(lambda event: seen.append(event.id))
         inbox.run_handlers()
 
@@ -386,7 +386,7 @@ def test_a_file_of_an_earlier_version_continues(tmp_path: Path) -> None:
 def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
     """While another program holds the file, `failures()` says so; afterwards the same threads handle what arrived."""
     path, seen = tmp_path / "inbox.db", []
-    with Inbox(path) as inbox:
+    with Inbox(path, accept_unsigned=True) as inbox:
         first = put(inbox)
         holder = sqlite3.connect(path, isolation_level=None)
         inbox.on("*", name="book")(lambda event: seen.append(event.id))
@@ -405,7 +405,7 @@ def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
 
 def test_no_exception_of_a_handler_ends_its_thread() -> None:
     """What a canceled task or a generator raises is recorded as well, and later events are handled."""
-    inbox, seen = Inbox(), []
+    inbox, seen = Inbox(accept_unsigned=True), []
     errors = [asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt()]
 
     @inbox.on("*", retry_after=(0, 0))
@@ -421,7 +421,7 @@ def test_no_exception_of_a_handler_ends_its_thread() -> None:
 
 def test_handler_that_reads_its_inbox() -> None:
     """A handler may read the inbox and let events arrive; it is not called inside itself."""
-    inbox, depth, seen = Inbox(), [], []
+    inbox, depth, seen = Inbox(accept_unsigned=True), [], []
 
     @inbox.on("*")
     def nested(event: Event) -> None:
@@ -440,7 +440,7 @@ def test_handler_that_reads_its_inbox() -> None:
 
 def test_blocked_handler_holds_up_nobody() -> None:
     """While handlers run in threads, one that blocks delays neither acknowledgements nor the others."""
-    inbox, release, seen = Inbox(), threading.Event(), threading.Event()
+    inbox, release, seen = Inbox(accept_unsigned=True), threading.Event(), threading.Event()
     inbox.on("*", name="stuck")(lambda event: release.wait(30))
     inbox.on("*", name="quick")(lambda event: seen.set())
     with inbox.running():
@@ -453,7 +453,7 @@ def test_blocked_handler_holds_up_nobody() -> None:
 
 def test_handler_registered_while_others_run() -> None:
     """A handler registered while others run gets a thread as well."""
-    inbox, seen = Inbox(), threading.Event()
+    inbox, seen = Inbox(accept_unsigned=True), threading.Event()
     with inbox.running():
         inbox.on("*", name="late")(lambda event: seen.set())
         put(inbox)
@@ -463,7 +463,7 @@ def test_handler_registered_while_others_run() -> None:
 
 def test_replay(caplog: pytest.LogCaptureFixture) -> None:
     """A replay calls a function with each kept event in order, and gives back what failed."""
-    inbox, seen = Inbox(), []
+    inbox, seen = Inbox(accept_unsigned=True), []
     ids = [put(inbox) for _ in range(3)]
 
     def picky(event: Event) -> Any:
@@ -480,7 +480,7 @@ def test_replay(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_handler_of_the_same_name_takes_its_place() -> None:
     """Running a cell again registers its handler once, not twice."""
-    inbox, seen = Inbox(), []
+    inbox, seen = Inbox(accept_unsigned=True), []
     for version in (1, 2):
 
         def note(event: Event, version: int = version) -> None:
@@ -503,7 +503,7 @@ async def note_later(seen: list[str], event: Event, db: sqlite3.Connection | Non
 @pytest.mark.parametrize("mode", ["receive", "receive in a loop", "threads"])
 def test_async_handlers_are_awaited(mode: str) -> None:
     """An async handler is awaited before it counts as done, wherever the delivery is received."""
-    inbox, seen, done = Inbox(), [], threading.Event()
+    inbox, seen, done = Inbox(accept_unsigned=True), [], threading.Event()
 
     @inbox.on("*")
     async def note(event: Event) -> None:
@@ -530,7 +530,7 @@ def test_async_handlers_are_awaited(mode: str) -> None:
 
 def test_async_handlers_share_one_loop_each() -> None:
     """An async client that a handler makes once can be used for every event: its event loop stays the same."""
-    inbox, loops = Inbox(), []
+    inbox, loops = Inbox(accept_unsigned=True), []
 
     @inbox.on("*")
     async def note(event: Event) -> None:
@@ -545,7 +545,7 @@ def test_async_handlers_share_one_loop_each() -> None:
 
 def test_a_failing_async_handler_is_recorded() -> None:
     """A failure of an async handler is recorded and can be tried again."""
-    inbox, ready = Inbox(), []
+    inbox, ready = Inbox(accept_unsigned=True), []
 
     @inbox.on("*")
     async def later(event: Event) -> None:
@@ -562,7 +562,7 @@ def test_a_failing_async_handler_is_recorded() -> None:
 
 def test_an_atomic_async_handler_writes_in_the_transaction(tmp_path: Path) -> None:
     """What an atomic async handler writes stands with the record that it is done."""
-    with Inbox(tmp_path / "inbox.db") as inbox:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         ledger = sqlite3.connect(tmp_path / "inbox.db", isolation_level=None)
         ledger.execute("CREATE TABLE ledger(id TEXT)")
         inbox.on("*", name="book", atomic=True)(functools.partial(note_later, []))
@@ -591,12 +591,12 @@ def numbers(event: Event) -> Any:
 def test_what_cannot_be_a_handler_is_refused(call: Any, atomic: bool) -> None:
     """What cannot be called as a handler is refused when it is registered."""
     with pytest.raises(TypeError):
-        Inbox().on("*", name="wrong", atomic=atomic)(call)
+        Inbox(accept_unsigned=True).on("*", name="wrong", atomic=atomic)(call)
 
 
 def test_a_handler_that_exits_does_not_end_its_thread() -> None:
     """SystemExit in a handler is recorded as a failure, and later events are still handled."""
-    inbox, seen = Inbox(), threading.Event()
+    inbox, seen = Inbox(accept_unsigned=True), threading.Event()
 
     @inbox.on("*")
     def leave(event: Event) -> None:

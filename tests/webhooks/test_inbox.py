@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sample as sample_event
 
@@ -25,7 +25,7 @@ USER = "00000000-0000-4000-8000-000000000001"
 @pytest.fixture(params=["memory", "file"])
 def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Inbox]:
     """Yield an inbox of each kind."""
-    with Inbox(tmp_path / "inbox.db" if request.param == "file" else None) as made:
+    with Inbox(tmp_path / "inbox.db" if request.param == "file" else None, accept_unsigned=True) as made:
         yield made
 
 
@@ -52,9 +52,9 @@ def test_same_delivery_again(inbox: Inbox) -> None:
 def test_duplicate_after_restart(tmp_path: Path) -> None:
     """An event is known again after a restart."""
     sample = sample_event("user.updated")
-    with Inbox(tmp_path / "inbox.db") as first:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as first:
         first.receive(sample.headers, sample.body)
-    with Inbox(tmp_path / "inbox.db") as second:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as second:
         receipt = second.receive(sample.headers, sample.body)
 
         assert (receipt.duplicate, receipt.conflict, len(second)) == (True, False, 1)
@@ -112,7 +112,7 @@ def test_state_that_returns_is_not_a_repeat(inbox: Inbox) -> None:
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
 def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
     """Whatever the order, history is whole, and the newest by event time and by arrival are both known."""
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
     statuses = ["pending", "approved", "denied"]
     for i in order:
         put(inbox, statuses[i], i)
@@ -128,7 +128,7 @@ def test_any_order_of_arrival(order: tuple[int, ...]) -> None:
 
 def test_events_without_time() -> None:
     """Where no event says its time, there is no newest by event time."""
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
     put(inbox, "pending", None)
     put(inbox, "approved", None)
     latest = inbox.latest(USER)
@@ -152,9 +152,9 @@ def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
 
 
 def test_raw_of_unknown() -> None:
-    """Bytes of an event that is not kept are a KeyError."""
-    with pytest.raises(KeyError):
-        Inbox().raw("e-0")
+    """The id of an event that is not stored is named."""
+    with pytest.raises(UsageError):
+        Inbox(accept_unsigned=True).raw("e-0")
 
 
 # -- waiting ------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_wait_without_a_match(inbox: Inbox) -> None:
 
 def test_wait_by_a_clock() -> None:
     """With a clock, waiting moves it on and takes no time of ours."""
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
 
     class Clock:
         passed = 0.0
@@ -219,7 +219,7 @@ def test_source_is_read_first() -> None:
         asked.append(after)
         return ([], after) if after else (queue, 3)
 
-    inbox = Inbox(source=source)
+    inbox = Inbox(source=source, accept_unsigned=True)
 
     assert [event.id for event in inbox.events()] == [sample.event.id for sample in samples]
     assert (len(inbox), asked, len(inbox.refusals)) == (3, [0, 3, 3], 1)  # until nothing comes, then once more
@@ -230,7 +230,7 @@ def test_source_is_read_first() -> None:
 
 def test_file_is_private(tmp_path: Path) -> None:
     """The file is its owner's alone, as is a folder made for it."""
-    with Inbox(tmp_path / "made" / "inbox.db") as inbox:
+    with Inbox(tmp_path / "made" / "inbox.db", accept_unsigned=True) as inbox:
         put(inbox)
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "made").iterdir()}
 
@@ -240,7 +240,7 @@ def test_file_is_private(tmp_path: Path) -> None:
 
 def test_full_disk_is_not_acknowledged(tmp_path: Path) -> None:
     """A delivery that cannot be stored is an error, so nobody takes it for received; later ones are taken again."""
-    with Inbox(tmp_path / "inbox.db") as inbox:
+    with Inbox(tmp_path / "inbox.db", accept_unsigned=True) as inbox:
         connection = inbox._store.file.connection
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count={pages}")
@@ -254,7 +254,10 @@ def test_full_disk_is_not_acknowledged(tmp_path: Path) -> None:
 
 def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
     """Two inboxes on one file agree about what is known, and each sees the other's events."""
-    with Inbox(tmp_path / "inbox.db") as one, Inbox(tmp_path / "inbox.db") as other:
+    with (
+        Inbox(tmp_path / "inbox.db", accept_unsigned=True) as one,
+        Inbox(tmp_path / "inbox.db", accept_unsigned=True) as other,
+    ):
         sample = sample_event("user.updated")
 
         assert [box.receive(sample.headers, sample.body).duplicate for box in (one, other)] == [False, True]
@@ -264,7 +267,7 @@ def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
 def test_purged_is_gone(tmp_path: Path) -> None:
     """What names an id is gone from the bytes of the file, and a redelivery of it is not a new event."""
     path = tmp_path / "inbox.db"
-    with Inbox(path) as inbox:
+    with Inbox(path, accept_unsigned=True) as inbox:
         inbox.on("user.updated")(lambda event: None)
         doomed = sample_event("user.updated", id=USER, first_name="Canarybird")
         stays = sample_event("user.updated")
@@ -280,29 +283,29 @@ def test_purged_is_gone(tmp_path: Path) -> None:
 def test_retention(tmp_path: Path) -> None:
     """Events older than the retention are gone when the inbox is opened again, those without a time of their own too."""
     now = [NOON]
-    with Inbox(tmp_path / "inbox.db", now=lambda: now[0]) as inbox:
+    with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
         put(inbox, "pending")
         put(inbox, "denied", minutes=None)
         now[0] += timedelta(days=2)
         put(inbox, "approved", minutes=2 * 24 * 60)
-    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0]) as inbox:
+    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0], accept_unsigned=True) as inbox:
         assert [event.body.application_status for event in inbox.events()] == ["approved"]
 
 
 def test_retention_where_the_clock_is_ahead(tmp_path: Path) -> None:
     """A clock that is years ahead, also while an event arrives, makes no event old."""
     now = [NOON]
-    with Inbox(tmp_path / "inbox.db", now=lambda: now[0]) as inbox:
+    with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
         put(inbox, "pending")
         now[0] += timedelta(days=2000)
         put(inbox, "approved", minutes=10)
-    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0]) as inbox:
+    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0], accept_unsigned=True) as inbox:
         assert len(inbox) == 2
 
 
 def test_empty_id_purges_nothing() -> None:
     """An empty id, which stands in every event, is refused."""
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
     put(inbox)
 
     with pytest.raises(ValueError, match="empty"):
@@ -317,7 +320,7 @@ def test_file_of_others_is_left_alone(tmp_path: Path) -> None:
     before = path.read_bytes()
 
     with pytest.raises(UnusableFile, match="not a workbench database"):
-        Inbox(path)
+        Inbox(path, accept_unsigned=True)
     assert path.read_bytes() == before
 
 

@@ -80,13 +80,34 @@ def test_signature_given_twice_is_wrong() -> None:
     assert hmac_signature({"signature": f"{RIGHT}, {RIGHT}"}, b"{}", [OLD.encode()]) is False
 
 
-def test_unsigned_without_keys_is_marked() -> None:
-    """An inbox without keys takes what comes and says that it is unverified."""
+@pytest.mark.parametrize("keys", [(), []], ids=["not given", "empty, as when a variable is missing"])
+def test_no_keys_is_an_error(keys: list[str]) -> None:
+    """An inbox without keys would run handlers for anybody's forged events: it is not made unless that is written out."""
+    with pytest.raises(ValueError, match=r"keys=\[…\].*accept_unsigned=True"):
+        Inbox(keys=keys)
+
+
+def test_unsigned_is_accepted_only_in_writing() -> None:
+    """With `accept_unsigned=True` an inbox needs no keys, and says that what it stored is unverified."""
     sample = sample_event("user.updated")
-    inbox = Inbox()
+    inbox = Inbox(accept_unsigned=True)
 
     assert inbox.receive(sample.headers, sample.body).verified is False
-    assert [one.verified for one in inbox.stored()] == [False]
+    assert inbox.respond({}, sample_event("card.updated").body) == 204
+    assert [one.verified for one in inbox.stored()] == [False, False]
+
+
+def test_forged_delivery_runs_no_handler() -> None:
+    """A forged delivery, unsigned or signed with another key, is refused by both ways in, and no handler sees it."""
+    inbox, seen = Inbox(keys=[OLD]), []
+    inbox.on("*", name="seen")(seen.append)
+    sample = sample_event("user.updated")
+    for headers in ({}, {"Signature": sign(sample.body, "forged")}):
+        assert inbox.respond(headers, sample.body) == 401
+        with pytest.raises(InvalidWebhook):
+            inbox.receive(headers, sample.body)
+
+    assert (seen, len(inbox)) == ([], 0)
 
 
 def test_unsigned_with_keys_is_refused_unless_asked() -> None:

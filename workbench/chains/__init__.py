@@ -77,4 +77,4 @@ _NAMES = {
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
-    __getattr__, __dir__ = public_names(__name__, _NAMES, hide=True)
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -73,7 +73,7 @@ def chain_of(chain_id: int) -> Chain:
     """Return a chain by its id; an unknown one is an EVM chain named by its id.
 
     Raises:
-        InvalidRequest: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
+        UsageError: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
     """
     number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
@@ -113,7 +113,7 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
     A Solana address and an EVM address in one case have no checksum, so a mistyped character goes unnoticed there.
 
     Raises:
-        InvalidRequest: The chain id is not a positive whole number.
+        UsageError: The chain id is not a positive whole number.
     """
     chain = None if chain_id is None else chain_of(chain_id)
     return tuple(
@@ -136,14 +136,14 @@ def _problems(address: object, family: Family | None, taker: str) -> Iterator[_F
 
 
 def require_address(address: object, family: Family, path: str) -> str:
-    """Return an address of a family unchanged, or raise InvalidRequest with its first problem."""
+    """Return an address of a family unchanged, or raise UsageError with its first problem."""
     for problem in _problems(address, family, "this field"):
         raise invalid(path, *problem)
     return str(address)
 
 
 def require_evm_address(address: object, path: str) -> str:
-    """Return a valid EVM address with its checksum, or raise InvalidRequest."""
+    """Return a valid EVM address with its checksum, or raise UsageError."""
     return eip55(require_address(address, Family.EVM, path))
 
 

@@ -209,7 +209,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
     """Decode the call data of a withdrawal.
 
     Raises:
-        InvalidRequest: It is another call, or not encoded canonically.
+        UsageError: It is another call, or not encoded canonically.
     """
     refuse_private_key(data, "data")
     if isinstance(data, str):
@@ -280,7 +280,7 @@ def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
     """Read the service's `parameters` into `WithdrawParameters`.
 
     Raises:
-        InvalidRequest: There are not seven or eight, or one is not valid.
+        UsageError: There are not seven or eight, or one is not valid.
     """
     chain = chain_of(chain_id)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):

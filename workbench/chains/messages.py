@@ -55,7 +55,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
     """Return the 32 bytes that are signed for typed data.
 
     Raises:
-        InvalidRequest: Something in it is missing, unknown, or does not fit its type exactly.
+        UsageError: Something in it is missing, unknown, or does not fit its type exactly.
     """
     try:
         declared, primary, domain = typed_data["types"], typed_data["primaryType"], typed_data["domain"]

@@ -19,7 +19,7 @@ from workbench.client.pace import Clock, Pace
 from workbench.client.requests import from_wire
 from workbench.client.settings import HttpOptions, client_problems, unused_proxy
 from workbench.client.settings import base_url as read_base_url
-from workbench.errors import InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
+from workbench.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.table import Call, Operation, Operations
@@ -55,6 +55,7 @@ class Connections:
         return held[1] if held[0] == (os.getpid(), *owner) else None
 
 
+@hide_arguments_of_methods
 class BaseClient(Operations, ABC):
     """What both clients share."""
 
@@ -91,14 +92,14 @@ class BaseClient(Operations, ABC):
             http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
 
         Raises:
-            InvalidProfile: Arguments cannot be used; all problems are named.
+            UsageError: Arguments cannot be used; all problems are named.
         """
         problems = client_problems(
             base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
             idempotency_header=idempotency_header, journal=journal, http=http,
         )  # fmt: skip
         if problems:
-            raise InvalidProfile(problems)
+            raise UsageError(problems, of=type(self).__name__)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
         self._key = Key.of(api_key)
@@ -195,7 +196,7 @@ class BaseClient(Operations, ABC):
     def journal(self) -> Journal:
         """The journal of calls with an effect, and their outcomes."""
         if self._journal is None:
-            raise InvalidRequest("this client was made with journal=False", of="journal")
+            raise UsageError("this client was made with journal=False", of="journal")
         return self._journal
 
     @property
@@ -253,12 +254,13 @@ class BaseClient(Operations, ABC):
             key: 1 to 255 printable ASCII characters, the same whenever this call is sent.
 
         Raises:
-            InvalidRequest: No header can hold the key, or it was sent with another request.
+            UsageError: No header can hold the key.
+            InvalidRequest: It was sent with another request.
         """
         given: Any = key
         if not isinstance(given, str) or not re.fullmatch(r"[!-~](?:[ -~]{0,253}[!-~])?", given):
             message = "must be 1 to 255 printable ASCII characters, without a space at its ends"
-            raise InvalidRequest((Problem("key", "pattern", message),), of="idempotency")
+            raise UsageError((Problem("key", "pattern", message),), of="idempotency")
         before = IDEMPOTENCY.set((*IDEMPOTENCY.get(), (self._context, key)))
         try:
             yield

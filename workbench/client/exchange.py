@@ -23,7 +23,7 @@ from workbench.client.requests import encode, request_problems, what
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
-from workbench.schema import strict_json
+from workbench.schema import checks, strict_json
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
@@ -61,6 +61,7 @@ class Exchange:
     ) -> None:  # fmt: skip
         self.operation = operation
         self.request = request
+        self.seen = checks.Survey(request)  # until it is made
         self.context = context
         self.allowing = allowing
         self.resend_of = resend_of
@@ -92,13 +93,14 @@ class Exchange:
 
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
+        self.seen = seen = checks.survey(self.request, context.converter)
         problems = request_problems(
-            operation, self.request, self.allowing, check=context.check, real=context.real, limits=context.limits
+            operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
         )
         if problems:
             raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
-        outgoing = encode(operation, self.request, context.converter, context.headers)
+        outgoing = encode(operation, seen, context.headers)
         outgoing.clean = self.clean
         try:
             if operation.effect:
@@ -164,14 +166,14 @@ class Exchange:
             header = context.idempotency_header or IDEMPOTENCY_HEADER
             outgoing.headers = [*outgoing.headers, (header.encode(), key.encode())]
         if recorder is not None and self.resend_of is not None:
-            recorder.check_same(self.resend_of, operation.name, self.request, digest)
+            recorder.check_same(self.resend_of, operation.name, self.seen.shown, digest)
         elif recorder is not None and digest and "again" not in self.allowing and (earlier := recorder.earlier(digest)):
             context.check_duplicate(entry.what, earlier)
         self.attempt = entry.attempt
         if recorder is None:
             return
         try:
-            recorder.begin(entry, self.request, self)
+            recorder.begin(entry, self.seen.shown, self)
         except errors.CannotRecord:
             self.attempt = None  # nothing to end
             raise
@@ -189,7 +191,7 @@ class Exchange:
             first = recorder.idempotency_key(self.resend_of)
         if given and first is None:
             if recorder is not None:
-                recorder.check_key(given[-1], self.operation.name, self.request, digest)
+                recorder.check_key(given[-1], self.operation.name, self.seen.shown, digest)
             return given[-1]
         if given and first != given[-1]:
             message = f"a resend keeps the key of its first attempt, {first or self.resend_of!r}, not {given[-1]!r}"

@@ -25,7 +25,15 @@ from workbench.client.effects import Entry as Entry  # of the journal, for whoev
 from workbench.client.effects import Note as Note
 from workbench.client.keys import installation_secret
 from workbench.client.pace import Clock
-from workbench.errors import CannotRecord, InvalidRequest, UnusableFile, visible
+from workbench.errors import (
+    CannotRecord,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.schema.masks import masked
 from workbench.schema.walk import is_record
@@ -50,6 +58,9 @@ _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"  # noqa: S608 - our own names
+_ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
+_MAX_UNWRITTEN = 1000
 _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
@@ -73,6 +84,7 @@ class Recorder:
         self._process = ""
         self._opening = threading.Lock()
         self._calls: WeakValueDictionary[str, Any] = WeakValueDictionary()
+        self._unwritten: dict[str, list[Any]] = {}  # of a journal in memory: calls since it was last read
 
         if self._path is not None:
             if self.is_file:
@@ -96,7 +108,7 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database, opened at its first use."""
+        """Return the database, opened at its first use, with all calls so far."""
         self._here()
         with self._opening:
             if self._database is None:
@@ -105,6 +117,10 @@ class Recorder:
                     version=_VERSION,
                 )  # fmt: skip
                 self._database.remove_ended_leases()
+            if self._unwritten:
+                with self._database.write():
+                    self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
+                self._unwritten.clear()
             return self._database
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
@@ -127,26 +143,32 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, request: Any, call: Any) -> None:
-        """Record a call before it leaves. Once `call` is not active, without a recorded outcome, its outcome is unknown.
+    def begin(self, entry: Entry, shown: dict[str, Any], call: Any) -> None:
+        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome, its outcome is unknown.
 
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
+        row = [
+            entry.id, entry.operation, entry.what, entry.environment, entry.started, entry.outcome.value, None,
+            None, None, shown, None, entry.digest, self._here(), entry.resend_of, None,
+        ]  # fmt: skip
+        self._calls[entry.id] = call
+        if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
+            with self._opening:
+                self._unwritten[entry.id] = row
+            if len(self._unwritten) >= _MAX_UNWRITTEN:
+                self.opened()
+            return
         with _usable("written, so nothing is sent"):
             # The lock tells other processes that calls of this one may be in flight.
             database = self.opened()
             with self._opening:
                 if not database.lease(self._process):
                     raise UnusableFile(f"the lock of {self.place} cannot be taken")
-        row = (
-            entry.id, entry.operation, entry.what, entry.environment, _stored(entry.started), entry.outcome.value, None,
-            None, None, _json(_masked(request) or {}), None, entry.digest, self._here(), entry.resend_of, None,
-        )  # fmt: skip
-        self._calls[entry.id] = call
         if entry.idempotency_key is not None:  # before the call: without it a resend would have another key
             self._write("INSERT INTO keys (call, key) VALUES (?, ?)", (entry.id, entry.idempotency_key))
-        self._write(f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
+        self._write(_INSERT, tuple(map(_column, row)))
 
     def finish(
         self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
@@ -156,10 +178,16 @@ class Recorder:
         Raises:
             CannotRecord: It cannot be recorded; the entry then counts as unknown.
         """
+        ending = (outcome.value, self.clock.now(), status, error)
         kept = _masked(answer)
+        with self._opening:
+            if (row := self._unwritten.get(attempt)) is not None:
+                if row[_ENDING] == Outcome.SENDING:
+                    row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
+                return
         self._write(
-            "UPDATE calls SET ending = ?, ended = ?, status = ?, answer = ?, error = ? WHERE id = ? AND ending = 'sending'",
-            (outcome.value, _stored(self.clock.now()), status, None if kept is None else _json(kept), error, attempt),
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = 'sending'",
+            (*map(_column, (*ending, kept)), attempt),
         )
 
     def earlier(self, digest: str) -> Entry | None:
@@ -168,29 +196,29 @@ class Recorder:
         found = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
         return found[-1] if found else None
 
-    def check_same(self, attempt: str, operation: str, request: Any, digest: str) -> None:
+    def check_same(self, attempt: str, operation: str, shown: Any, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
 
         Raises:
-            InvalidRequest: It is another one.
+            UsageError: It is another one.
         """
         (entry,) = self.entries("id = ?", (attempt,))
-        if not _is_same(entry, operation, request, digest):
-            raise InvalidRequest(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+        if not _is_same(entry, operation, shown, digest):
+            raise UsageError(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
 
     def idempotency_key(self, attempt: str) -> str | None:
         """Return the idempotency key that an attempt was sent with."""
         (entry,) = self.entries("id = ?", (attempt,))
         return entry.idempotency_key
 
-    def check_key(self, key: str, operation: str, request: Any, digest: str) -> None:
+    def check_key(self, key: str, operation: str, shown: Any, digest: str) -> None:
         """Refuse an idempotency key that was sent with another request.
 
         Raises:
             InvalidRequest: It was.
         """
         for entry in self.entries("id IN (SELECT call FROM keys WHERE key = ?)", (key,)):
-            if not _is_same(entry, operation, request, digest):
+            if not _is_same(entry, operation, shown, digest):
                 raise InvalidRequest(
                     f"the key {key!r} belongs to another call: {entry.what} (journal {entry.id})", of="idempotency"
                 )
@@ -248,13 +276,22 @@ def _masked(value: Any) -> Any:
     return masked(value) if is_record(value) else None
 
 
-def _is_same(entry: Entry, operation: str, request: Any, digest: str) -> bool:
+def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
     """Return whether a request is that of an entry, by its digest, or masked where there is none."""
     if entry.operation != operation:
         return False
     if digest and entry.digest:
         return digest == entry.digest
-    return bool(json.loads(_json(_masked(request))) == entry.request)
+    return bool(json.loads(_json(shown)) == entry.request)
+
+
+def _column(value: Any) -> Any:
+    """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
+    if value is None or value.__class__ is str:
+        return value
+    if isinstance(value, datetime):
+        return _stored(value)
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _stored(moment: datetime) -> str:
@@ -281,6 +318,7 @@ Events = list[Any]
 Rows = list[dict[str, Any]]
 
 
+@hide_arguments_of_methods
 class Journal:
     """The history of calls with an effect: iterate it, filter it with `list`, resolve what is unknown."""
 
@@ -324,7 +362,7 @@ class Journal:
 
     def __getitem__(self, attempt: str) -> Entry:
         if (found := self.get(attempt)) is None:
-            raise KeyError(f"the journal has no entry {attempt!r}")
+            raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
         return found
 
     def get(self, attempt: str) -> Entry | None:
@@ -346,10 +384,10 @@ class Journal:
         """
         operation = getattr(getattr(operation, "operation", operation), "name", operation)
         if operation is not None and operation not in OPERATIONS:
-            raise InvalidRequest(f"there is no operation {visible(str(operation), 60)!r}", of="journal.list")
+            raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="journal.list")
         wanted = None if outcome is None else _outcome(outcome)
         if outcome is not None and wanted is None:
-            raise InvalidRequest("outcome is one of done, refused, not_sent, unknown, sending", of="journal.list")
+            raise UsageError([not_allowed("outcome", outcome, (*Outcome, "sending"))], of="journal.list")
         return [
             entry
             for entry in self
@@ -381,9 +419,9 @@ class Journal:
         """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
-            raise InvalidRequest('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+            raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
         if entry.outcome is not Outcome.UNKNOWN:
-            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
+            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
             self._recorder.note("resolved again", f"{attempt} was {entry.resolution}")
         self._recorder.resolve(attempt, said, note, _person())
@@ -401,12 +439,12 @@ class Journal:
         """
         entry = self[attempt]
         if accept_double is not True:
-            raise InvalidRequest(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
+            raise UsageError(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
         if not entry.is_unknown:
             now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
-            raise InvalidRequest(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
+            raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
         if self._recorder.send_again is None:
-            raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
+            raise UsageError("this journal belongs to no client; open it as api.journal", of="journal.resend")
         return self._recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> Events:

@@ -9,15 +9,15 @@ from workbench import chains
 from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
 from workbench.client.messages import Request
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
 from workbench.schema import checks, strict_json
+from workbench.schema.checks import Survey
 from workbench.schema.fields import SECRET
 from workbench.schema.rules import FULL
-from workbench.schema.walk import Member, UnknownMember, build, given, members, records, snake, values
+from workbench.schema.walk import Member, UnknownMember, build, given, members, records, snake
 
 # arguments
 
@@ -181,19 +181,23 @@ def findings(
     """Return all for which a request is refused, and what looks wrong besides.
 
     Args:
+        request: The record, or its survey.
         check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real service.
         real: Whether a real service answers.
         limits: What a profile allows a call.
     """
-    refused, warned = checks.cautions(request, allowing)
-    found = tuple(checks.problems(request, partial=check and "partial_address" in allowing))
+    seen = checks.surveyed(request)
+    if not (seen.doubtful or limits.caps):
+        return (), ()
+    refused, warned = checks.cautions(seen, allowing)
+    found = checks.problems(seen, partial=check and "partial_address" in allowing)
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
-        paths = {one.wire for one in members(type(request)) if "{" + one.wire + "}" in operation.path}
+        paths = {one.wire for one in members(operation.request) if "{" + one.wire + "}" in operation.path}
         found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
-    problems = (*found, *refused, *(cap_problems(limits, request) if operation.effect else ()))
+    problems = (*found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
-        problems += address_problems(request)
-    if pasted := pasted_keys(request):
+        problems += address_problems(seen)
+    if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
     # A number that was never issued is what a sandbox should get.
@@ -212,13 +216,10 @@ def pasted_keys(request: Any) -> tuple[Problem, ...]:
     """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
     found = (
         private_key_problem(value, path, hash_expected=takes_hash(one))
-        for path, one, value, _ in values(request)
+        for path, one, value, _ in checks.surveyed(request).values()
         if isinstance(value, str) and len(value) >= _SHORTEST
     )
     return tuple(problem for problem in found if problem is not None)
-
-
-_ADDRESSES = {str(rule.pattern) for rule in (CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET)}
 
 
 def address_problems(request: Any) -> tuple[Problem, ...]:
@@ -243,16 +244,16 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
 
 
 def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
-    for path, one, value, holder in values(request):
+    for path, one, value, holder in checks.surveyed(request).values():
         pattern = str(one.about.rule.pattern)
-        if isinstance(value, str) and pattern in _ADDRESSES and re.fullmatch(pattern, value):
+        if isinstance(value, str) and one.about.rule.chain_address and re.fullmatch(pattern, value):
             yield path, one, value, holder
 
 
 def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     try:
         found = chains.address_problems(value, chain if type(chain) is int else None)
-    except InvalidRequest:  # the chain id breaks a rule of its own
+    except UsageError:  # the chain id breaks a rule of its own
         found = chains.address_problems(value)
     if not found and name != "token" and chains.is_zero_address(value):  # on Solana the native token may be written so
         return ["is the zero address, which nobody holds"]
@@ -338,12 +339,11 @@ def _changed(r: Any, *ids: str) -> str:
     return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
 
 
-def encode(
-    operation: Operation[..., Any], request: Any, converter: Converter, headers: list[tuple[bytes, bytes]]
-) -> Request:
+def encode(operation: Operation[..., Any], seen: Survey, headers: list[tuple[bytes, bytes]]) -> Request:
     """Return what to send for a request that was checked."""
     try:
-        path, body = converter.write_request(operation, request)
+        body = seen.body.copy()
+        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
         content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
         target = operation.target(path, body)
     except (TypeError, ValueError, OverflowError):

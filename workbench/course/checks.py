@@ -263,7 +263,7 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _in_journal(seen: SandboxEvidence, transaction: str) -> bool:
-    """Whether this session refunded a transaction; `workbench run` at a prompt leaves its note elsewhere."""
+    """Whether this session refunded a transaction; `workbench sequences run` at a prompt leaves its note elsewhere."""
     refunds = seen.api.journal.list(operation="simulate_refund")
     return any(same(one.request.get("transactionId"), transaction) for one in refunds)
 

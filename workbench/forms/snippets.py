@@ -38,7 +38,7 @@ def python(draft: Draft) -> str:
 
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
-    words = ["workbench", draft.operation.name.replace("_", "-")]
+    words = ["workbench", *draft.operation.command.split()]
     for path, leaf in draft.leaves.items():
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))

@@ -182,8 +182,7 @@ class Converter(cattrs.Converter):
     def _writer(self, cls: type[Any], extra: bool) -> Callable[[Any], dict[str, Any]]:
         """Return what writes a record, with the unknown members of the answers in it or without them."""
         fields = [
-            (one.name, self.wire_name(cls, one), self._kind_writer(one.kind, extra), one.default)
-            for one in members(cls)
+            (one.name, self.wire_name(cls, one), self.kind_writer(one.kind, extra), one.default) for one in members(cls)
         ]
 
         def write(record: Any) -> dict[str, Any]:
@@ -197,7 +196,7 @@ class Converter(cattrs.Converter):
 
         return write
 
-    def _kind_writer(self, kind: Kind, extra: bool) -> Callable[[Any], Any] | None:
+    def kind_writer(self, kind: Kind, extra: bool) -> Callable[[Any], Any] | None:
         """Return what writes a value of a kind; None where it is written as it is."""
         match kind:
             case walk.Nested(of=cls):
@@ -206,7 +205,7 @@ class Converter(cattrs.Converter):
             case walk.Untyped():
                 return lambda value: self.unstructure(value) if is_record(value) else value
             case walk.Array(of=inner):
-                write = self._kind_writer(inner, extra)
+                write = self.kind_writer(inner, extra)
                 return lambda value: [*map(write, value)] if write else [*value]
             case walk.DecimalNumber(text=True):
                 return lambda value: format(value, "f") if isinstance(value, Decimal) else value

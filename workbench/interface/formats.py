@@ -7,17 +7,24 @@ from workbench.schema.fields import Rule
 Number = int | Decimal
 """A JSON number, read exactly."""
 ID = Rule(format="uuid", says="a UUID, as 3f2a0b1c-…")
-EVM_ADDRESS = Rule(pattern=r"^0x[0-9a-fA-F]{40}$", says="an EVM address: 0x and 40 hexadecimal digits")
-SOLANA_ADDRESS = Rule(pattern=r"^[1-9A-HJ-NP-Za-km-z]{32,44}$", says="a Solana address: 32 to 44 base58 characters")
+EVM_ADDRESS = Rule(
+    chain_address=True, pattern=r"^0x[0-9a-fA-F]{40}$", says="an EVM address: 0x and 40 hexadecimal digits"
+)
+SOLANA_ADDRESS = Rule(
+    chain_address=True, pattern=r"^[1-9A-HJ-NP-Za-km-z]{32,44}$", says="a Solana address: 32 to 44 base58 characters"
+)
 STELLAR_ADDRESS = Rule(
+    chain_address=True,
     pattern=r"^(?:[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
     says="a Stellar address: G or C and 55, or M and 68, of the characters A-Z and 2-7",
 )
 WALLET = Rule(
+    chain_address=True,
     pattern=r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$",
     says="an EVM address (0x and 40 hexadecimal digits) or a Solana address (32 to 44 base58 characters)",
 )
 CHAIN_ADDRESS = Rule(
+    chain_address=True,
     pattern=r"^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|[GC][A-Z2-7]{55}|M[A-Z2-7]{68})$",
     says="an EVM, Solana or Stellar address",
 )

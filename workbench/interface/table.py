@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.errors import STATUSES, ApiError, hide_arguments
+from workbench.errors import STATUSES, ApiError, InvalidArguments, hide_arguments
 from workbench.interface.contracts import IssuingContract, ListContracts, SignWithdrawal, WithdrawalSignature
 from workbench.interface.people import (
     CompanyApplication,
@@ -90,12 +90,17 @@ class Call(Generic[P, R]):
     @hide_arguments
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if args:
-            raise TypeError(f"{self.__name__}() takes its arguments by keyword")
+            raise InvalidArguments("arguments are given by keyword", of=self.__name__)
         answer: R = self.client.call(self.operation, kwargs)
         return answer
 
     def __repr__(self) -> str:
         return f"<operation {self.__name__} of {self.client!r}>"
+
+
+def _command_of(name: str) -> str:
+    verb, _, noun = name.partition("_")
+    return f"{noun.replace('_', '-')}{'' if noun.endswith('s') else 's'} {verb}"
 
 
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -111,8 +116,10 @@ class Operation(Generic[P, R]):
     takes: Callable[P, Any]
     returns: type[R]
     source: str
-    # Of the client's method, the command and the operationId: that of the request.
+    # Of the client's method and the operationId: that of the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
+    # Noun and verb at a prompt: `read_dispute` is "disputes read".
+    command: str = attrs.field(default=attrs.Factory(lambda row: _command_of(row.name), takes_self=True))
     effect: bool = True  # whether calling it may change something, or authorize it
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
@@ -295,6 +302,7 @@ class Operations:
     )
     simulate_authorization = Operation(
         doc="Trigger a card authorization exactly as if a merchant had initiated it.",
+        command="transactions authorize",
         method="POST",
         path="/simulate/transactions/authorize",
         takes=SimulateAuthorization,
@@ -305,6 +313,7 @@ class Operations:
     )
     simulate_reversal = Operation(
         doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
+        command="transactions reverse",
         method="POST",
         path="/simulate/transactions/{transactionId}/reverse",
         takes=SimulateReversal,
@@ -315,6 +324,7 @@ class Operations:
     )
     simulate_refund = Operation(
         doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
+        command="transactions refund",
         method="POST",
         path="/simulate/transactions/{transactionId}/refund",
         takes=SimulateRefund,
@@ -355,6 +365,7 @@ class Operations:
     )
     update_ubo = Operation(
         doc="Update the application of a company's owner (UBO), to reapply.",
+        command="applications update-owner",
         method="PATCH",
         path="/issuing/applications/company/{companyId}/ubo/{uboId}",
         takes=UpdateUbo,
@@ -374,6 +385,7 @@ class Operations:
     )
     create_user_application = Operation(
         doc="File a consumer application for a user; it goes through KYC review once created.",
+        command="applications create",
         method="POST",
         path="/issuing/applications/user",
         takes=CreateUserApplication,
@@ -383,6 +395,7 @@ class Operations:
     )
     list_rewards_activity = Operation(
         doc="List one page of a user's rewards activity, earned and redeemed items.",
+        command="rewards list",
         method="GET",
         path="/issuing/rewards/activity",
         takes=ListRewardsActivity,

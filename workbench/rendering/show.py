@@ -341,7 +341,10 @@ def error_sheet(error: BaseException) -> Sheet:
     title = label(type(error).__name__) if isinstance(error, WorkbenchError) else type(error).__name__
     words = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
     rows: tuple[Row, ...] = ()
-    if isinstance(error, errors.InvalidRequest | errors.InvalidProfile | errors.UnexpectedAnswer) and error.problems:
+    if (
+        isinstance(error, errors.InvalidRequest | errors.UsageError | errors.InvalidProfile | errors.UnexpectedAnswer)
+        and error.problems
+    ):
         rows = (Row("problems", describe(error.problems)),)
         words = words[:1] if isinstance(error, errors.UnexpectedAnswer) else ()
         if isinstance(error, errors.InvalidRequest):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.chains.addresses import chain_of
+from workbench.errors import UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
@@ -226,8 +227,8 @@ def outstanding(
         Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        InvalidRequest: `at` is not a time.
-        ValueError: `by` or `group` is not one of those allowed, or the frame does not have it.
+        UsageError: `at` is not a time.
+        UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, by, group, tz)
@@ -274,10 +275,10 @@ def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.Dat
     """Return the rows that count, each with when it counts from as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if by not in {"created_at", "posted_at", "minted_at"}:
-        raise ValueError("by must be created_at, posted_at or minted_at")
+        raise UsageError([not_allowed("by", by, ("created_at", "posted_at", "minted_at"))])
     needed = {"type", "points", "created_at", by, *({"user_id"} if group == "cohort" else {group} if group else ())}
     if missing := needed - set(frame):
-        raise ValueError(f"the frame has no column {', '.join(sorted(missing))}")
+        raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[by].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]

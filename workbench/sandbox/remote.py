@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments
+from workbench.errors import NotSent, WrongEnvironment, hide_arguments
 from workbench.interface import table
+from workbench.sandbox.context import control_error
 from workbench.sandbox.control import Control
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
@@ -161,9 +162,7 @@ class RemoteSandbox(Controls):
                 f"{host} refused access to its controls; a sandbox on this machine returns its guide without a key."
             )
         if refused:
-            raise ApiError.of(answer.status_code)(
-                operation=name, status=answer.status_code, error=said["error"], message=said["message"], body=said
-            )
+            raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """What is wrong with a request before it is sent or when it arrives, and what is unusual about an answer.
 
-`problems` holds the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
+`survey` goes through a request once, and notes what needs a closer look; the others look there alone. `problems` holds the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
 careful client refuses or warns of: masked values, invisible characters, implausible numbers. `flags` looks at answers.
 """
 
@@ -10,34 +10,174 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
+
+import attrs
 
 from workbench.errors import Problem, hidden_characters
-from workbench.schema import walk
-from workbench.schema.fields import MASK, About, Rule
+from workbench.schema import masks, walk
+from workbench.schema.fields import MASK, OPEN, About, Rule
 from workbench.schema.readers import is_empty
 from workbench.schema.rules import EMAIL_ADDRESS, FULL, ISO_DAY, UUID, CrossRule, OneOf, When, iso_day
-from workbench.schema.walk import Kind, Member, cross_rules, members, record_of, values
+from workbench.schema.walk import Kind, Member, cross_rules, is_record, members, record_of
 
 
-def problems(record: Any, *, partial: bool = False) -> tuple[Problem, ...]:
+class Writer(Protocol):
+    """What writes the values of a record by their names in the interface."""
+
+    def __hash__(self) -> int: ...
+    def wire_name(self, cls: type[Any], member: Member) -> str: ...
+    def kind_writer(self, kind: Kind, keep: bool, /) -> Callable[[Any], Any] | None: ...
+
+
+@attrs.frozen
+class Doubtful:
+    """A value of a request that may break a rule, is missing, or whose record has rules over several members."""
+
+    path: str  # by declared wire names; of a record with rules its prefix
+    member: Member | None  # None: the rules of `holder`
+    kind: Kind | None  # of the value; of an item where the member is a list
+    value: Any
+    holder: Any  # the record that has the member
+    in_part: bool  # whether the service is taken to accept that record in part
+
+
+@attrs.define(eq=False, repr=False)
+class Survey:
+    """What one pass over a request finds."""
+
+    record: Any
+    body: dict[str, Any] = attrs.field(factory=dict)  # by the converter's wire names
+    shown: dict[str, Any] = attrs.field(factory=dict)  # by declared wire names, private values masked
+    doubtful: list[Doubtful] = attrs.field(factory=list)  # in the order of the declarations
+
+    def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
+        """Yield each single value that may be unusual: its wire path, its member, the value, and the record that holds it."""
+        for one in self.doubtful:
+            if is_record(one.value):
+                yield from walk.values(one.value, f"{one.path}.")
+            elif one.member is not None and one.value is not None:
+                yield one.path, one.member, one.value, one.holder
+
+
+def survey(record: Any, by: Writer | None = None) -> Survey:
+    """Go through a request once: write it, mask it, and note what needs a closer look.
+
+    Args:
+        by: Converter that writes the body; without one it has the declared names and the values of the record.
+    """
+    found = Survey(record)
+    _visit(record, by, found.body, found.shown, found.doubtful, "", False)
+    return found
+
+
+def _visit(
+    record: Any, by: Writer | None, body: dict[str, Any], shown: dict[str, Any], doubtful: list[Doubtful], prefix: str,
+    in_part: bool,
+) -> None:  # fmt: skip
+    cls: Any = type(record)
+    fields, has_rules = _fields(by, cls)
+    for name, wire, usual, is_plain, mask, write, one in fields:
+        value = getattr(record, name)
+        if value.__class__ is usual and is_plain(value):
+            body[wire] = value
+            shown[one.wire] = mask(value) if mask is not None else value
+        elif value is None:
+            if one.required:
+                doubtful.append(Doubtful(prefix + one.wire, one, one.kind, None, record, in_part))
+        elif isinstance(one.kind, walk.Nested) and type(value) is one.kind.of:
+            body[wire], shown[one.wire] = {}, {}
+            _visit(value, by, body[wire], shown[one.wire], doubtful, f"{prefix}{one.wire}.", one.about.partial)
+        elif value is not FULL or not isinstance(one.kind, walk.Integer) or not one.kind.full:
+            items = [("", one.kind, value)]
+            if isinstance(one.kind, walk.Array) and isinstance(value, list | tuple):
+                if value == () == one.default:
+                    continue
+                items = [(f"[{place}]", one.kind.of, item) for place, item in enumerate(value)]
+            doubtful.extend(
+                Doubtful(prefix + one.wire + at, one, kind, item, record, in_part) for at, kind, item in items
+            )
+            body[wire] = _written(write, value)
+            shown[one.wire] = masks.shown(one, value)
+    if has_rules:
+        doubtful.append(Doubtful(prefix, None, None, None, record, in_part))
+    if extra := getattr(record, "extra", None):
+        shown.update(dict.fromkeys(map(str, extra), masks.DOTS))
+
+
+def _written(write: Callable[[Any], Any] | None, value: Any) -> Any:
+    try:
+        return write(value) if write is not None else value
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return value  # of another type, which is a problem of its own
+
+
+@cache
+def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
+    """Return how each member of a record is visited, and whether rules bind several of them."""
+    fields = []
+    for one in members(cls):
+        usual, is_plain = _plain(one)
+        mask = None if one.about.privacy is OPEN else one.about.mask
+        wire = by.wire_name(cls, one) if by else one.wire
+        write = by.kind_writer(one.kind, False) if by else None
+        fields.append((one.name, wire, usual, is_plain, mask, write, one))
+    return fields, bool(cross_rules(cls))
+
+
+_LONGEST_PLAIN = 46  # characters: no private key or seed phrase is as short
+
+
+def _plain(one: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
+    """Return the class that a value of a member usually has, and a test that only a value passes of which there is nothing to say."""
+    rule = one.about.rule
+    match one.kind:
+        case walk.Integer():
+            return int, range(
+                _LEAST if rule.minimum is None else rule.minimum, (rule.maximum or -_LEAST) + 1
+            ).__contains__
+        case walk.Boolean():
+            return bool, (True, False).__contains__
+        case walk.Text() if rule.format in (None, "uuid", "name", "phone", "email", "password", "account-number"):
+            if one.name in _LOOKED_AT or rule.chain_address:
+                return None, bool
+            longest = min(rule.max_length or _LONGEST_PLAIN, _LONGEST_PLAIN)
+            patterns = (
+                rule.pattern, _PLAUSIBLE.get(one.name, (None, ""))[0], _PATTERNS.get(rule.format or ""),
+                f"[ -~]{{{rule.min_length or 0},{longest}}}",
+            )  # fmt: skip
+            return str, re.compile("".join(rf"(?=(?:{pattern})\Z)" for pattern in patterns if pattern)).match
+    return None, bool
+
+
+_LEAST = -(10**30)
+_PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
+
+
+def problems(request: Any, *, partial: bool = False) -> tuple[Problem, ...]:
     """Return all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
 
     Args:
+        request: The record, or its survey.
         partial: Accept a nested record in part where the service is taken to accept one, as an address to update.
     """
-    return tuple(_problems(record, "", partial, False))
+    return tuple(_problems(surveyed(request), partial))
 
 
-def _problems(record: Any, prefix: str, partial: bool, in_part: bool) -> Iterator[Problem]:
-    for one in members(type(record)):
-        value, path = getattr(record, one.name), prefix + one.wire
-        if value is not None:
-            yield from _value_problems(one.kind, one.about, value, path, partial)
-        elif one.required and not in_part:
-            yield Problem(path, "required", _missing(one.kind))
-    for rule in cross_rules(type(record)):
-        yield from _cross_problems(record, rule, prefix)
+def surveyed(request: Any) -> Survey:
+    """Return the survey of a request, or the survey that it is."""
+    return request if isinstance(request, Survey) else survey(request)
+
+
+def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
+    for one in seen.doubtful:
+        if one.member is None or one.kind is None:
+            for rule in cross_rules(type(one.holder)):
+                yield from _cross_problems(one.holder, rule, one.path)
+        elif one.value is not None:
+            yield from _value_problems(one.kind, one.member.about, one.value, one.path)
+        elif not (partial and one.in_part):
+            yield Problem(one.path, "required", _missing(one.kind))
 
 
 def _missing(kind: Kind) -> str:
@@ -46,12 +186,12 @@ def _missing(kind: Kind) -> str:
     return "is not given; it is True or False" if isinstance(kind, walk.Boolean) else "is missing"
 
 
-def _value_problems(kind: Kind, about: About, value: Any, path: str, partial: bool = False) -> Iterator[Problem]:
+def _value_problems(kind: Kind, about: About, value: Any, path: str) -> Iterator[Problem]:
     if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
             yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
-    elif isinstance(kind, walk.Nested) and type(value) is kind.of:
-        yield from _problems(value, f"{path}.", partial, partial and about.partial)
+    elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # in a list
+        yield from (Problem(f"{path}.{one.path}", one.rule, one.message) for one in problems(value))
     else:
         for name, message in _broken(kind, about.rule, value):
             yield Problem(path, name, message)
@@ -183,19 +323,20 @@ def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Probl
 # what a careful client adds
 
 
-def cautions(record: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+def cautions(request: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return what a careful client refuses, and what it only warns of, beyond the interface's rules.
 
     Args:
+        request: The record, or its survey.
         allowing: Rules that are waived: "masked_value", "unusual_text".
     """
-    found = [*_cautions(record)]
+    found = [*_cautions(surveyed(request))]
     refused = tuple(one for one in found if one.rule in {"masked_value", "unusual_text"} and one.rule not in allowing)
     return refused, tuple(one for one in found if one.rule in {"max_length", "advice"})
 
 
-def _cautions(record: Any) -> Iterator[Problem]:
-    for path, one, value, holder in values(record):
+def _cautions(seen: Survey) -> Iterator[Problem]:
+    for path, one, value, holder in seen.values():
         if isinstance(value, str | date) and (words := _advice(one.name, value, holder)):
             yield Problem(path, "advice", words)
         if type(value) is not str or (value.isascii() and value.isprintable()):
@@ -228,16 +369,20 @@ def _advice(name: str, value: str | date, record: Any) -> str | None:
             return "is in a range that is never issued as an SSN"
         case "country_of_issue" if len(text) == 2 and text != text.upper():
             return f"is usually written in capitals, {text.upper()}"
-        case "country_code" if not re.fullmatch(r"[A-Z]{2}", text):
-            return "is usually two capital letters, as US"
         case "ip_address" if _is_ip(text) and not text.startswith(_EXAMPLE_ADDRESSES):
             public = ipaddress.ip_address(text).is_global
             return None if public else "is not a public address; it must be the applicant's own"
-        case "merchant_category_code" if not re.fullmatch(r"[0-9]{4}", text):
-            return "is usually four digits, as 0742"
-        case "currency" if not re.fullmatch(r"[A-Za-z]{3}", text):
-            return "is usually three letters, as USD"
-    return None
+    pattern, advice = _PLAUSIBLE.get(name, ("", ""))
+    return advice if pattern and not re.fullmatch(pattern, text) else None
+
+
+_PLAUSIBLE = {
+    "country_code": ("[A-Z]{2}", "is usually two capital letters, as US"),
+    "merchant_category_code": ("[0-9]{4}", "is usually four digits, as 0742"),
+    "currency": ("[A-Za-z]{3}", "is usually three letters, as USD"),
+}
+_LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address"})
+"""Members whose values can be implausible by more than a pattern."""
 
 
 # what is unusual about an answer

@@ -93,6 +93,7 @@ class Rule:
     maximum: int | None = None
     format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
     unit: str | None = None  # "cents", "USD", "native token units"
+    chain_address: bool = False  # an address of a blockchain, which may have a checksum
     says: str | None = None  # the rule in words, where a pattern alone would not do: "an EVM address (0x…)"
 
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, not_allowed, visible
 
 Every = Literal["day", "week", "month"]
 PERIODS: dict[str, str] = {"day": "D", "week": "W-SUN", "month": "M"}
@@ -21,24 +21,22 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
         tz: Time zone of days, and of times without a zone; None: days are UTC, and times must have a zone.
 
     Raises:
-        InvalidRequest: It is none of these.
+        UsageError: It is none of these.
     """
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value) if len(value) == len("2025-12-01") else datetime.fromisoformat(value)
         except ValueError:
-            raise InvalidRequest(
-                f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}"
-            ) from None
+            raise UsageError(f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}") from None
     if value is None:
         return None
     if not isinstance(value, date):
-        raise InvalidRequest(f"{name} must be a day or a time, not {type(value).__name__}")
+        raise UsageError(f"{name} must be a day or a time, not {type(value).__name__}")
     if not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day, tzinfo=ZoneInfo(tz or "UTC"))
     if value.tzinfo is None:
         if tz is None:
-            raise InvalidRequest(f"{name} must have a time zone")
+            raise UsageError(f"{name} must have a time zone")
         return value.replace(tzinfo=ZoneInfo(tz))
     return value
 
@@ -47,10 +45,10 @@ def steps(times: "pd.Series[Any]", by: Every, tz: str) -> "pd.Series[Any]":
     """Return the first day of the day, week (from Monday) or month of each time, in a time zone.
 
     Raises:
-        ValueError: `by` is none of these.
+        UsageError: `by` is none of these.
     """
     if by not in PERIODS:
-        raise ValueError("by must be day, week or month")
+        raise UsageError([not_allowed("by", by, PERIODS)])
     periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[by])
     return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=by)
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from workbench.terminal import commands
-from workbench.terminal.commands import kebab
 from workbench.terminal.exits import (
     DONE,
     WRONG_INPUT,
@@ -21,9 +20,6 @@ from workbench.terminal.exits import (
 )
 
 _KEY_OPTIONS = ("--api-key", "--key", "--secret", "--password")
-_GROUPS = frozenset(commands.NOUNS) | {
-    name for rows in commands.COMMANDS.values() for name, (path, _) in rows.items() if path.endswith("app")
-}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,11 +49,12 @@ def make_app(noun: str = "") -> Any:
         result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )  # fmt: skip
+    docs = {name: doc for rows in commands.SECTIONS.values() for name, doc in rows.items()}
     for path, place in commands.PLACES.items():
         group, lazy = app, f"{__name__}.{place}"
         if path[1:]:
             if path[0] not in app:
-                app.command(App(name=path[0], help=commands.NOUNS[path[0]][0]))
+                app.command(App(name=path[0], help=docs[path[0]]))
             group = app[path[0]]
         group.command(resolve_name(lazy) if path[1:] and path[0] == noun else lazy, name=path[-1])
     return app
@@ -81,17 +78,13 @@ def _run(tokens: list[str]) -> int:
     if quiet := {"-q", "--quiet"} & {*tokens}:
         tokens = [token for token in tokens if token not in quiet]
         keep_quiet()
-    for at in (0, 1) if kebab(tokens[0]) in _GROUPS else (0,):  # cyclopts knows options by the names of Python too
-        tokens[at : at + 1] = [token if token.startswith("-") else kebab(token) for token in tokens[at : at + 1]]
-    if tokens[0] == "rewards" and tokens[1:] and tuple(tokens[:2]) not in commands.PLACES and tokens[1][:1] != "-":
-        tokens.insert(1, "read")
     _refuse_keys(tokens)
     from cyclopts import CycloptsError
 
     from workbench.errors import AdviceWarning, visible
 
     app = make_app("" if (*tokens[:2],) in commands.PLACES else tokens[0])
-    bare = len(tokens) == 1 and tokens[0] in _GROUPS and app[tokens[0]].default_command is None
+    bare = len(tokens) == 1 and tokens[0] in commands.GROUPS and app[tokens[0]].default_command is None
     if bare or {"--help", "-h", "--version"} & {*tokens}:
         _style(app, commands.example_of([token for token in tokens if not token.startswith("-")]))
     try:

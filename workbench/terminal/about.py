@@ -1,4 +1,4 @@
-"""Commands about the service and this installation: assumptions, rules, checks, the demo."""
+"""Commands about the service and this installation: assumptions, rules, checks."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from workbench.client.keys import state_folder, state_path
 from workbench.client.settings import config_path, open_profile, profile_names
@@ -28,31 +28,15 @@ from workbench.schema.walk import build, described, leaves, members
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show
-from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path
+from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path, script
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
-
-
-def demo(*, bodies: Path | None = None, out: Path | None = None) -> None:
-    """Walk through the main tasks on an embedded sandbox.
-
-    Files that the folder of --bodies lacks come with the package. Requests are named
-    `<operation>.request.<variant>.json`, answers `<operation>.<status>.<variant>.json`, error bodies
-    `error.<status>.<case>.json`.
-
-    Args:
-        bodies: Folder of request bodies and answers to use.
-        out: Folder for the chart; `out` if omitted.
-    """
-    from workbench.demo import tour
-
-    tour(bodies=bodies, out=out)
 
 
 def list_assumptions(
     word: str | None = None,
     *,
-    confidence: Annotated[_Confidence | None, Parameter(name=("--confidence", "--known"))] = None,
+    confidence: _Confidence | None = None,
     how: Output = Output(),
 ) -> None:
     """List the assumptions about the service, the reason for each, and where to change it.
@@ -174,6 +158,14 @@ def skeleton(
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
 
 
+docs_app = App(
+    name="docs", help="Show the rules of an operation or a kind of event, bodies to start from, and assumptions."
+)
+docs_app.default(docs)
+docs_app.command(list_assumptions, name="assumptions")
+docs_app.command(skeleton)
+
+
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same",
     "WORKBENCH_API_KEY": "API key of every profile",
@@ -188,7 +180,6 @@ ENVIRONMENT = {
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
-    "WORKBENCH_URL": "base URL that exported shell scripts send to",
     "NO_COLOR": "anything: no colors",
     "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
 }
@@ -264,3 +255,9 @@ def _version(name: str, extra: str = "") -> str:
         return version(name)
     except PackageNotFoundError:
         return f"is not installed (extra `{extra}`)" if extra else "is not installed"
+
+
+setup_app = App(name="setup", help="Check this installation; show variables; print a completion script.")
+setup_app.command(doctor, name="check")
+setup_app.command(config)
+setup_app.command(script, name="completion")

@@ -109,11 +109,6 @@ def resend(event: str, /, *, forward_to: str | None = None, where: Where = Where
     return _send(target, _headers(body, key), body)
 
 
-app = App(name="events", help="List events as webhooks deliver them, or redeliver one.")
-app.default(list_events)
-app.command(resend)
-
-
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
     """Yield the events of a sandbox, or those that `listen` received for a profile, and the key to sign with.
@@ -123,6 +118,10 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
     """
     key = os.environ.get(KEY_VARIABLE) or None
     if profile := chosen_profile(where):
+        if not key and unsigned is False:
+            raise usage_error(
+                f"Set {KEY_VARIABLE} to the key that deliveries are signed with, or accept any with --unsigned."
+            )
         path = state_folder() / f"inbox-{profile}.db"
         with Inbox(path, keys=[key] if key else [], accept_unsigned=unsigned or not key) as inbox:
             yield inbox, key
@@ -281,3 +280,15 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
         return NOT_SENT
     say(f"{'Accepted' if result.accepted else 'Rejected'} ({result.status}).")
     return DONE if result.accepted else REFUSED
+
+
+app = App(name="events", help="List, receive, send and watch events; test a webhook handler.")
+app.default(list_events)
+for _command in (resend, listen, trigger):
+    app.command(_command)
+app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one time line.")
+app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")
+app.command(
+    "workbench.terminal.sequences:chaos",
+    help="Test a webhook handler with duplicate, reordered and forged deliveries, and a crash.",
+)

@@ -28,10 +28,10 @@ _PYTHON = (
     (re.compile(r'(?:api\.)?journal\.resolve\("([^"]+)", "(\w+)"\)'), r"workbench journal resolve \1 \2"),
     (
         re.compile(r'(?:api\.)?arm\(operations=\{"(\w+)"\}, minutes=(\d+), reason="…"\)'),
-        lambda found: f'workbench arm {found[1].replace("_", "-")} --profile NAME --minutes {found[2]} --reason "…"',
+        lambda found: f'workbench profiles arm {found[1].replace("_", "-")} --profile NAME --minutes {found[2]} --reason "…"',
     ),
     (re.compile(r"\bTrue or False\b"), "true or false"),
-    (re.compile(r"\bassumptions\(\), (\w+)"), lambda found: f"workbench assumptions {found[1]}"),
+    (re.compile(r"\bassumptions\(\), (\w+)"), lambda found: f"workbench docs assumptions {found[1]}"),
     (re.compile(r"\b(?:plan\.)?sign\([^)]*\)"), "`workbench withdrawals sign`"),
     (re.compile(r"(?:wb\.)?withdrawals\.usd\(\"([^\"]+)\"\)"), r"--amount \1"),
     (re.compile(r"(?:wb\.)?withdrawals\.native_units\(([0-9_]+)\)"), lambda found: f"--native-units {found[1].replace('_', '')}"),

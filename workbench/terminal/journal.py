@@ -264,6 +264,9 @@ def arm(
     say(f"Armed until {until:%H:%M:%S} UTC. Use --live with --profile {profile}.")
 
 
+profiles_app.command(arm)
+
+
 def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
     """Ask for a typed confirmation before a call in production that cannot be undone.
 

@@ -157,7 +157,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             )
             for one in error.problems
         ]
-        raise InvalidRequest(problems, of=operation.name.replace("_", "-")) from None
+        raise InvalidRequest(problems, of=operation.command) from None
 
 
 def _send(

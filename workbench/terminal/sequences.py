@@ -1,4 +1,4 @@
-"""`workbench run`, `sequences …`, `compare` and `chaos run`: what a service, or a webhook handler, does with scripted traffic."""
+"""`workbench sequences …` and `workbench events chaos`: what a service, or a webhook handler, does with scripted traffic."""
 
 import json
 import os
@@ -144,13 +144,11 @@ def check(*files: Path) -> int:
 app = App(name="sequences", help="Sequences: scripts of calls with expectations.")
 app.command(list_sequences, name="list")
 app.command(show_sequence, name="show")
-app.command(check)
+for _command in (check, run, compare):
+    app.command(_command)
 
 
-chaos_app = App(name="chaos", help="Prove that a webhook handler is right, under everything that goes wrong.")
-
-
-def run_chaos(
+def chaos(
     *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: Whole = 7
 ) -> int:
     """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
@@ -166,21 +164,18 @@ def run_chaos(
         seed: Random seed; it replays a verdict.
     """
     from workbench.terminal.events import KEY_VARIABLE
-    from workbench.testing import chaos
+    from workbench.testing import chaos as campaign
 
-    chosen = chaos.Plan() if plan is None else chaos.load(plan)
+    chosen = campaign.Plan() if plan is None else campaign.load(plan)
 
-    def make() -> chaos.HttpHandler:
-        return chaos.HttpHandler(handler, books, reset, shlex.split(restart))
+    def make() -> campaign.HttpHandler:
+        return campaign.HttpHandler(handler, books, reset, shlex.split(restart))
 
     def progress(done: int, of: int) -> None:
         if done % 500 == 0:
             say(f"{done:,} of {of:,} deliveries")
 
-    key = os.environ.get(KEY_VARIABLE) or chaos.KEY
-    verdict = chaos.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
+    key = os.environ.get(KEY_VARIABLE) or campaign.KEY
+    verdict = campaign.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
     print(verdict)
     return DONE if verdict.passed else PARTLY
-
-
-chaos_app.command(run_chaos, name="run")

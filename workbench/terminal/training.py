@@ -1,4 +1,4 @@
-"""`workbench class …` and `workbench drill …`: a class on one server, its results, and incidents to solve."""
+"""`workbench class …` and `workbench course …`: a class on one server, its results, and incidents to solve."""
 
 import json
 import re
@@ -178,7 +178,7 @@ def _run(name: str, where: Where, do: Any) -> Any:
     with session(where) as api:
         shown = do(course.drill(name, api))
     if shown is not None:
-        print(_PYTHON.sub(rf"workbench drill \1 {name}", str(shown)))
+        print(_PYTHON.sub(rf"workbench course \1 {name}", str(shown)))
     return shown
 
 
@@ -231,7 +231,10 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     _run(name, where, lambda run: run.stop())
 
 
-drill_app = App(name="drill", help="Solve incidents in the sandbox, graded by what it holds at the end.")
-drill_app.command(list_drills, name="list")
+course_app = App(
+    name="course", help="Open the course; solve incidents in the sandbox, graded by what it holds at the end."
+)
+course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
+course_app.command(list_drills, name="drills")
 for _command in (start, check, answer, book, ledger, debrief, stop):
-    drill_app.command(_command)
+    course_app.command(_command)

@@ -1,4 +1,4 @@
-"""`workbench watch` and `workbench logs tail`: what happens in a sandbox, on a screen or line by line."""
+"""`workbench events watch` and `events tail`: what happens in a sandbox, on a screen or line by line."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from workbench.client.journal import Journal
 from workbench.errors import WorkbenchError, visible
@@ -30,10 +30,6 @@ def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
             yield one
 
 
-logs_app = App(name="logs", help="What happens in a sandbox, line by line.")
-
-
-@logs_app.command
 def tail(
     *,
     follow: Annotated[
@@ -72,7 +68,7 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
         journal: Journal of your application, in this file: its entries stand beside their requests.
     """
     if not sys.stdout.isatty():
-        raise usage_error("watch needs a terminal; without one: workbench logs tail")
+        raise usage_error("watch needs a terminal; without one: workbench events tail")
     try:
         import textual  # noqa: F401
     except ModuleNotFoundError:

@@ -124,12 +124,12 @@ def arguments_of(where: Where) -> dict[str, Any]:
 
 
 def armed_path(profile: str) -> Path:
-    """Return the file in which `workbench arm` records what it allowed."""
+    """Return the file in which `workbench profiles arm` records what it allowed."""
     return state_folder() / f"armed-{profile}.json"
 
 
 def _arm_if_allowed(api: Any, profile: str) -> None:
-    """Arm a session with the operations, and until the time, that `workbench arm` allowed."""
+    """Arm a session with the operations, and until the time, that `workbench profiles arm` allowed."""
     path = armed_path(profile)
     try:
         armed = json.loads(path.read_text(encoding="utf-8"))
@@ -159,11 +159,11 @@ _BRANCHES = {
 def script(shell: Literal["bash", "fish", "zsh"], /) -> None:
     """Print the completion script of a shell.
 
-    bash: workbench completion bash > ~/.local/share/bash-completion/completions/workbench
+    bash: workbench setup completion bash > ~/.local/share/bash-completion/completions/workbench
 
-    zsh: workbench completion zsh > _workbench, in a folder of $fpath
+    zsh: workbench setup completion zsh > _workbench, in a folder of $fpath
 
-    fish: workbench completion fish > ~/.config/fish/completions/workbench.fish
+    fish: workbench setup completion fish > ~/.config/fish/completions/workbench.fish
 
     Args:
         shell: The shell.

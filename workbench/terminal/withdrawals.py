@@ -165,18 +165,6 @@ def explain(
     return REFUSED if found.differences else DONE
 
 
-def execute(
-    transaction: Annotated[Path, Parameter(help="What `withdrawals transaction --reveal` printed.")],
-    /,
-    *,
-    where: Where = Where(),
-    how: Output = Output(),
-) -> None:
-    """Execute a transaction on the sandbox's chain: both signatures are checked, and the balance moves."""
-    with session(where) as api:
-        show(api.sandbox.execute(_read(transaction)), how)
-
-
 @contextmanager
 def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield the withdrawal of a plan and its answer, and what a sandbox publishes of the contract."""

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.values import refuse_private_key
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import Problem, UsageError
 from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
@@ -51,7 +51,7 @@ def usd(dollars: str | Decimal) -> Cents:
         dollars: Dollars with two decimals, as text or Decimal.
 
     Raises:
-        InvalidRequest: It is a float, has another number of decimals, or is not above zero.
+        UsageError: It is a float, has another number of decimals, or is not above zero.
     """
     refuse_private_key(dollars, "amount")
     if isinstance(dollars, NativeUnits):
@@ -75,7 +75,7 @@ def native_units(units: int | str) -> NativeUnits:
         units: A whole number, as an int or as digits.
 
     Raises:
-        InvalidRequest: It is a float, not digits alone, not above zero, or beyond 256 bits.
+        UsageError: It is a float, not digits alone, not above zero, or beyond 256 bits.
     """
     refuse_private_key(units, "amount")
     if isinstance(units, Cents):
@@ -209,5 +209,5 @@ def _type_name(value: Any) -> str:
     return "True or False" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
-def _invalid(rule: str, message: str) -> InvalidRequest:
-    return InvalidRequest([Problem("amount", rule, message)])
+def _invalid(rule: str, message: str) -> UsageError:
+    return UsageError([Problem("amount", rule, message)])

@@ -8,7 +8,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, Problem, WorkbenchError
+from workbench.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Sheet
@@ -42,10 +42,10 @@ def plan(
             known; the interface has none.
 
     Raises:
-        InvalidRequest: With all problems at once; nothing was sent.
+        UsageError: With all problems at once.
     """
     if hasattr(api, "__aenter__"):
-        raise InvalidArguments("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
+        raise UsageError("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
@@ -62,7 +62,7 @@ def plan(
         if allow is not None:
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
-        raise InvalidRequest(problems, of="plan")
+        raise UsageError(problems, of="plan")
     warnings = (one.message for level, one in found if level == "warning")
     made.warnings = (*warnings, *(f"overridden: {one}" for one in overridable))
     made._zero = any(problem.rule == "zero" for problem in overridable)
@@ -92,7 +92,7 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
             return contract
     known = ", ".join(str(contract.id) for contract in contracts)
     text = f"is not a contract of this tenant (contracts: {known or 'none'})"
-    raise InvalidRequest([Problem("contract", "unknown", text)], of="plan")
+    raise UsageError([Problem("contract", "unknown", text)], of="plan")
 
 
 @attrs.define(eq=False, repr=False)

@@ -14,7 +14,7 @@ import attrs
 
 from workbench import chains
 from workbench.chains import same_address
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.errors import Problem, UsageError, visible
 from workbench.interface.contracts import IssuingContract, SignWithdrawal, Token
 from workbench.rendering.text import Cell, Row, Sheet, cell_text, status_cell
 from workbench.withdrawals.amounts import (
@@ -241,7 +241,7 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
     """
     try:
         chain = terms.chain
-    except InvalidRequest as error:
+    except UsageError as error:
         yield "refused", Problem("contract", "chain", f"has an invalid chain id: it {error.problems[0].message}")
         return
     of_amount = list(amount_problems(terms.amount, terms.decimals))

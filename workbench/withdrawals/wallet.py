@@ -14,7 +14,7 @@ import attrs
 
 from workbench import chains
 from workbench.chains.values import BytesLike
-from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -90,7 +90,7 @@ class Revealed(NotSerializable):
         if self._clock.monotonic() >= self._until:
             self.hide()
         if self._secret is None:
-            raise InvalidRequest(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
+            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
         return self._secret
 
     def __repr__(self) -> str:
@@ -147,7 +147,7 @@ class AdminMessage(dict[str, Any], ForWallet):
         """Check the wallet's signature: 65 bytes, as hex or bytes, by this admin over exactly this message.
 
         Raises:
-            InvalidRequest: It is not a signature, is malleable, or is by another account or over another message.
+            UsageError: It is not a signature, is malleable, or is by another account or over another message.
         """
         signer = chains.recover(self.digest, signature)
         if not chains.same_address(signer, self.admin):
@@ -155,7 +155,7 @@ class AdminMessage(dict[str, Any], ForWallet):
                 f"is not by the admin {self.admin} over this message: it recovers to {signer}. The wallet used another "
                 "account, or signed another message (another nonce or salt, for example)"
             )
-            raise InvalidRequest([Problem("signature", "signer", text)], of="withdrawal")
+            raise UsageError([Problem("signature", "signer", text)], of="withdrawal")
         raw = chains.read_bytes(signature, 65, "signature")
         return AdminSignature(admin=self.admin, nonce=self.nonce, salt=self.salt, signature=raw)
 
@@ -191,7 +191,7 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
     if salt is not None and _is_key_of(signer, raw):
         text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
-        raise InvalidRequest([Problem("salt", "private-key", text)], of="withdrawal")
+        raise UsageError([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
         chain_id=terms.contract.chain_id, proxy=terms.contract.proxy_address, user=signer, asset=terms.token.address,
         amount=units, recipient=terms.recipient, nonce=nonce, salt=raw,
@@ -326,13 +326,13 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
         decimals: The token's decimals, if known; then the amount is shown in tokens too.
 
     Raises:
-        InvalidRequest: It is another call, or damaged.
+        UsageError: It is another call, or damaged.
     """
     if problems := list(amount_problems(NativeUnits(1), decimals)):
-        raise InvalidRequest(problems, of="explain")
+        raise UsageError(problems, of="explain")
     transaction: Any = {"data": data} if isinstance(data, str | bytes) else data
     if not isinstance(transaction, Mapping) or not isinstance(transaction.get("data"), str | bytes):
-        raise InvalidRequest([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
+        raise UsageError([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
     call = chains.read_call_data(transaction["data"])
     units = NativeUnits(call.amount)
     to, chain, number = transaction.get("to"), transaction.get("chainId"), number_of(transaction.get("chainId"))

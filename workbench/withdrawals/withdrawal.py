@@ -11,7 +11,7 @@ from workbench import chains
 from workbench.chains import Family, same_address
 from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruction, refuse_private_key
 from workbench.client.guards import ClientContext
-from workbench.errors import InvalidRequest, Problem, hide_arguments, visible
+from workbench.errors import Problem, UsageError, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
@@ -74,7 +74,7 @@ class Withdrawal(NotSerializable, Shown):
         if answer.parameters:
             try:
                 parameters = chains.read_parameters(plan.contract.chain_id, answer.parameters)
-            except InvalidRequest as error:
+            except UsageError as error:
                 # assumed: withdrawal_parameters_order; parameters of another form do not make the signature invalid
                 self._notes.append(f"the answer's parameters do not have the expected form: {error.problems[0]}")
         if parameters is not None:
@@ -90,7 +90,7 @@ class Withdrawal(NotSerializable, Shown):
             salted = chains.read_bytes(
                 salt if salt is not None else (parameters.salt if parameters else ""), 32, "salt"
             )
-        except InvalidRequest as error:
+        except UsageError as error:
             yield Problem(f"signature.{error.problems[0].path}", "form", error.problems[0].message)
             return
         if parameters is not None and (parameters.signature != raw or parameters.salt != salted):
@@ -154,7 +154,7 @@ class Withdrawal(NotSerializable, Shown):
         """Return a view in which the signature can be read for a minute. The journal notes that it was shown.
 
         Raises:
-            InvalidRequest: There is no signature, it has expired, or it does not match the request.
+            UsageError: There is no signature, it has expired, or it does not match the request.
         """
         revealed = Revealed(self._require_secret(), self._clock)
         self._context.note("revealed", f"withdrawal signature for {self.plan.amount} to {self.plan.recipient}")
@@ -179,7 +179,7 @@ class Withdrawal(NotSerializable, Shown):
                 raise _invalid("signer", "is required: the address that signs for the service")
             try:
                 return same_address(chains.recover(message, secret.data), signer)
-            except InvalidRequest:  # no key fits, or contracts would refuse it
+            except UsageError:  # no key fits, or contracts would refuse it
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
@@ -333,7 +333,7 @@ class Withdrawal(NotSerializable, Shown):
         """Return the signature, or raise why there is none."""
         obstacle = self._obstacle()
         if obstacle is not None or self._secret is None:
-            raise InvalidRequest(obstacle or self._not_ready(), of="withdrawal")
+            raise UsageError(obstacle or self._not_ready(), of="withdrawal")
         return self._secret
 
     def _obstacle(self) -> str | tuple[Problem, ...] | None:
@@ -448,5 +448,5 @@ def _skew_text(skew: timedelta) -> str:
     return f" (your clock is {duration_text(skew)} {'fast' if skew > timedelta() else 'slow'})"
 
 
-def _invalid(path: str, message: str) -> InvalidRequest:
-    return InvalidRequest([Problem(path, "withdrawal", message)], of="withdrawal")
+def _invalid(path: str, message: str) -> UsageError:
+    return UsageError([Problem(path, "withdrawal", message)], of="withdrawal")
