@@ -215,7 +215,7 @@ def _findings() -> Iterator[tuple[bool, str]]:
     yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"
     for name in ("httpx", "cattrs"):
         yield find_spec(name) is not None, f"{name} {_version(name)}"
-    extras = {"pandas": "tables", "matplotlib": "charts", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
+    extras = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
     for name, extra in extras.items():
         yield True, f"{name} {_version(name, extra)}"
     try:
