@@ -107,7 +107,7 @@ MISTAKES = {
     "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
-    "a setting": (lambda: wb.Sandbox(settings={"unknown_member": True}), "did you mean unknown_members"),
+    "a setting": (lambda: wb.Sandbox(behavior={"unknown_member": True}), "did you mean unknown_members"),
     "a base URL": (lambda: wb.Client(base_url="x", api_key="k"), "Client: base_url must begin with https://"),
     "an argument of a control": (
         lambda: wb.Sandbox().register_endpoint("http://127.0.0.1", key="x"), "register_endpoint: key is not an argument",

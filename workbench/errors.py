@@ -46,6 +46,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
+from workbench.renamed import renamed
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _SHOWN = 500
@@ -229,9 +231,8 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         if name != "self" and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     ]
     open_names = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    problems = [] if open_names else [unknown_name(name, names) for name in given if name not in names]
-    if problems:
-        return problems
+    if unknown := [] if open_names else [name for name in given if name not in names]:
+        return [_unknown_argument(_public_name(function), name, names) for name in unknown]
     try:
         bound = inspect.signature(function).bind(*args, **given)
     except TypeError as error:
@@ -252,6 +253,11 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
             if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
         ]
     return []
+
+
+def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
+    new = renamed(f"{function}({name}=)")
+    return Problem(visible(name, 60), "unknown", f"is not an argument{new}") if new else unknown_name(name, names)
 
 
 def _unusable(
@@ -577,8 +583,8 @@ class FileBusy(UnusableFile):
 
 
 _EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
-    "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
+    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "tables",
+    "uvicorn": "server", "httptools": "server", "duckdb": "tables", "ipywidgets": "lab", "IPython": "lab",
     "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 

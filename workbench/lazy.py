@@ -35,7 +35,10 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
         if name == "__all__":
             return public
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from workbench.renamed import renamed
+
+            new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, attribute = places[name]
         try:
             if module == "workbench":

@@ -169,7 +169,7 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             user = _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("toml", "pytest", "notebook", "shell", "har", "openapi"):
+        for to in ("pytest", "notebook", "har"):
             yield sequences.export(api.journal, to)
             yield sequences.export(api.sandbox.requests(), to)
         for entry in (*api.journal, *api.sandbox.requests()):

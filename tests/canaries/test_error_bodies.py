@@ -125,7 +125,7 @@ BODIES: dict[str, Callable[[Planted], Any]] = {
     "other dates": lambda values: {"message": [as_day(value) for value in values.values()]},
     "long": lambda values: {"message": "x" * 1_990 + said(values), "rest": "y" * 3_990 + said(values)},
 }  # fmt: skip
-FORMATS = ("toml", "pytest", "notebook", "shell", "har", "openapi")
+FORMATS = ("pytest", "notebook", "har")
 
 
 def letters(text: str) -> str:
@@ -204,7 +204,7 @@ def test_nothing_that_an_error_repeats_is_written(
             except wb.errors.WorkbenchError as error:
                 errors.append(str(error))
         texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.har").read_text())]
-        texts += [(to, sequences.export(answers, to)) for to in ("har", "openapi")]
+        texts += [(to, sequences.export(answers, to)) for to in ("har",)]
     else:
         texts = list(texts_of(api, call, tmp_path / "a.har", caplog))
 

@@ -90,7 +90,7 @@ def test_points_are_redeemed_as_far_as_they_are_minted(api):
 @pytest.mark.parametrize("setting, amount", [("original", 1_000), ("reduced", 600)])
 def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
     """Sources disagree: the original amount, or the reduced one."""
-    api = Api(Sandbox(settings={"event_authorized_amount": setting}))
+    api = Api(Sandbox(behavior={"event_authorized_amount": setting}))
     transaction = api.authorized(1_000)
     api.reverse(transaction, newAmount=600)
     api.settle(transaction, amount=500)

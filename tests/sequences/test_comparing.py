@@ -53,7 +53,7 @@ def test_sessions_are_compared_as_their_names_are() -> None:
 @pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
 def test_every_other_setting_is_found(row) -> None:
     """Between sandboxes that differ in one setting, also where no call shows it."""
-    other = wb.Sandbox(settings={row.id: OTHER_VALUES.get(row.id, row.observed)})
+    other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, row.observed)})
     found = wb.compare_behavior(wb.Sandbox(), other)
 
     assert not found.ok, found.verdict
@@ -61,7 +61,7 @@ def test_every_other_setting_is_found(row) -> None:
 
 def test_a_tightened_role_of_a_read_is_found() -> None:
     """By the answer to the read, also where the settings of the service cannot be looked at."""
-    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(settings={"tightened_roles": {"list_contracts": "newRole"}}))
+    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(behavior={"tightened_roles": {"list_contracts": "newRole"}}))
 
     assert ("list-contracts", "outcome", "done", "refused") in {
         (one.of, one.path, one.a, one.b) for one in found.rows()
@@ -142,7 +142,7 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
     names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
     service = Sandbox(behavior="observed")
     found = wb.sequences.evidence(service, sequences=names)
-    like_it = Sandbox(settings=dict(found.corrected))
+    like_it = Sandbox(behavior=dict(found.corrected))
 
     assert found.corrected["refund_amount_omitted"] == "400"
     assert wb.compare_behavior(like_it, service, sequences=names).ok

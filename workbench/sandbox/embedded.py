@@ -10,20 +10,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import attrs
-
 from workbench.errors import (
     Problem,
     UnusableFile,
     UsageError,
     hide_arguments_of_methods,
     not_allowed,
-    unknown_name,
 )
 from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
+from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
@@ -34,7 +32,6 @@ from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 
 ServiceEnvironment = Literal["sandbox", "production"]
-BehaviorName = Literal["documented", "observed"]
 WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -90,8 +87,8 @@ class Sandbox(Controls):
         seed: Random seed of the world; default 1.
         environment: In "production" the simulations are not found.
         behavior: Where the interface document is silent: what fits it best ("documented"), or what live services do
-            ("observed").
-        settings: Single behaviors that differ, by their id in `assumptions()`.
+            ("observed"); or a TOML file or mapping with settings, by their id in `assumptions()`, as
+            {"behavior": "observed", "settle_route": False}.
         wire_names: Wire names that differ, by `record.attribute`.
         path: File that keeps the state and survives a killed process; several processes may share it. Its seed,
             environment and behavior stay: they are taken from it if not given.
@@ -113,8 +110,7 @@ class Sandbox(Controls):
         self,
         seed: int | None = None,
         environment: ServiceEnvironment | None = None,
-        behavior: BehaviorName | None = None,
-        settings: Mapping[str, Any] | None = None,
+        behavior: Behavior | None = None,
         *,
         wire_names: Names | None = None,
         path: str | os.PathLike[str] | None = None,
@@ -125,14 +121,15 @@ class Sandbox(Controls):
         world: WorldSize | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
-        arguments |= {"clock": clock, "settings": settings, "path": path}
+        arguments |= {"clock": clock, "path": path}
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(found, of="Sandbox")
+        name, settings = read_behavior(behavior)
         times = clock_settings(clock)
         store = open_store(path)
         try:
             with store:
-                given = {"seed": seed, "environment": environment, "behavior": behavior, "random_keys": random_keys}
+                given = {"seed": seed, "environment": environment, "behavior": name, "random_keys": random_keys}
                 new = _make(store, times["start"], size=world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
@@ -141,7 +138,7 @@ class Sandbox(Controls):
             store.close()
             raise
         reach = {*THIS_MACHINE, *(["public"] if public_webhooks else [])}
-        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **(settings or {})}
+        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **settings}
         self._set_up(Engine(store, chosen, dict(wire_names or {}), reach, webhook_hosts))
 
     def _set_up(self, engine: Engine) -> None:
@@ -295,7 +292,7 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     found = []
     if type(given.get("seed", 1)) is not int:
         found.append(Problem("seed", "type", "must be a whole number"))
-    for name, kind in (("environment", ServiceEnvironment), ("behavior", BehaviorName), ("world", WorldSize)):
+    for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
         choices = get_args(kind)
         if given.get(name, choices[0]) not in choices:
             found.append(not_allowed(name, given[name], choices))
@@ -305,13 +302,11 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         found.append(Problem("path", "type", "must be a path"))
-    settings = given.get("settings", {})
-    if not isinstance(settings, Mapping):
-        return [*found, Problem("settings", "type", "must be a mapping of behaviors by their id")]
-    unknown = [name for name in settings if name not in settings_of("documented")]
-    known = settings_of("documented")
-    problems = [unknown_name(name, known, "a setting of the sandbox") for name in unknown]
-    return [*found, *(attrs.evolve(problem, path=f"settings.{problem.path}") for problem in problems)]
+    try:
+        read_behavior(given.get("behavior"))
+    except UsageError as error:
+        found += error.problems
+    return found
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:

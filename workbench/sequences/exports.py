@@ -1,9 +1,8 @@
-"""Calls that were made, as a sequence, a test, a notebook, a shell script, a HAR file or OpenAPI examples; private values are made up."""
+"""Calls that were made, as a test, a notebook, a HAR file or a curl command; private values are made up."""
 
 import re
-import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -24,17 +23,16 @@ from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
-from workbench.interface.openapi import document
 from workbench.interface.rules import Full
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
+from workbench.interface.table import OPERATIONS, PREFIX, Operation
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
 from workbench.sequences.generated import from_journal
 from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import Ref, Sequence, Step, references, replaced
+from workbench.sequences.sequence import Sequence
 from workbench.storage import write_file
 
-Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
+Format = Literal["pytest", "notebook", "har"]
 Clean = Callable[[Any], Any]
 _KEPT_HEADERS = ("content-type", "retry-after")
 
@@ -56,14 +54,15 @@ class _Call:
 def export(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as text: a sequence, a test of pytest, a notebook, a shell script of curl commands, a HAR file, or OpenAPI.
+    """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
 
-    Ids of earlier answers become references (in a HAR file and in OpenAPI they stay), other ids stay. Private values, which a journal
-    holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
+    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
+    holds masked,
+    are replaced by made-up ones.
 
     Args:
         calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
-        to: "toml", "pytest", "notebook", "shell", "har", or "openapi": the OpenAPI document with the calls as its examples.
+        to: "pytest", "notebook" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
         seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
@@ -71,24 +70,18 @@ def export(
     Raises:
         UsageError: There is no call that was done or refused.
     """
-    found = [call for call in map(_call, calls) if call is not None]
-    found = found[-last:] if last is not None else found
-    if not found:
+    exported = [call for call in map(_call, calls) if call is not None]
+    exported = exported[-last:] if last is not None else exported
+    if not exported:
         raise UsageError("there is no call that was done or refused", of="sequences.export")
-    if to == "openapi":
-        return _openapi(found)
     if to == "har":
         creator = {"name": "workbench", "version": version("card-issuing-workbench")}
-        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in found]}
+        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
-    sequence = from_journal(found, name=name)
-    writers: dict[str, Callable[[Sequence], str]] = {
-        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed),
-        "notebook": lambda made: _notebook(made, seed), "shell": _shell,
-    }  # fmt: skip
+    writers = {"pytest": _pytest, "notebook": _notebook}
     if to not in writers:
-        raise UsageError(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
-    return writers[to](sequence)
+        raise UsageError(f"to must be har, {' or '.join(writers)}", of="sequences.export")
+    return writers[to](from_journal(exported, name=name), seed)
 
 
 def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
@@ -118,7 +111,7 @@ def _python(value: Any) -> str:
         case Full():
             return "wb.FULL"
         case Mapping() as members:
-            return "{" + ", ".join(f'"{name}": {_python(one)}' for name, one in members.items()) + "}"
+            return "{" + ", ".join(f'"{name}": {_python(member)}' for name, member in members.items()) + "}"
         case str() as text:
             plain = text.isascii() and text.isprintable()
             return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
@@ -141,10 +134,14 @@ def _call(entry: Any) -> _Call | None:
     started = getattr(entry, "started", None) or datetime.now(UTC)
     ended = getattr(entry, "ended", None) or started
     return _Call(
-        operation=operation.name, outcome=outcome, status=status or operation.success, started=started,
-        request=_made_up(operation.request, request), answer=_made_up(operation.answer, getattr(entry, "answer", None)),
+        operation=operation.name,
+        outcome=outcome,
+        status=status or operation.success,
+        started=started,
+        request=_made_up(operation.request, request),
+        answer=_made_up(operation.answer, getattr(entry, "answer", None)),
         seconds=max((ended - started).total_seconds(), 0.0),
-    )  # fmt: skip
+    )
 
 
 def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean: Clean) -> Any:
@@ -216,31 +213,13 @@ def _notebook(sequence: Sequence, seed: int | None) -> str:
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
     cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    made = {
+    notebook = {
         "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
-        "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5,
-    }  # fmt: skip
-    return strict_json.dumps(made).decode()
-
-
-def _openapi(calls: list[_Call]) -> str:
-    """Return the OpenAPI document with requests and responses of calls in place of its examples."""
-    made = document(more=[row for name, row in SCRIPTED.items() if name not in OPERATIONS])
-    for number, call in enumerate(calls, 1):
-        row = SCRIPTED[call.operation]
-        described = made["paths"][row.path][row.method.lower()]
-        content = described.get("requestBody", {}).get("content", {})
-        if call.status < 300:
-            _add_example(content, f"call-{number}", _body(row, call.request))
-        answer = described["responses"].setdefault(str(call.status), {"description": "An error."})
-        _add_example(answer.get("content", {}), f"call-{number}", call.answer)
-    return strict_json.dumps(made).decode()
-
-
-def _add_example(content: Mapping[str, Any], name: str, value: Any) -> None:
-    for media in content.values():
-        media.pop("example", None)
-        media.setdefault("examples", {})[name] = {"value": value}
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return strict_json.dumps(notebook).decode()
 
 
 def _pytest(sequence: Sequence, seed: int | None) -> str:
@@ -261,41 +240,6 @@ def test_{name}():
 '''
 
 
-_HEAD = """#!/bin/sh
-# Made by workbench; private values are made up. Needs curl and python3.
-set -eu
-: "${WORKBENCH_URL:?URL of the service, as http://127.0.0.1:8000/v1}" "${WORKBENCH_API_KEY:?an API key}"
-member() { printf '%s' "$1" | python3 -c 'import functools, json, sys
-print(functools.reduce(lambda found, name: found[int(name) if name.isdigit() else name], sys.argv[1].split("."), json.load(sys.stdin)))' "$2"; }
-"""
-
-
-def _shell(sequence: Sequence) -> str:
-    names = {step.name: re.sub(r"\W+", "_", step.name) for step in sequence.steps}
-    return _HEAD + "".join(f"\n# {step.name}\n{_curl(step, names)}\n" for step in sequence.steps)
-
-
-def _curl(step: Step, names: Mapping[str, str]) -> str:
-    """Return a step as a curl command whose answer is kept in a variable; a control goes to the sandbox beside the service."""
-    marks = {one: f"ref-{uuid4().hex}" for one in references(step.arguments) if isinstance(one, Ref)}
-    arguments = replaced(step.arguments, marks.__getitem__)  # type: ignore[arg-type]  # calls give no other references
-    operation = OPERATIONS.get(step.do)
-    if operation is None:
-        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", arguments
-    else:
-        path, body = converter().write_request(operation, walk.build(operation.request, arguments))
-        method, url = operation.method, f"$WORKBENCH_URL{operation.target(path, body)}"
-    sent = ""
-    if method not in ("GET", "DELETE"):
-        sent = f" -H 'Content-Type: application/json' -d {shlex.quote(strict_json.dumps(body).decode())}"
-    for one, mark in marks.items():
-        member = ".".join(map(walk.camel, one.attribute.split(".")))
-        read = f'$(member "${names[one.step]}" {member})'
-        url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
-    failing = "" if step.expect.error else " --fail-with-body"
-    return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
-
-
 def _har_entry(call: _Call) -> dict[str, Any]:
     operation = OPERATIONS[call.operation]
     body = _body(operation, call.request)
@@ -309,14 +253,20 @@ def _har_entry(call: _Call) -> dict[str, Any]:
     content = {"size": len(text.encode()), "mimeType": "application/json", "text": text}
     milliseconds = call.seconds * 1000
     return {
-        "startedDateTime": call.started.isoformat(), "time": milliseconds, "cache": {},
+        "startedDateTime": call.started.isoformat(),
+        "time": milliseconds,
+        "cache": {},
         "timings": {"send": 0, "wait": milliseconds, "receive": 0},
         "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
         "response": {
-            "status": call.status, "statusText": "", "content": content, "redirectURL": "",
-            "headers": [{"name": name, "value": value} for name, value in call.headers.items()], **rest,
+            "status": call.status,
+            "statusText": "",
+            "content": content,
+            "redirectURL": "",
+            "headers": [{"name": name, "value": value} for name, value in call.headers.items()],
+            **rest,
         },
-    }  # fmt: skip
+    }
 
 
 _BASE = "https://recording.workbench.invalid" + PREFIX
@@ -335,9 +285,9 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     Raises:
         UsageError: No call was answered.
     """
-    with api.responses() as found:
+    with api.responses() as responses:
         yield
-    write_file(Path(path), (export(found, "har") + "\n").encode())
+    write_file(Path(path), (export(responses, "har") + "\n").encode())
 
 
 class Recording:
@@ -370,9 +320,11 @@ class Recording:
             if self.played == len(self.calls):
                 raise NotSent(f"the recording has no further call: {request.method} {visible(request.path, 200)}")
             name, recorded, response = self.calls[self.played]
-            found = _sent(request.method, target, request.body)
-            if found != (name, recorded):
-                differing = [one for one in recorded if found[0] == name and recorded[one] != found[1].get(one)]
+            sent = _sent(request.method, target, request.body)
+            if sent != (name, recorded):
+                differing = [
+                    exchange for exchange in recorded if sent[0] == name and recorded[exchange] != sent[1].get(exchange)
+                ]
                 detail = f", with another {', '.join(differing)}" if differing else ""
                 raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
             self.played += 1
@@ -400,9 +352,9 @@ def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
     request, response = entry["request"], entry["response"]
     parts = urlsplit(request["url"])
     target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
-    headers = {one["name"]: one["value"] for one in response["headers"]}
-    made = Response(response["status"], headers, response["content"]["text"].encode())
-    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), made
+    headers = {header["name"]: header["value"] for header in response["headers"]}
+    answer = Response(response["status"], headers, response["content"]["text"].encode())
+    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), answer
 
 
 @contextmanager

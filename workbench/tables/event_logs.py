@@ -1,4 +1,4 @@
-"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB (extra `analysis`).
+"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB.
 
 DuckDB parses the lines. A line that holds exactly the members and types of its kind becomes columns at once; any other
 line is read strictly, as one event in memory is, so that the frame is the same either way.

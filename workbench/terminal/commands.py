@@ -66,7 +66,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("profiles",): "journal:profiles_app",
     ("docs",): "about:docs_app",
     ("setup",): "about:setup_app",
-    ("demo",): "about:demo",
+    ("demo",): "tour:demo",
     ("shell",): "shell:shell",
     ("agent", "serve"): "shell:mcp",
     ("agent", "setup"): "shell:skill",
