@@ -15,7 +15,6 @@ PURPOSES = {
     "events": "read events",
     "records": "the types",
     "terminal": "commands and shell",
-    "demo": "guided tour",
     "course": "exercises",
     "classroom": "one server for a class",
     "chaos": "tries handlers",

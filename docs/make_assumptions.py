@@ -30,7 +30,7 @@ This page is written by `python docs/make_assumptions.py`; a test compares it wi
 BEHAVIOR = """
 The sandbox has two behaviors. `documented` follows the letter of the document wherever it says anything; `observed` follows what
 live services were seen to do. `wb.connect(behavior="observed")` chooses one, and where the table shows values,
-`wb.connect(settings={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
+`wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
 """
 
 

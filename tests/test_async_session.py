@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidArguments, InvalidProfile
+from workbench.errors import InvalidArguments, UsageError
 from workbench.interface.table import OPERATIONS
 
 PERSON: dict[str, Any] = {
@@ -119,7 +119,7 @@ def test_all_wrong_arguments_are_named_at_once() -> None:
     wrong: Any = {
         "seed": "x", "behavior": "strange", "environment": "moon", "timeout": 0, "limits": 5, "journal": 3, "settings": {"a": 1},
     }  # fmt: skip
-    with pytest.raises(InvalidProfile) as caught:
+    with pytest.raises(UsageError) as caught:
         wb.connect(**wrong)
 
     assert {problem.path.partition(".")[0] for problem in caught.value.problems} == set(wrong)
@@ -129,7 +129,7 @@ def test_a_tenant_chooses_its_key() -> None:
     """A tenant of the seeded world is connected to with its own key, and receives its own events."""
     with wb.connect(tenant="provider-managed") as api, wb.connect() as other:
         assert api.list_contracts() != other.list_contracts()
-    with pytest.raises(InvalidProfile, match="tenant must be one of"):
+    with pytest.raises(UsageError, match="tenant must be one of"):
         wb.connect(tenant="nobody")
 
 
@@ -140,5 +140,5 @@ def test_a_session_lists_little_besides_its_operations() -> None:
 
     assert public == {
         "allowing", "arm", "armed", "base_url", "call", "close", "converter", "disarm", "environment", "events", "from_wire",
-        "guide", "host", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "verify_assumptions",
+        "guide", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "verify_assumptions",
     }  # fmt: skip

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_architecture, make_assumptions, make_events, make_interface
+from docs import make_agents, make_architecture, make_assumptions, make_events, make_interface
+from workbench.interface.table import OPERATIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -67,6 +68,13 @@ def test_interface_is_written_from_the_declarations() -> None:
 def test_events_are_written_from_the_declarations() -> None:
     """`python -m docs.make_events` writes docs/events.md anew."""
     assert make_events.PAGE.read_text(encoding="utf-8") == make_events.page()
+
+
+def test_the_texts_for_agents_are_current() -> None:
+    """`python -m docs.make_agents` writes docs/SKILL.md and docs/llms.txt anew."""
+    for path, text in make_agents.TEXTS.items():
+        assert path.read_text(encoding="utf-8") == text()
+    assert all(f"`{name}`" in make_agents.skill() and f"[{name}]" in make_agents.llms() for name in OPERATIONS)
 
 
 def test_assumptions_are_written_from_the_declarations() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import BadRequest
+from workbench.errors import UsageError
 from workbench.http_post import THIS_MACHINE, ForbiddenUrl, check_url, post
 from workbench.sandbox import Sandbox
 
@@ -104,7 +104,7 @@ def test_public_addresses_need_permission() -> None:
 
 def test_registration_refuses_them() -> None:
     """The control says why a URL is refused."""
-    with pytest.raises(BadRequest, match="only receivers on this machine"):
+    with pytest.raises(UsageError, match="only receivers on this machine"):
         Sandbox().register_endpoint("http://192.0.2.1/")
 
 

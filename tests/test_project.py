@@ -137,7 +137,7 @@ def test_requirements_fit_the_bounds() -> None:
 # -- who may import what ------------------------------------------------------------------------------------------
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
-FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
+FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "terminal/")
 REACH = {
     "httpx": (
         "course/trainer.py",
@@ -154,12 +154,12 @@ REACH = {
     "pyarrow": FROM_TABLES,
     "dask": ("tables/",),
     "distributed": ("tables/",),
-    "matplotlib": ("charts/", "forms/", "demo/", "terminal/"),
+    "matplotlib": ("charts/", "forms/", "terminal/"),
     "anywidget": ("forms/",),
     "ipywidgets": ("forms/",),
     "IPython": ("forms/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
-    "rich": ("terminal/", "demo/"),
+    "rich": ("terminal/",),
     "uvicorn": ("http_server.py",),
     "httptools": ("http_server.py",),
     "duckdb": ("tables/",),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidProfile, WrongEnvironment
+from workbench.errors import UsageError, WrongEnvironment
 from workbench.session import latest
 
 
@@ -128,14 +128,14 @@ def test_settings_of_a_sandbox_of_ones_own_are_not_dropped(
     """Where something else answers, they are refused, not passed over; nothing is sent."""
     (tmp_path / "profiles.toml").write_text('[profiles.acme]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
-    with pytest.raises(InvalidProfile, match=f"^`{words}` "):
+    with pytest.raises(UsageError, match=f"^`{words}` "):
         wb.connect(where, **how)
 
 
 @pytest.mark.parametrize("where", [5, Path("acme")], ids=repr)
 def test_a_place_is_text(where: Any) -> None:
     """A profile is named by text."""
-    with pytest.raises(InvalidProfile, match="name of a profile"):
+    with pytest.raises(UsageError, match="name of a profile"):
         wb.connect(where)
 
 

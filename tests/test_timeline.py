@@ -16,6 +16,7 @@ import pexpect
 import pytest
 
 import workbench as wb
+from workbench.errors import UsageError
 from workbench.sequences.exports import call_as
 from workbench.terminal.watch import screen
 from workbench.testing import session
@@ -91,7 +92,7 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
     assert len(picture.findall(".//{*}g")) == len(linked) == 5
     assert len(picture.findall("{*}path")) == 4  # all but the request have a cause
     assert "<svg" in linked._repr_html_()
-    with pytest.raises(wb.InvalidRequest, match="no event"):
+    with pytest.raises(UsageError, match="no event"):
         api.sandbox.why("nothing")
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import attrs
 import httpx
 
-from workbench.errors import InvalidRequest, hide_arguments, visible
+from workbench.errors import UsageError, hide_arguments, visible
 from workbench.interface import strict_json
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -204,17 +204,17 @@ class HttpHandler:
         """Read the books.
 
         Raises:
-            InvalidRequest: They are not a JSON object of whole cents.
+            UsageError: They are not a JSON object of whole cents.
         """
         try:
             answer = self._http.get(self._books)
             found = answer.raise_for_status().json()
         except (httpx.HTTPError, ValueError) as error:
-            raise InvalidRequest(
+            raise UsageError(
                 f"books: {visible(self._books, 200)} does not answer: {type(error).__name__}", of="chaos"
             ) from None
         if not isinstance(found, dict) or not all(type(cents) is int for cents in found.values()):
-            raise InvalidRequest("books: must be a JSON object of whole cents by transaction", of="chaos")
+            raise UsageError("books: must be a JSON object of whole cents by transaction", of="chaos")
         return found
 
     def restart(self) -> None:
@@ -291,19 +291,19 @@ def load(path: str | Path) -> Plan:
     """Read a plan from a TOML file: `purchases = 300`, `duplicates = 0.1` and so on.
 
     Raises:
-        InvalidRequest: The file cannot be read, or has other names or values.
+        UsageError: The file cannot be read, or has other names or values.
     """
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidRequest(
+        raise UsageError(
             f"plan: {visible(str(path), 200)} cannot be read: {visible(str(error), 200)}", of="chaos"
         ) from None
     kinds = {field.name: field.type for field in attrs.fields(Plan)}
     wrong = [visible(name, 40) for name, value in table.items() if not _fits(value, kinds.get(name))]
     if wrong:
         names = ", ".join(field.name for field in attrs.fields(Plan))
-        raise InvalidRequest(f"plan: unknown or out of range: {', '.join(wrong)}; there are {names}", of="chaos")
+        raise UsageError(f"plan: unknown or out of range: {', '.join(wrong)}; there are {names}", of="chaos")
     return Plan(**table)
 
 

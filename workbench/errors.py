@@ -3,10 +3,11 @@
     WorkbenchError
     ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
     │   └── InvalidArguments (TypeError)  arguments are missing or unknown
+    ├── UsageError (ValueError)         an argument of a local function is wrong: what is allowed; .problems
     ├── WrongEnvironment                a sandbox-only operation aimed at production, or a control at a real service
     ├── NotArmed                        an effect in production without arm(); nothing was sent
     ├── DuplicateSuspected              the same write again within a day; nothing was sent
-    ├── InvalidProfile (ValueError)     invalid settings; .problems
+    ├── InvalidProfile (ValueError)     a profile of the profiles file is invalid; .problems
     ├── NotSent                         did not leave this machine; safe to try again; the transport's error is __cause__
     │   └── CannotRecord                the journal cannot be written, so nothing was sent
     ├── NoAnswer                        a read got no answer, after its retries
@@ -27,20 +28,25 @@ No message holds a key or a private value: problems name the path and the rule, 
 their control characters escaped and their length capped.
 """
 
+import inspect
 import logging
 import re
 import sys
+import typing
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from inspect import iscoroutinefunction
 from itertools import islice
-from types import TracebackType
+from types import FunctionType, UnionType
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
+
+from workbench.renamed import renamed
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -139,53 +145,189 @@ def advise(text: str) -> None:
 
 
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Let errors leave a public function without the frames they passed, and without what it was given.
+    """Strip internal frames and arguments from errors of a public function, and name arguments that it does not take.
 
     Tracebacks may be printed with the locals of their frames, and those hold requests, keys and bodies. It wraps
-    coroutine functions too. An error that is not ours gets a note that says where it was raised.
+    coroutine functions too. A Python error that comes of a wrong argument becomes a `UsageError`; another error that is
+    not ours gets a note that says where it was raised.
     """
 
     @wraps(function)
     def called(*args: P.args, **given: P.kwargs) -> R:
         __tracebackhide__ = True
-        held: list[Any] = [args, given]
+        try:
+            return function(*args, **given)
+        except BaseException as caught:  # noqa: BLE001 - raised again
+            error = _stripped(caught, function, args, given)
         del args, given
-        with _FRAMES_HIDDEN:
-            return function(*held.pop(0), **held.pop())
+        try:
+            raise error
+        finally:
+            del error
 
     @wraps(function)
     async def awaited(*args: P.args, **given: P.kwargs) -> Any:
         __tracebackhide__ = True
-        held: list[Any] = [args, given]
+        try:
+            return await function(*args, **given)  # type: ignore[misc]
+        except BaseException as caught:  # noqa: BLE001 - raised again
+            error = _stripped(caught, function, args, given)
         del args, given
-        with _FRAMES_HIDDEN:
-            return await function(*held.pop(0), **held.pop())  # type: ignore[misc]
+        try:
+            raise error
+        finally:
+            del error
 
     return awaited if iscoroutinefunction(function) else called  # type: ignore[return-value]
 
 
-class _HideFrames:
-    """Let errors leave a block without the frames they passed."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _: object, error: BaseException | None, frames: TracebackType | None) -> None:
-        if error is None:
-            return
-        if isinstance(error, Exception) and not isinstance(error, WorkbenchError):
-            while frames is not None and frames.tb_next is not None:
-                frames = frames.tb_next
-            if (
-                frames is not None
-                and frames.tb_frame.f_code.co_filename != __file__
-                and not hasattr(error, "__notes__")
-            ):
-                error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
-        error.__context__ = None  # what it was raised from on purpose is its cause
-        error.__traceback__ = None
+T = TypeVar("T", bound=type[Any])
 
 
-_FRAMES_HIDDEN = _HideFrames()
+def hide_arguments_of_methods(cls: T) -> T:
+    """Apply `hide_arguments` to the constructor and the public methods of a class."""
+    for name, method in list(vars(cls).items()):
+        is_public = name == "__init__" or not name.startswith("_")
+        if is_public and isinstance(method, FunctionType) and method.__code__.co_filename != __file__:
+            setattr(cls, name, hide_arguments(method))
+    return cls
+
+
+def _stripped(
+    error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
+) -> BaseException:
+    """Return an error without its frames and context; for a Python error that comes of a wrong argument, a UsageError."""
+    frames, error.__traceback__ = error.__traceback__, None
+    error.__context__ = None  # what it was raised from on purpose is its cause
+    if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
+        return error
+    if isinstance(error, _OF_ARGUMENTS):
+        problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
+        if problems:
+            return UsageError(problems, of=_public_name(function))
+    while frames is not None and frames.tb_next is not None:
+        frames = frames.tb_next
+    if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
+        error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
+    return error
+
+
+def _public_name(function: Callable[..., Any]) -> str:
+    """Return the name of a function or method as it is called: of a constructor that of its class."""
+    *_, name = parts = getattr(function, "__qualname__", "").split(".")
+    return parts[-2] if name == "__init__" and len(parts) > 1 else name
+
+
+_OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
+"""Errors that Python raises where an argument is of a wrong type."""
+
+
+def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
+    """Return the arguments that a function does not take, lacks, or whose type is not the annotated one."""
+    parameters = inspect.signature(function).parameters
+    names = [
+        name
+        for name, one in parameters.items()
+        if name != "self" and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
+    open_names = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    if unknown := [] if open_names else [name for name in given if name not in names]:
+        return [_unknown_argument(_public_name(function), name, names) for name in unknown]
+    try:
+        bound = inspect.signature(function).bind(*args, **given)
+    except TypeError as error:
+        lacking = [
+            Problem(name, "required", "is missing")
+            for name, one in parameters.items()
+            if name in names
+            and one.default is one.empty
+            and name not in given
+            and list(parameters).index(name) >= len(args)
+        ]
+        return lacking or [Problem("", "arguments", visible(str(error), 200))]
+    with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
+        hints = typing.get_type_hints(inspect.unwrap(function))
+        return [
+            _wrong_type(name, value, hints[name])
+            for name, value in bound.arguments.items()
+            if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
+        ]
+    return []
+
+
+def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
+    new = renamed(f"{function}({name}=)")
+    return Problem(visible(name, 60), "unknown", f"is not an argument{new}") if new else unknown_name(name, names)
+
+
+def _unusable(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
+) -> list[Problem]:
+    """Return the argument that a Python error says it cannot use: the object without an attribute, or one of its type."""
+    bound = inspect.signature(function).bind(*args, **given).arguments
+    if isinstance(error, AttributeError):
+        found = [name for name, value in bound.items() if value is error.obj]
+    else:
+        kind = re.search(r"'([\w.]+)' object|not '?([\w.]+)'?$", str(error))
+        named = kind and (kind[1] or kind[2]).rpartition(".")[2]
+        found = [name for name, value in bound.items() if type(value).__name__ == named]
+    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in found]
+
+
+def _wrong_type(name: str, value: object, hint: Any) -> Problem:
+    choices = [
+        text
+        for part in (hint, *typing.get_args(hint))
+        if typing.get_origin(part) is typing.Literal
+        for text in typing.get_args(part)
+    ]
+    if choices and isinstance(value, str):
+        return not_allowed(name, value, choices)
+    return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Return whether a value can be what an annotation says; what is inside of it is not looked at."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        return _fits(value, typing.get_args(hint)[0])
+    if origin in (typing.Union, UnionType):
+        return any(_fits(value, part) for part in typing.get_args(hint))
+    if origin is typing.Literal:
+        return value in typing.get_args(hint)
+    kind = origin or (type(None) if hint is None else hint)
+    if kind is Any:
+        return True
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind in (Sequence, Iterable, Collection) and str not in typing.get_args(hint):
+        return isinstance(value, kind) and not isinstance(value, str)
+    return isinstance(value, kind) if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else True
+
+
+_NAMES = {
+    str: "text", int: "a whole number", float: "a number", bool: "True or False", type(None): "None", datetime: "a datetime",
+    Mapping: "a mapping", Iterable: "an iterable", Sequence: "a list", Collection: "a collection", Callable: "a function",
+}  # fmt: skip
+
+
+def _named(hint: Any) -> str:
+    """Return what an annotation takes, as text."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _named(parts[0])
+    if origin in (typing.Union, UnionType):
+        return " or ".join(dict.fromkeys(_named(part) for part in parts if part is not type(None)))
+    if origin is typing.Literal:
+        return " or ".join(repr(part) for part in parts)
+    kind = origin or hint
+    return _NAMES.get(kind) or f"a {getattr(kind, '__name__', str(kind))}"
+
+
+def _a_type(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def _listed(problems: tuple[Problem, ...]) -> str:
@@ -223,6 +365,47 @@ class InvalidRequest(WorkbenchError, ValueError):
         super().__init__(f"{of + ': ' if of else ''}{_listed(named)}\nNothing was sent.")
 
 
+class UsageError(WorkbenchError, ValueError):
+    """An argument of a local function is missing, unknown or not allowed. `problems` holds them all."""
+
+    def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
+        self.problems = _as_problems(problems)
+        self.function = of
+        named = tuple(_in_python(problem) for problem in self.problems)
+        super().__init__(f"{of + ': ' if of else ''}{_listed(named)}")
+
+
+_MAX_LISTED = 12
+
+
+def allowed_names(names: Iterable[object]) -> str:
+    """Return names as a list, cut where they are many."""
+    listed = [visible(str(name), 60) for name in names]
+    more = f", … ({len(listed)} in all)" if len(listed) > _MAX_LISTED else ""
+    return ", ".join(listed[:_MAX_LISTED]) + more
+
+
+def _nearest(name: object, names: Iterable[object]) -> str:
+    from difflib import get_close_matches  # for an error alone
+
+    near = get_close_matches(str(name).lower(), texts := [str(one) for one in names], 1, 0.6)
+    near = near or [text for text in texts if text.lower() == str(name).lower()]
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
+    """Return the problem of a name that is none of those known, with the nearest one."""
+    listed = list(names)
+    known = f" (known: {allowed_names(listed)})" if listed else ""
+    return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")
+
+
+def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
+    """Return the problem of a value that is not one of the allowed ones, with the nearest one. It does not hold the value."""
+    listed = list(allowed)
+    return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
+
+
 class InvalidArguments(InvalidRequest, TypeError):
     """Arguments are missing or unknown; nothing was sent."""
 
@@ -244,7 +427,7 @@ class DuplicateSuspected(WorkbenchError):
 
 
 class InvalidProfile(WorkbenchError, ValueError):
-    """A profile or a setting is invalid. `problems` lists everything that is wrong."""
+    """A profile of the profiles file is invalid. `problems` lists everything that is wrong."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems = _as_problems(problems)
@@ -400,8 +583,8 @@ class FileBusy(UnusableFile):
 
 
 _EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
-    "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
+    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "tables",
+    "uvicorn": "server", "httptools": "server", "duckdb": "tables", "ipywidgets": "lab", "IPython": "lab",
     "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 

@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from workbench.errors import UnusableFile, WorkbenchError, advise
+from workbench.errors import UnusableFile, UsageError, WorkbenchError, advise
 from workbench.http_post import BROKEN, LOOPBACK, Request, Response
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
@@ -234,11 +234,11 @@ def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
     """Return the names that a server at an address answers to: those given, and those of the address itself.
 
     Raises:
-        ValueError: The address is a wildcard, and no name is given.
+        UsageError: The address is a wildcard, and no name is given.
     """
     if host in {"0.0.0.0", "::", "[::]"}:  # noqa: S104 - compared
         if not hosts:
-            raise ValueError(f"{host} is every address of this machine: name the hosts under which it is reached.")
+            raise UsageError(f"{host} is every address of this machine: name the hosts under which it is reached.")
         host = ""
     own = LOOPBACK if host in LOOPBACK else {host} - {""}
     return frozenset(name.lower() for name in (*own, *hosts))
@@ -298,7 +298,7 @@ def serving(
     Raises:
         PortTaken: The port is in use.
         UnusableFile: The certificate or its key cannot be used.
-        ValueError: The address is a wildcard, and no host name is given.
+        UsageError: The address is a wildcard, and no host name is given.
     """
     names = served_names(host, hosts)
     logging.getLogger("uvicorn").addHandler(_SILENT)  # otherwise its warnings would be printed

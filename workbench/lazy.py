@@ -12,15 +12,12 @@ import sys
 from collections.abc import Callable
 
 
-def public_names(
-    package: str, file: str, *, hide: bool = False
-) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
+def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
     """Return the `__getattr__` and the `__dir__` of a package whose public names are listed in its TYPE_CHECKING block.
 
     Args:
         package: The `__name__` of the package.
         file: Its `__file__`; each name stands there on a line `from MODULE import NAME as PUBLIC_NAME`.
-        hide: Whether errors leave its functions by `hide_arguments`, which is not needed between the files of a package.
     """
     places: dict[str, tuple[str, str]] = {}
     with open(file, encoding="utf-8") as source:  # noqa: PTH123 - pathlib would cost more than all the rest
@@ -38,7 +35,10 @@ def public_names(
         if name == "__all__":
             return public
         if name not in places:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            from workbench.renamed import renamed
+
+            new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, attribute = places[name]
         try:
             if module == "workbench":
@@ -49,10 +49,11 @@ def public_names(
             from workbench.errors import missing_extra
 
             raise missing_extra(error) or error from None
-        if hide and hasattr(loaded, "__code__"):
-            from workbench.errors import hide_arguments
+        if hasattr(loaded, "__code__"):
+            from workbench import errors
 
-            loaded = hide_arguments(loaded)  # type: ignore[arg-type]
+            if loaded.__code__.co_filename != errors.__file__:  # not needed between the files of a package
+                loaded = errors.hide_arguments(loaded)  # type: ignore[arg-type]
         setattr(sys.modules[package], name, loaded)
         return loaded
 

@@ -16,17 +16,26 @@ from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
 from workbench.client.settings import client_problems, client_settings, open_profile
-from workbench.errors import InvalidProfile, Problem, WrongEnvironment, hide_arguments, visible
+from workbench.errors import (
+    InvalidProfile,
+    Problem,
+    UsageError,
+    WrongEnvironment,
+    hide_arguments,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
 from workbench.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
     from workbench.sandbox import Sandbox
+    from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.inbox import Inbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Behavior = Literal["documented", "observed"]
 WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
 """The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
@@ -40,6 +49,7 @@ class _Unset:
 _UNSET: Final[Any] = _Unset()
 
 
+@hide_arguments_of_methods
 class _Session(BaseClient):
     """What both sessions add to a client."""
 
@@ -208,8 +218,8 @@ def connect(
     api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None, timeout: float | None = _UNSET,
     check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
-    seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
+    seed: int | None = None, behavior: "Behavior | None" = None, environment: EnvironmentName | None = None,
+    path: str | Path | None = None, public_webhooks: bool | None = None,
     clock: datetime | str | None = None, world: WorldSize | None = None, code: str | None = None,
     http: Mapping[str, Any] | None = None,
 ) -> Session:  # fmt: skip
@@ -230,11 +240,10 @@ def connect(
         ca_file: Certificates to trust in place of the usual ones.
         idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
-        behavior: Embedded sandbox only: "documented" (default), or "observed" for what live services do where the
-            document is silent.
+        behavior: Embedded sandbox only: "documented" (default), "observed" for what live services do where the document
+            is silent, or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that keeps its state.
-        settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
         clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
@@ -243,7 +252,8 @@ def connect(
             `connect(seed=…)` open your sandbox there.
 
     Raises:
-        InvalidProfile: Arguments or the profile cannot be used; all problems are named.
+        UsageError: Arguments are not allowed; all problems are named.
+        InvalidProfile: The profile is unknown or invalid.
         NotSent: No sandbox answers at the URL.
     """
     return Session(**_session_settings(**locals()))
@@ -279,14 +289,14 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     """Return the arguments of a session."""
     timeout, code = given.pop("timeout"), given.pop("code")
     given = {name: value for name, value in given.items() if value is not None}
-    embedded = {name: given.pop(name) for name in (*_EMBEDDED, "settings") if name in given}
+    embedded = {name: given.pop(name) for name in _EMBEDDED if name in given}
     client = given if timeout is _UNSET else {**given, "timeout": timeout}
     problems = [*_embedded_problems(embedded), *client_problems(**client)]
     if where is not None and not isinstance(where, str):
         words = f"must be the name of a profile or a URL, not a {type(where).__name__}"
         problems.insert(0, Problem("where", "type", words))
     if problems:
-        raise InvalidProfile(problems)
+        raise UsageError(problems, of="connect")
     if code is not None:
         where = f"{str(where).rstrip('/')}/{code}"
     learner = class_url()
@@ -306,7 +316,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if profile.base_url is None:
         table = dict(profile.sandbox)
         named = {name: table.pop(name) for name in _EMBEDDED if name in table}
-        embedded = {**named, **embedded, "settings": {**table, **embedded.get("settings", {})}}
+        named["behavior"] = {**table, **({"behavior": named["behavior"]} if "behavior" in named else {})}
+        embedded = {**named, **embedded}
         found = _embedded_problems(embedded)
         if found:
             raise InvalidProfile(found)
@@ -330,7 +341,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
 def _refuse(given: Mapping[str, Any], where: str) -> None:
     if given:
         words = " and ".join(f"`{name}`" for name in given)
-        raise InvalidProfile(
+        raise UsageError(
             f"{words} {'applies' if len(given) == 1 else 'apply'} only to an embedded sandbox, not to {where}"
         )
 
@@ -350,7 +361,7 @@ def _sandbox_key(sandbox: Any, guide: Mapping[str, Any], tenant: str | None) -> 
         return next(iter(keys.values()))
     first = {row.name: row.keys[0] for row in sandbox.tenants()}
     if tenant not in first:
-        raise InvalidProfile([Problem("tenant", "enum", f"must be one of {', '.join(first)}")])
+        raise UsageError([not_allowed("tenant", tenant, first)], of="connect")
     return keys[first[tenant]]
 
 

@@ -161,7 +161,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)
-            things["exported calls"] = [export(other.journal, to) for to in ("toml", "pytest", "shell", "har")]
+            things["exported calls"] = [export(other.journal, to) for to in ("pytest", "notebook", "har")]
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
         things["kept"] = run(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **wanted)

@@ -133,8 +133,8 @@ def _agent(_: Life, __: Path) -> list[str]:
     async def talk(api: Any) -> None:
         async with mcp.Client(make_server(api)) as client:
 
-            async def call(tool: str, **arguments: Any) -> Any:
-                answer = await client.call_tool(tool, arguments)
+            async def call(name: str, tool: str = "call", **arguments: Any) -> Any:
+                answer = await client.call_tool(tool, {"name": name, "arguments": arguments})
                 texts.extend(one.text for one in answer.content)
                 return answer
 
@@ -147,10 +147,10 @@ def _agent(_: Life, __: Path) -> list[str]:
             await call("update_ubo", companyId=company["id"], uboId=owner, **_wire(OWNER))
             await call("create_user_application", **_wire(WRONG))
             await call("create_user_application", **_wire(PERSON), zqUnknown="zq-unknown-member")
-            await call("sandbox_deposit", amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
+            await call("deposit", "control", amount="1.77", description="ZQMEMO", originatorName="Zqoriginator")
             for control in ("guide", "events", "requests", "deliveries", "timeline"):
-                await call(f"sandbox_{control}")
-            await call("sandbox_state", record_id=user)
+                await call(control, "control")
+            await call("state", "control", recordId=user)
             for one in (await client.list_resources()).resources:
                 texts.extend(part.text for part in (await client.read_resource(str(one.uri))).contents)
 
@@ -169,7 +169,7 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             user = _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("toml", "pytest", "notebook", "shell", "har", "openapi"):
+        for to in ("pytest", "notebook", "har"):
             yield sequences.export(api.journal, to)
             yield sequences.export(api.sandbox.requests(), to)
         for entry in (*api.journal, *api.sandbox.requests()):

@@ -13,6 +13,7 @@ from tests.canaries.conftest import RECIPIENT, Life
 from tests.canaries.places import command, options, widgets
 from tests.canaries.planted import PERSON, PLANTED, found
 from workbench.client.pace import Clock
+from workbench.errors import UsageError
 from workbench.forms.answers import Reveal
 from workbench.withdrawals.wallet import SHOWN_FOR, Revealed
 
@@ -99,7 +100,7 @@ def test_a_revealed_signature_is_a_view_that_passes() -> None:
             shown.__reduce_ex__(4)
         assert ["revealed"] == [note.kind for note in api.journal.notes]
         clock.at = SHOWN_FOR + 1
-        with pytest.raises(wb.InvalidRequest, match="which are over"):
+        with pytest.raises(UsageError, match="which are over"):
             _ = shown.data
         assert found(pretty_repr(shown) + repr([getattr(shown, name) for name in shown.__slots__]), (data, salt)) == []
 

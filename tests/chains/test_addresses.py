@@ -17,7 +17,7 @@ from workbench.chains import (
 )
 from workbench.chains.addresses import chain_of, family_of_address
 from workbench.chains.values import base58_encode, strkey_encode
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 EIP_55 = (
     "0x52908400098527886E0F7030069857D2E4169EE7",
@@ -120,7 +120,7 @@ def test_the_wrong_family(address, chain_id, words):
 @pytest.mark.parametrize("chain_id", [True, "0x1", 0, -1, 1.0, None, 1 << 64])
 def test_chain_numbers_are_exact(chain_id):
     """True, text, floats and impossible numbers are not a chain id."""
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         chain_of(chain_id)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.chains.cases import chance
 from workbench.chains import WithdrawCall, read_call_data, withdraw_call_data
 from workbench.chains.calls import abi_decode, abi_encode, function_signature, selector
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 ONE = chance(1).call(1)
 TWO = chance(2).call(2)
@@ -108,7 +108,7 @@ def test_signatures_print_masked():
 )
 def test_what_is_not_written(change):
     """A call that would fail, or do something else, is not written."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         withdraw_call_data(**TWO | change)
 
     assert TWO["signature"].hex() not in str(caught.value)
@@ -116,7 +116,7 @@ def test_what_is_not_written(change):
 
 def test_true_is_not_a_version():
     """True equals 1 in Python, and is not a version here."""
-    with pytest.raises(InvalidRequest, match="1 or 2"):
+    with pytest.raises(UsageError, match="1 or 2"):
         withdraw_call_data(**ONE | {"version": True})
 
 
@@ -142,7 +142,7 @@ DATA = {version: bytes.fromhex(withdraw_call_data(**fields)[2:]) for version, fi
 )
 def test_what_is_not_read(data):
     """Another call, or a damaged one, is refused."""
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         read_call_data(data)
 
 
@@ -155,7 +155,7 @@ def test_no_two_ways_to_write_one_call(version, data):
 
     try:
         call = read_call_data(bytes(raw))
-    except InvalidRequest:
+    except UsageError:
         return
 
     again = selector(function_signature(call.version)) + abi_encode(*arguments(call))
@@ -176,11 +176,11 @@ def test_every_cut_and_every_word_turned(version):
     offsets = [4 + 32 * index for index in ((6,) if version == 1 else (6, 7, 8))]
 
     for size in range(len(raw)):
-        with pytest.raises(InvalidRequest, match=r"selector|beyond the end|longer than|not encoded|is not a call"):
+        with pytest.raises(UsageError, match=r"selector|beyond the end|longer than|not encoded|is not a call"):
             read_call_data(raw[:size])
     for at in offsets:
         for value in (0, 31, 32, len(raw), 1 << 64, (1 << 256) - 1, draw.getrandbits(16)):
-            with pytest.raises(InvalidRequest):
+            with pytest.raises(UsageError):
                 read_call_data(raw[:at] + value.to_bytes(32) + raw[at + 32 :])
 
 
@@ -189,7 +189,7 @@ def test_a_length_beyond_the_end():
     raw = DATA[1]
     at = 4 + 7 * 32
 
-    with pytest.raises(InvalidRequest, match="beyond the end"):
+    with pytest.raises(UsageError, match="beyond the end"):
         read_call_data(raw[:at] + (1 << 40).to_bytes(32) + raw[at + 32 :])
 
 
@@ -199,5 +199,5 @@ def test_a_list_that_claims_to_be_huge():
     at = 4 + int.from_bytes(raw[4 + 7 * 32 : 4 + 8 * 32])
     raw[at : at + 32] = (1 << 255).to_bytes(32)
 
-    with pytest.raises(InvalidRequest, match="longer than the call"):
+    with pytest.raises(UsageError, match="longer than the call"):
         read_call_data(bytes(raw))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from workbench.chains import keccak256, read_bytes
 from workbench.chains.values import base58_decode, base58_encode, strkey_decode, strkey_encode
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_one_salt_in_all_its_forms(raw):
 )
 def test_what_is_not_a_salt(value):
     """Anything but exactly 32 bytes is refused, and the message shows nothing of it."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         read_bytes(value, 32, "salt")
 
     assert caught.value.problems[0].path == "salt"

@@ -9,7 +9,7 @@ import pytest
 from tests.chains.cases import chance
 from workbench.chains import address_problems, coordinator_typed_data, digest, withdraw_typed_data
 from workbench.chains.messages import encode_type
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 CASE = chance(712).withdrawal() | {"chain_id": 84532, "amount": 25_000_000, "nonce": 0}
 
@@ -69,9 +69,9 @@ def test_times_in_both_forms():
     moment = datetime(2026, 4, 7, 21, 17, 45, tzinfo=UTC)
 
     assert coordinator() == coordinator(expires_at=moment)
-    with pytest.raises(InvalidRequest, match="time zone"):
+    with pytest.raises(UsageError, match="time zone"):
         coordinator(expires_at=moment.replace(tzinfo=None))
-    with pytest.raises(InvalidRequest, match="milliseconds"):
+    with pytest.raises(UsageError, match="milliseconds"):
         coordinator(expires_at=1_775_596_665_000)
 
 
@@ -107,7 +107,7 @@ def test_everything_is_signed(field):
 )
 def test_what_is_not_signed(change, path):
     """Bad input gets one problem at its place."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         withdraw_typed_data(**CASE | change)
 
     assert [path] == [problem.path for problem in caught.value.problems]

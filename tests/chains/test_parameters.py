@@ -21,7 +21,7 @@ from workbench.chains import (
 )
 from workbench.chains.addresses import family_of
 from workbench.chains.values import base58_encode, derive_secret, ed25519_public_key, strkey_encode
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 SECRET = derive_secret(b"tests", "parameters")
 PUBLIC = ed25519_public_key(SECRET)
@@ -136,7 +136,7 @@ def test_messages_that_are_not_made(chain_id, change):
     """Another family's chain or address, and amounts the chain cannot hold, are refused."""
     question = question_on(chain_id)
 
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         MESSAGES[chain_id](**question | change)
 
 
@@ -168,7 +168,7 @@ def broken():
 @pytest.mark.parametrize("parameters", list(broken()))
 def test_what_is_not_read(parameters):
     """Each place takes only its form."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         read_parameters(1501, parameters)
 
     assert caught.value.problems[0].path.startswith("parameters")
@@ -183,5 +183,5 @@ def test_an_account_and_a_contract_differ():
 
 def test_an_evm_answer_has_no_public_key():
     """A public key beside an EVM signature is a misunderstanding."""
-    with pytest.raises(InvalidRequest, match="recovers"):
+    with pytest.raises(UsageError, match="recovers"):
         withdraw_parameters(**asked(1), signature=sign(bytes(32), SECRET), public_key=PUBLIC)

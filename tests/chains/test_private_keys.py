@@ -15,7 +15,7 @@ from workbench.chains.values import (
     refuse_private_key,
     strkey_encode,
 )
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 HEX = derive_secret(b"never use me", "hex").hex()
 SEED = derive_secret(b"never use me", "seed")
@@ -43,7 +43,7 @@ KEYS = {
 @pytest.mark.parametrize("text", KEYS.values(), ids=KEYS)
 def test_keys_are_recognized(text):
     """What looks like a key is refused with the advice never to paste one, and not shown."""
-    with pytest.raises(InvalidRequest, match="Never paste a private key here") as caught:
+    with pytest.raises(UsageError, match="Never paste a private key here") as caught:
         refuse_private_key(text, "to")
 
     assert text.strip() not in str(caught.value)
@@ -80,7 +80,7 @@ def test_keys_are_not_addresses(text):
 )
 def test_a_key_in_the_wrong_place(use):
     """Wherever text is read, a key is refused as a key and stays out of the message and of the chain of causes."""
-    with pytest.raises(InvalidRequest, match="private key") as caught:
+    with pytest.raises(UsageError, match="private key") as caught:
         use(HEX)
 
     assert HEX not in str(caught.value)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.chains.cases import ORDER, chance
 from workbench.chains import public_address, recover, sign, sign_ed25519, verify_ed25519
 from workbench.chains.values import derive_secret, ed25519_public_key
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 SECRET = derive_secret(b"tests", "signatures")
 HASH = bytes(range(32))
@@ -62,7 +62,7 @@ def test_a_signature_in_all_its_forms(signature):
 )
 def test_what_contracts_refuse(signature, rule):
     """Altered twins, numbers out of range and other lengths are refused, and the signature is not shown."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         recover(HASH, signature)
 
     assert [rule] == [problem.rule for problem in caught.value.problems]
@@ -72,9 +72,9 @@ def test_what_contracts_refuse(signature, rule):
 @pytest.mark.parametrize("digest", [b"", bytes(31), bytes(33), "00" * 32, None])
 def test_what_is_not_a_digest(digest):
     """Only 32 bytes are recovered from or signed."""
-    with pytest.raises(InvalidRequest, match="32 bytes"):
+    with pytest.raises(UsageError, match="32 bytes"):
         recover(digest, GOOD)
-    with pytest.raises(InvalidRequest, match="32 bytes"):
+    with pytest.raises(UsageError, match="32 bytes"):
         sign(digest, SECRET)
 
 
@@ -83,7 +83,7 @@ def test_any_65_bytes_recover_or_are_refused(raw, v):
     """Random bytes give some address or one error of ours, nothing else."""
     try:
         address = recover(HASH, raw[:64] + bytes([v]))
-    except InvalidRequest:
+    except UsageError:
         return
 
     assert address != public_address(SECRET)
@@ -98,7 +98,7 @@ def test_one_wrong_bit(bit):
 
     try:
         found = recover(HASH, bytes(raw))
-    except InvalidRequest:
+    except UsageError:
         return
     assert public_address(SECRET) != found
 
@@ -161,5 +161,5 @@ def test_ed25519_refuses_twins_and_weak_keys():
 @pytest.mark.parametrize("key, signature", [(bytes(31), bytes(64)), (bytes(32), bytes(65)), ("x", bytes(64))])
 def test_ed25519_lengths(key, signature):
     """Keys have 32 bytes and signatures 64."""
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         verify_ed25519(key, b"", signature)

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.chains import digest, keccak256, public_address, recover, sign
 from workbench.chains.messages import encode_type
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 MAIL = {
     "types": {
@@ -177,7 +177,7 @@ MISFITS = [
 @pytest.mark.parametrize("kind, value, rule", MISFITS, ids=[f"{n}-{kind}" for n, (kind, *_) in enumerate(MISFITS)])
 def test_values_that_do_not_fit(kind, value, rule):
     """A value that is not exactly of its type is refused by rule."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         digest(one(kind, value))
 
     assert [rule] == [problem.rule for problem in caught.value.problems]
@@ -213,7 +213,7 @@ def test_values_that_do_not_fit(kind, value, rule):
 )
 def test_shapes_that_are_refused(change, rule):
     """What the types do not declare, or do not allow, is refused by rule and never signed."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         digest({**MAIL, **change})
 
     assert [rule] == [problem.rule for problem in caught.value.problems]
@@ -222,7 +222,7 @@ def test_shapes_that_are_refused(change, rule):
 @pytest.mark.parametrize("value", [None, "text", 5, [], {}])
 def test_what_is_not_typed_data(value):
     """Something else altogether is refused."""
-    with pytest.raises(InvalidRequest, match="primaryType"):
+    with pytest.raises(UsageError, match="primaryType"):
         digest(value)
 
 
@@ -235,13 +235,13 @@ def test_types_that_refer_to_themselves():
         deep = {"it": [deep]}
 
     assert len(digest({"types": types, "primaryType": "One", "domain": {}, "message": tree})) == 32
-    with pytest.raises(InvalidRequest, match="levels deep"):
+    with pytest.raises(UsageError, match="levels deep"):
         digest({"types": types, "primaryType": "One", "domain": {}, "message": deep})
 
 
 def test_private_values_stay_out_of_messages():
     """A problem names the path and the rule, never the value."""
-    with pytest.raises(InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         digest(one("uint8", 987654321))
 
     assert caught.value.problems[0].path == "message.it"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import workbench as wb
 from tests.chaos.handlers import WRONG, Ledger
 from workbench import chaos, http_server
 from workbench.chaos import Plan, events, steps
+from workbench.errors import UsageError
 from workbench.http_post import Request, Response
 
 SMALL = Plan(purchases=60)
@@ -73,7 +73,7 @@ def test_a_wrong_plan_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(text, encoding="utf-8")
 
-    with pytest.raises(wb.InvalidRequest, match="plan"):
+    with pytest.raises(UsageError, match="plan"):
         chaos.load(file)
 
 
@@ -109,5 +109,5 @@ def test_a_handler_is_reached_over_http(wrong: bool) -> None:
 def test_books_that_are_none_are_refused() -> None:
     with http_server.running(lambda _: Response(status=200, body=b"[]")) as url:
         handler = chaos.HttpHandler(url, url)
-        with pytest.raises(wb.InvalidRequest, match="whole cents by transaction"):
+        with pytest.raises(UsageError, match="whole cents by transaction"):
             handler.books()

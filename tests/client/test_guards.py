@@ -7,7 +7,7 @@ import pytest
 from tests.client.doubles import AUTHORIZED, CARD, PURCHASE, FakeClock, Service, client_on
 from workbench.client.guards import Limits, confirmation
 from workbench.client.journal import Journal, recorder_of
-from workbench.errors import CannotRecord, InvalidProfile, InvalidRequest, NotArmed, WrongEnvironment
+from workbench.errors import CannotRecord, InvalidRequest, NotArmed, UsageError, WrongEnvironment
 from workbench.interface.table import OPERATIONS
 
 EVM = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
@@ -87,7 +87,7 @@ def test_a_machine_that_slept_is_not_armed() -> None:
 )  # fmt: skip
 def test_arming_is_said_properly(operations: Any, minutes: Any, reason: str, wrong: str) -> None:
     """Arming names operations with an effect, a time that ends, and a reason."""
-    with pytest.raises(InvalidRequest, match=wrong):
+    with pytest.raises(UsageError, match=wrong):
         _production(Service(USER)).arm(operations=operations, minutes=minutes, reason=reason)
 
 
@@ -99,7 +99,7 @@ def test_readonly_beats_arming(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_READONLY", "1")
     with pytest.raises(NotArmed, match="WORKBENCH_READONLY"):
         client.update_user(user_id=CARD, first_name="Grace")
-    with pytest.raises(InvalidRequest, match="WORKBENCH_READONLY"):
+    with pytest.raises(UsageError, match="WORKBENCH_READONLY"):
         client.arm(operations={"update_user"}, minutes=10, reason="x")
     client_on(Service(AUTHORIZED)).simulate_authorization(**PURCHASE)  # an embedded sandbox is not a real service
 
@@ -114,9 +114,9 @@ def test_simulations_are_refused_before_arming_is_asked() -> None:
 
 def test_production_always_has_a_journal() -> None:
     """A client for production cannot be made without a journal, nor for an environment that is none."""
-    with pytest.raises(InvalidProfile, match="journal"):
+    with pytest.raises(UsageError, match="journal"):
         _production(Service(USER), journal=False)
-    with pytest.raises(InvalidProfile, match="environment"):
+    with pytest.raises(UsageError, match="environment"):
         client_on(Service(USER), environment="prod")
 
 

@@ -31,6 +31,7 @@ from workbench.errors import (
     NotFound,
     OutcomeUnknown,
     UnusableFile,
+    UsageError,
 )
 from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
@@ -112,7 +113,7 @@ def test_entries_can_be_found(make: Callable[[], Journal]) -> None:
     assert len(journal.list(since=clock.start + timedelta(seconds=30))) == 2
     assert len(journal.list(until=clock.start + timedelta(seconds=30))) == 1
     assert len(journal.list(text=CARD)) == 1
-    with pytest.raises(KeyError):
+    with pytest.raises(UsageError):
         journal["nothing"]
 
 
@@ -144,9 +145,9 @@ def test_only_unknown_ends_are_resolved(make: Callable[[], Journal]) -> None:
     attempt = _unknown(client)
     client.simulate_authorization(**PURCHASE)
     done = journal.list(outcome="done")[0].id
-    with pytest.raises(InvalidRequest, match="is not unknown"):
+    with pytest.raises(UsageError, match="is not unknown"):
         journal.resolve(done, "not_sent")
-    with pytest.raises(InvalidRequest, match="resolved as"):
+    with pytest.raises(UsageError, match="resolved as"):
         journal.resolve(attempt, "refused")  # type: ignore[arg-type]
 
 
@@ -157,14 +158,14 @@ def test_resend_is_asked_for_twice(make: Callable[[], Journal]) -> None:
     client = client_on(service, journal=journal)
     attempt = _unknown(client)
     request = OPERATIONS["simulate_refund"].request(transaction_id=TRANSACTION, amount=2500)
-    with pytest.raises(InvalidRequest, match="accept_double=True"):
+    with pytest.raises(UsageError, match="accept_double=True"):
         journal.resend(attempt, request)
     client.journal.resend(attempt, request, accept_double=True)
 
     assert service.count == 2
     assert journal.unknown() == []
     assert journal[attempt].resolution is not None
-    with pytest.raises(InvalidRequest, match="was resolved as done by resend"):
+    with pytest.raises(UsageError, match="was resolved as done by resend"):
         journal.resend(attempt, request, accept_double=True)
 
 
@@ -198,9 +199,9 @@ def test_a_slip_in_a_filter_is_named(make: Callable[[], Journal]) -> None:
     journal = make()
     client = client_on(Service(AUTHORIZED), journal=journal)
     client.simulate_authorization(**PURCHASE)
-    with pytest.raises(InvalidRequest, match="done, refused, not_sent, unknown, sending"):
+    with pytest.raises(UsageError, match="done, refused, not_sent, unknown, sending"):
         journal.list(outcome="failed")
-    with pytest.raises(InvalidRequest, match="simulate_refnd"):
+    with pytest.raises(UsageError, match="did you mean simulate_refund"):
         journal.list(operation="simulate_refnd")
 
     assert len(journal.list(operation=client.simulate_authorization)) == 1
@@ -216,7 +217,7 @@ def test_resend_takes_the_same_request_only(make: Callable[[], Journal]) -> None
         takes(transaction_id=TRANSACTION, amount=2501),
         OPERATIONS["simulate_reversal"].request(transaction_id=TRANSACTION, new_amount=FULL),
     ):
-        with pytest.raises(InvalidRequest, match="another"):
+        with pytest.raises(UsageError, match="another"):
             journal.resend(attempt, other, accept_double=True)
 
     assert service.count == 1
@@ -515,7 +516,7 @@ def test_a_journal_of_no_client_sends_nothing(tmp_path: Path) -> None:
     """A journal that is opened by itself can be read and resolved, and sends nothing."""
     attempt = _unknown(client_on(Service(LOST), journal=tmp_path / "journal.db"))
     journal = Journal(tmp_path / "journal.db")
-    with pytest.raises(InvalidRequest, match="belongs to no client"):
+    with pytest.raises(UsageError, match="belongs to no client"):
         journal.resend(attempt, object(), accept_double=True)
 
 

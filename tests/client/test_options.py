@@ -12,7 +12,7 @@ import pytest
 
 from tests.client.doubles import KEY, FakeClock
 from workbench.client.client import AsyncClient, Client
-from workbench.errors import AdviceWarning, InvalidProfile, NotFound, NotSent
+from workbench.errors import AdviceWarning, NotFound, NotSent, UsageError
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def test_a_proxy_that_is_not_used_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 )  # fmt: skip
 def test_wrong_options_are_named(options: Any, words: str) -> None:
     """Each with its path, before anything is sent."""
-    with pytest.raises(InvalidProfile, match=words):
+    with pytest.raises(UsageError, match=words):
         Client(base_url="https://api.example.com", api_key=KEY, http=options)
 
 

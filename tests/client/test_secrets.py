@@ -26,7 +26,7 @@ from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from tests.ports import free_port
 from workbench.client.client import AsyncClient, Client
 from workbench.client.keys import Key, key_problem
-from workbench.errors import AdviceWarning, InvalidProfile, WorkbenchError
+from workbench.errors import AdviceWarning, UsageError, WorkbenchError
 
 KEY = "canary-KEY-5521"
 PRIVATE = {
@@ -110,7 +110,7 @@ def test_the_fingerprint_is_what_is_shown() -> None:
 )  # fmt: skip
 def test_keys_that_cannot_be_sent(bad: Any, words: str) -> None:
     """A key that cannot be sent is refused with where, never with what."""
-    with pytest.raises(InvalidProfile, match=words) as caught:
+    with pytest.raises(UsageError, match=words) as caught:
         Client(base_url=URL, api_key=bad)
     whole = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=False).format())
 
@@ -126,7 +126,7 @@ def test_any_text_is_a_key_or_is_refused(text: str) -> None:
     if problem is None:
         assert Key(text).header().decode() == text
     else:
-        with pytest.raises(InvalidProfile):
+        with pytest.raises(UsageError):
             Key(text)
 
 

@@ -13,7 +13,7 @@ import workbench as wb
 from workbench.client import settings
 from workbench.client.keys import pin, state_folder
 from workbench.client.settings import base_url, client_settings, config_path, key_variable, open_profile, profile_names
-from workbench.errors import InvalidProfile
+from workbench.errors import InvalidProfile, UsageError
 
 KEY = "canary-key-77"
 
@@ -293,7 +293,7 @@ def test_base_urls_are_put_right(given: str, used: str) -> None:
 )  # fmt: skip
 def test_base_urls_are_refused(given: str, words: str) -> None:
     """What is not a base URL is refused with what would be right."""
-    with pytest.raises(InvalidProfile, match=words):
+    with pytest.raises(UsageError, match=words):
         base_url(given)
 
 
@@ -309,7 +309,7 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 )  # fmt: skip
 def test_invalid_wire_names_are_refused(names: dict[str, str], words: str) -> None:
     """A wire name is given to a field that has one, and no two members share one."""
-    with pytest.raises(InvalidProfile, match=words):
+    with pytest.raises(UsageError, match=words):
         wb.Client(base_url="https://api.example.com", api_key="a-key", wire_names=names)
 
 
@@ -323,7 +323,7 @@ def test_two_members_may_swap_their_names() -> None:
 @pytest.mark.parametrize("header", ["Api-Key", "host", "Bad Header", "X:\r\n", "", "Content-Length", 7])
 def test_invalid_headers_are_refused(header: Any) -> None:
     """An additional header has a name of its own."""
-    with pytest.raises(InvalidProfile, match="idempotency_header"):
+    with pytest.raises(UsageError, match="idempotency_header"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", idempotency_header=header)
 
 
@@ -354,14 +354,14 @@ def test_a_file_that_cannot_be_read(home: Path) -> None:
 def test_a_timeout_is_a_time() -> None:
     """A call ends after some time, or never, but not before it begins."""
     for wrong in (0, "5", True, float("nan")):
-        with pytest.raises(InvalidProfile, match="timeout"):
+        with pytest.raises(UsageError, match="timeout"):
             wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=wrong)  # type: ignore[arg-type]
     assert wb.Client(base_url="https://api.example.com", api_key="a-key", timeout=None)
 
 
 def test_limits_are_limits() -> None:
     """A mapping is not taken for them, so that a slip in a name caps nothing in silence."""
-    with pytest.raises(InvalidProfile, match="Limits"):
+    with pytest.raises(UsageError, match="Limits"):
         wb.Client(base_url="https://api.example.com", api_key="a-key", limits={"amount": 5})  # type: ignore[arg-type]
 
 

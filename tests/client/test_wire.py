@@ -33,6 +33,7 @@ from workbench.errors import (
     UnexpectedAnswer,
     UnexpectedRedirect,
     UnreadableEffect,
+    UsageError,
     WrongEnvironment,
 )
 from workbench.interface.rules import FULL
@@ -863,7 +864,7 @@ def test_a_client_without_a_journal_reports_the_same() -> None:
         client.simulate_authorization(**PURCHASE)
     assert caught.value.attempt.id
     assert client.simulate_authorization(**PURCHASE).status == "authorized"
-    with pytest.raises(InvalidRequest, match="journal=False"):
+    with pytest.raises(UsageError, match="journal=False"):
         _ = client.journal
 
 

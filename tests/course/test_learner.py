@@ -14,6 +14,7 @@ import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
 from workbench.course.learner import EXERCISES, FILE
+from workbench.errors import UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -70,9 +71,9 @@ def test_hints_come_one_by_one() -> None:
 
 
 def test_hints_unlock_one_after_another() -> None:
-    with pytest.raises(wb.InvalidRequest, match="hint 3 follows hint 1"):
+    with pytest.raises(UsageError, match="hint 3 follows hint 1"):
         course.hint("contracts-1", 3)
-    with pytest.raises(wb.InvalidRequest, match="numbered from 1 to 3"):
+    with pytest.raises(UsageError, match="numbered from 1 to 3"):
         course.hint("contracts-1", 4)
 
 
@@ -191,7 +192,7 @@ def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Mon
 
 def test_an_unknown_exercise_is_refused_with_the_known_ones() -> None:
     """A name that is none gets the list of those there are."""
-    with pytest.raises(wb.InvalidRequest, match="there is no exercise 'start-9'; there are start-1"):
+    with pytest.raises(UsageError, match=r"exercise must be one of start-1.*did you mean start-1"):
         course.check("start-9")
 
 
@@ -213,7 +214,7 @@ def test_class_mode_refuses_effects(folder: Path, monkeypatch: pytest.MonkeyPatc
         base_url="https://api.example.com/v1", api_key="k" * 20, environment="production", journal=folder / "journal.db"
     )
 
-    with pytest.raises(wb.InvalidRequest, match="nothing can be armed"):
+    with pytest.raises(UsageError, match="nothing can be armed"):
         real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
     with pytest.raises(wb.errors.NotArmed, match="WORKBENCH_READONLY"):
         real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)

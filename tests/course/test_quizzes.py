@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import workbench as wb
 from tests.course.lessons import scene
 from tests.course.predicted import PREDICTED
 from workbench import course
 from workbench.course.learner import EXERCISES, QUIZZES, Quiz
+from workbench.errors import UsageError
 
 each = pytest.mark.parametrize("quiz", QUIZZES.values(), ids=QUIZZES)
 
@@ -59,9 +59,9 @@ def test_an_amount_is_what_the_sandbox_computes(name: str) -> None:
 def test_answers_are_read_leniently_and_strange_ones_refused() -> None:
     """A letter in any case; anything else is refused and not counted."""
     assert course.quiz("start-who", " C ").right
-    with pytest.raises(wb.InvalidRequest, match="one letter of a, b, c, d"):
+    with pytest.raises(UsageError, match="one letter of a, b, c, d"):
         course.quiz("start-who", "x")
-    with pytest.raises(wb.InvalidRequest, match="there is no quiz 'start-when'"):
+    with pytest.raises(UsageError, match="quiz must be one of start-who"):
         course.quiz("start-when")
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench import chains
 from workbench.client.client import AsyncClient, Client
-from workbench.errors import ApiError, InvalidArguments, InvalidRequest, NotArmed
+from workbench.errors import ApiError, InvalidRequest, NotArmed, UsageError
 from workbench.forms.panel import form
 from workbench.forms.snippets import Script
 from workbench.interface import walk
@@ -396,7 +396,7 @@ def test_a_private_key_is_refused_in_any_field(api: Session, path: str) -> None:
     made = form(api.simulate_authorization)
 
     made.view.inputs.fields[path].input.value = "ab" * 32
-    with pytest.raises(InvalidRequest, match="private key"):
+    with pytest.raises(UsageError, match="private key"):
         made.fill(**{path: "ab" * 32})
 
     assert "" == made.view.inputs.fields[path].input.value
@@ -433,7 +433,7 @@ def test_a_defect_in_a_callback_is_shown_by_its_kind(api: Session, purchase: dic
 
 def test_unknown_names_are_refused(api: Session) -> None:
     """fill() takes the operation's own names."""
-    with pytest.raises(InvalidArguments, match="adress"):
+    with pytest.raises(UsageError, match="adress"):
         form(api.update_user, adress={})
 
 
@@ -442,7 +442,7 @@ def test_what_cannot_have_a_form_says_so(api: Session) -> None:
     later = AsyncClient(base_url="http://127.0.0.1:1/v1", api_key="k" * 20, journal=False)
 
     for wrong in (api.list_contracts, later.simulate_refund, print):
-        with pytest.raises(InvalidArguments):
+        with pytest.raises(UsageError):
             form(wrong)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from workbench.errors import InvalidArguments
+from workbench.errors import UsageError
 from workbench.forms.listing import Listing, Term, terms
 from workbench.forms.things import Column, Rows
 
@@ -93,7 +93,7 @@ def test_columns_are_sorted_one_within_another() -> None:
     shown.sort("type", "-id")
 
     assert [("a", "2"), ("b", "3"), ("b", "1")] == [row[:2] for row in shown.rows]
-    with pytest.raises(InvalidArguments, match="the columns are type, id"):
+    with pytest.raises(UsageError, match="the columns are type, id"):
         shown.sort("nothing")
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.forms.conftest import PERSON, SECRETS
 from workbench.client.client import AsyncClient
 from workbench.client.keys import state_folder
-from workbench.errors import InvalidArguments
+from workbench.errors import UsageError
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse
 from workbench.session import Session, connect
@@ -373,15 +373,15 @@ def test_another_service_shows_what_is_known(tmp_path: Path) -> None:
 def test_a_panel_takes_a_client() -> None:
     """Anything else is refused by name."""
     for wrong in (None, AsyncClient(base_url="http://127.0.0.1:1/v1", api_key="k" * 20, journal=False)):
-        with pytest.raises(InvalidArguments):
+        with pytest.raises(UsageError):
             browse(wrong)
 
 
 def test_names_of_lists_are_answered(lived: Session) -> None:
     """A list or a thing that is none is refused with what there is."""
-    with pytest.raises(InvalidArguments, match="the lists are contracts, users"):
+    with pytest.raises(UsageError, match="the lists are contracts, users"):
         browse(lived).open("journal entries")
-    with pytest.raises(InvalidArguments, match="has no nothing"):
+    with pytest.raises(UsageError, match="has no nothing"):
         browse(lived).show("users", "nothing")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
-from workbench.errors import InvalidArguments
+from workbench.errors import UsageError
 from workbench.forms.work import Work, bulk_panel
 from workbench.progress import Progress, ProgressCallback
 from workbench.sequences import Sequence, Step
@@ -78,7 +78,7 @@ def test_wrong_rows_are_shown(api: Session, tmp_path: Path) -> None:
 
 def test_progress_cannot_be_replaced(api: Session, tmp_path: Path) -> None:
     """Another progress cannot be given."""
-    with pytest.raises(InvalidArguments):
+    with pytest.raises(UsageError):
         bulk_panel(api.create_user_application, people(1), path=tmp_path / "run", progress=False)
 
 

@@ -58,6 +58,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def copy(source: Path, target: Path) -> None:
     """Copy a file or a folder, without compiled files."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     else:

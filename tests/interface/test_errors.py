@@ -16,6 +16,7 @@ ATTEMPT = errors.Attempt(
 EVERY = [
     errors.InvalidRequest([Problem("amount", "type", "must be a whole number")], of="simulate_refund"),
     errors.InvalidArguments("amount is missing"),
+    errors.UsageError([Problem("seed", "type", "must be a whole number")], of="connect"),
     errors.WrongEnvironment("sandbox only"),
     errors.NotArmed("not armed"),
     errors.DuplicateSuspected("again", earlier="a0"),

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import BANK, Api
+from workbench.errors import UsageError
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -164,7 +165,6 @@ def test_only_routes_with_a_fiat_deposit_address_get_events(api):
 
 @pytest.mark.parametrize("amount", ["0", "-1", "NaN", "1e400", "0.001", 0.37, None, "x", "Infinity"])
 def test_a_deposit_is_dollars_and_cents(api, amount):
-    from workbench.errors import BadRequest
 
-    with pytest.raises(BadRequest):
+    with pytest.raises(UsageError):
         api.sandbox.deposit(amount=amount)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import BadRequest
+from workbench.errors import UsageError
 from workbench.interface import walk
 from workbench.interface.rules import DeclineReason
 from workbench.interface.transactions import SimulatedTransaction
@@ -64,7 +64,7 @@ def test_an_unknown_card_is_404(api):
 
 def test_above_the_credit_a_setting_authorizes():
     """The document says authorized where no decline is requested; available credit goes below zero."""
-    api = Api(Sandbox(settings={"over_limit": "authorized"}))
+    api = Api(Sandbox(behavior={"over_limit": "authorized"}))
     card = api.guide["cards"]["active"][-1]
 
     answer = api.authorize(card, amount=10_000)
@@ -285,7 +285,7 @@ def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
 
 def test_settlement_by_the_clock_where_it_is_set():
     """Authorizations settle by themselves after the given time, unless they were reversed."""
-    api = Api(Sandbox(settings={"settle_by_clock": 3600}))
+    api = Api(Sandbox(behavior={"settle_by_clock": 3600}))
     kept, reversed_ = api.authorized(1250), api.authorized(1250)
     api.reverse(reversed_)
 
@@ -337,7 +337,7 @@ def test_a_card_can_be_issued(api):
 @pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])
 def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
     """Within reason."""
-    with pytest.raises(BadRequest, match="whole number of cents"):
+    with pytest.raises(UsageError, match="whole number of cents"):
         api.sandbox.issue_card(api.user, limit)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.errors import BadRequest
+from workbench.errors import BadRequest, UsageError
 from workbench.interface.checks import flags
 from workbench.sandbox import Sandbox
 
@@ -44,7 +44,7 @@ def test_payment_routes_are_made_for_users_and_companies(api):
 
     assert api.sandbox.deposit(with_address.id, "0.11").event == "microDeposit.received"
     assert api.sandbox.deposit(without.id, "0.11").event is None
-    with pytest.raises(BadRequest, match="either user_id or company_id"):
+    with pytest.raises(UsageError, match="either user_id or company_id"):
         api.sandbox.create_payment_route()
 
 
@@ -90,7 +90,7 @@ def test_points_are_redeemed_as_far_as_they_are_minted(api):
 @pytest.mark.parametrize("setting, amount", [("original", 1_000), ("reduced", 600)])
 def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
     """Sources disagree: the original amount, or the reduced one."""
-    api = Api(Sandbox(settings={"event_authorized_amount": setting}))
+    api = Api(Sandbox(behavior={"event_authorized_amount": setting}))
     transaction = api.authorized(1_000)
     api.reverse(transaction, newAmount=600)
     api.settle(transaction, amount=500)

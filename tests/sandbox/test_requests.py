@@ -15,7 +15,7 @@ from workbench.interface.walk import Integer, build, member
 from workbench.interface.walk import given as given_members
 from workbench.sandbox import Sandbox
 
-WORLD = Sandbox(settings={"over_limit": "authorized"})
+WORLD = Sandbox(behavior={"over_limit": "authorized"})
 MUCH = 10**9
 
 

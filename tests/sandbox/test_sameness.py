@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.sandbox.driver import Api, state_of
+from workbench.errors import UsageError
 from workbench.interface import strict_json
 from workbench.interface.walk import change
 from workbench.sandbox import Request, Sandbox
@@ -146,10 +147,10 @@ def test_a_request_prints_no_key():
     assert "secret" not in repr(request)
 
 
-@pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be sandbox or production"), ({"behavior": "x"}, "behavior must be documented or observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
+@pytest.mark.parametrize("given, said", [({"environment": "x"}, "environment must be one of sandbox, production"), ({"behavior": "x"}, "behavior must be one of documented, observed"), ({"seed": "x"}, "seed must be a whole number")])  # fmt: skip
 def test_a_sandbox_of_another_kind_is_refused_in_words(given, said):
     """Nothing is taken in silence."""
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(UsageError, match=said):
         Sandbox(**given)
 
 
@@ -159,7 +160,7 @@ def test_the_clock_advances_by_seconds_too():
     began = sandbox.clock.now()
 
     assert 60 == (sandbox.clock.advance(60) - began).total_seconds()
-    with pytest.raises(TypeError, match="a number of seconds"):
+    with pytest.raises(UsageError, match="a number of seconds"):
         sandbox.clock.advance("60s")
 
 

@@ -138,11 +138,11 @@ def test_any_seed_makes_a_world(seed):
 
 def test_unknown_settings_are_refused():
     with pytest.raises(ValueError, match="rewiev_seconds"):
-        Sandbox(settings={"rewiev_seconds": 5})
+        Sandbox(behavior={"rewiev_seconds": 5})
 
 
 def test_settings_change_behavior_without_code():
-    api = Api(Sandbox(settings={"review_seconds": 5, "currency": ("USD", "EUR")}))
+    api = Api(Sandbox(behavior={"review_seconds": 5, "currency": ("USD", "EUR")}))
     user = api.apply().body["id"]
     api.sandbox.clock.advance(seconds=5)
 

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import workbench as wb
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue
@@ -53,7 +53,7 @@ def test_sessions_are_compared_as_their_names_are() -> None:
 @pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
 def test_every_other_setting_is_found(row) -> None:
     """Between sandboxes that differ in one setting, also where no call shows it."""
-    other = wb.Sandbox(settings={row.id: OTHER_VALUES.get(row.id, row.observed)})
+    other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, row.observed)})
     found = wb.compare_behavior(wb.Sandbox(), other)
 
     assert not found.ok, found.verdict
@@ -61,7 +61,7 @@ def test_every_other_setting_is_found(row) -> None:
 
 def test_a_tightened_role_of_a_read_is_found() -> None:
     """By the answer to the read, also where the settings of the service cannot be looked at."""
-    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(settings={"tightened_roles": {"list_contracts": "newRole"}}))
+    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(behavior={"tightened_roles": {"list_contracts": "newRole"}}))
 
     assert ("list-contracts", "outcome", "done", "refused") in {
         (one.of, one.path, one.a, one.b) for one in found.rows()
@@ -129,10 +129,10 @@ def test_what_cannot_run_is_said() -> None:
 
 def test_wrong_arguments() -> None:
     """An unknown sequence, and a client without a sandbox."""
-    with pytest.raises(InvalidRequest, match="not a sequence of the catalogue"):
+    with pytest.raises(UsageError, match="not a sequence of the catalogue"):
         wb.compare_behavior("documented", "observed", sequences=["nope"])
     api = wb.Client(base_url="https://api.example.com", api_key="k")
-    with pytest.raises(InvalidRequest, match="shows no records"):
+    with pytest.raises(UsageError, match="shows no records"):
         wb.compare_records(api, api)
 
 
@@ -142,7 +142,7 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
     names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
     service = Sandbox(behavior="observed")
     found = wb.sequences.evidence(service, sequences=names)
-    like_it = Sandbox(settings=dict(found.corrected))
+    like_it = Sandbox(behavior=dict(found.corrected))
 
     assert found.corrected["refund_amount_omitted"] == "400"
     assert wb.compare_behavior(like_it, service, sequences=names).ok

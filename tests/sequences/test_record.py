@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import FileBusy, InvalidRequest, UnusableFile
+from workbench.errors import FileBusy, UnusableFile, UsageError
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
 from workbench.sequences.reading import loads
@@ -104,7 +104,7 @@ def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
     run(STORY, sandbox, path=path)
 
-    with pytest.raises(InvalidRequest, match="is not unknown"):
+    with pytest.raises(UsageError, match="is not unknown"):
         run(STORY, sandbox, path=path, resolved={"settle": "done"})
 
 

@@ -6,18 +6,16 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pandas as pd
 import pytest
 
 import workbench as wb
 from workbench.bulk import Interrupted
-from workbench.errors import WrongEnvironment
+from workbench.errors import UsageError, WrongEnvironment
 from workbench.interface.rules import FULL
 from workbench.interface.walk import given
-from workbench.sandbox import Sandbox
+from workbench.sandbox import Request, Response, Sandbox
 from workbench.sequences import (
     InvalidSequence,
     Mix,
@@ -54,16 +52,15 @@ HOLD = Sequence(
 )
 
 
-class Watched(httpx.BaseTransport):
-    """A transport that calls a function before each request."""
+def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
+    """Have a function called before each request to a sandbox."""
+    answer = sandbox._engine.answer
 
-    def __init__(self, inner: Any, before: Callable[[httpx.Request], None]) -> None:
-        self._inner, self._before = inner, before
+    def watched(request: Request) -> Response:
+        before(request)
+        return answer(request)
 
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self._before(request)
-        response: httpx.Response = self._inner.handle_request(request)
-        return response
+    sandbox._engine.answer = watched  # type: ignore[method-assign]
 
 
 @pytest.fixture
@@ -136,7 +133,7 @@ def test_an_asynchronous_client_needs_run_async(sandbox: Sandbox) -> None:
     """Nothing is sent by the synchronous call."""
     api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
 
-    with pytest.raises(wb.errors.InvalidArguments, match="run_async"):
+    with pytest.raises(UsageError, match="run_async"):
         run(HOLD, api, amount=1)
     assert sandbox.requests() == []
 
@@ -301,15 +298,15 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
 def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None:
     """Runs in progress are finished; the same call with `resume` runs the rest, once each."""
     rows = [{"amount": amount} for amount in range(1, 41)]
-    called: list[httpx.Request] = []
+    called: list[Request] = []
 
-    def interrupt(request: httpx.Request) -> None:
+    def interrupt(request: Request) -> None:
         called.append(request)
         if len(called) == 12:
             signal.raise_signal(signal.SIGINT)
         time.sleep(0.005)
 
-    sandbox.transport = lambda usual=sandbox.transport: Watched(usual(), interrupt)  # type: ignore[method-assign, misc]
+    watch(sandbox, interrupt)
     with pytest.raises(Interrupted) as caught:
         run_many(HOLD, sandbox, rows, workers=workers)
     runs = caught.value.result
@@ -327,14 +324,14 @@ def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None
 
 def test_an_interrupted_run_keeps_its_steps(sandbox: Sandbox) -> None:
     """The steps before the interrupt have their answers."""
-    called: list[httpx.Request] = []
+    called: list[Request] = []
 
-    def interrupt(request: httpx.Request) -> None:
+    def interrupt(request: Request) -> None:
         called.append(request)
         if len(called) == 3:
             raise KeyboardInterrupt
 
-    sandbox.transport = lambda usual=sandbox.transport: Watched(usual(), interrupt)  # type: ignore[method-assign, misc]
+    watch(sandbox, interrupt)
     busy = traffic(seed=1, cards=2, days=2, a_day=2)
     with pytest.raises(Interrupted) as caught:
         run(busy, sandbox)

@@ -117,7 +117,10 @@ class Mirrored(Sandbox):
         control: Callable[..., Any] = found
 
         def both(*args: Any, **kwargs: Any) -> Any:
-            arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
+            try:
+                arguments = CONTROLS[name].signature.bind(self, *args, **kwargs).arguments
+            except TypeError:  # the control says what is wrong
+                return control(*args, **kwargs)
             arguments.pop("self")
             if "api_key" in CONTROLS[name].signature.parameters:
                 arguments.setdefault("api_key", self.seen_by)

@@ -61,7 +61,7 @@ def test_idempotency_keys_mean_nothing_by_default() -> None:
 
 def test_rate_limit_on_demand() -> None:
     """Each response states the limit; above it requests are refused until the minute of the clock is over."""
-    sandbox = Sandbox(settings={"rate_limit": 2})
+    sandbox = Sandbox(behavior={"rate_limit": 2})
     answers = [get(sandbox) for _ in range(3)]
     sandbox.clock.advance(seconds=int(answers[2].headers["retry-after"]))
 
@@ -84,7 +84,7 @@ def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
 def test_a_later_release_can_be_rehearsed():
     """The alias that is gone, members and values that are new, another version of events, and a role that is needed."""
     api = wb.connect(
-        settings={
+        behavior={
             "deprecated_alias": False, "unknown_members": True, "unknown_values": ["status", "type"], "event_version": "1.2.0",
             "tightened_roles": {"list_contracts": "contracts:list"},
         }

@@ -210,7 +210,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
         assert list(inspect.signature(api.sandbox.settle).parameters) == ["transaction_id", "amount"]
         with pytest.raises(wb.NotFound, match="Transaction not found"):
             api.sandbox.settle(NOBODY)
-        with pytest.raises(TypeError):
+        with pytest.raises(wb.errors.UsageError):
             api.sandbox.settle()
         with pytest.raises(AttributeError, match="has no control"):
             api.sandbox.no_such_thing  # noqa: B018

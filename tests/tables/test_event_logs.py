@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.tables import samples
 from workbench import tables
-from workbench.errors import InvalidRequest
+from workbench.errors import InvalidRequest, UsageError
 from workbench.interface.events import Event
 from workbench.tables import event_logs
 from workbench.tables.event_logs import read
@@ -69,7 +69,7 @@ def test_packed_logs_and_several(log: Path, tmp_path: Path) -> None:
 def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
     """The error says file and reason, and nothing of what stood there."""
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b"\n" + line + b"\n")
-    with pytest.raises(InvalidRequest, match=r"bad\.ndjson") as caught:
+    with pytest.raises(UsageError, match=r"bad\.ndjson") as caught:
         read(tmp_path / "bad.ndjson").summary()
 
     assert "CANARY" not in str(caught.value)
@@ -85,7 +85,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
     logs = read(path)
 
     for way in (lambda: list(logs), logs.frame, logs.summary, lambda: logs.to_parquet(tmp_path / "made.parquet")):
-        with pytest.raises(InvalidRequest, match=r"events\.ndjson\.gz.*: the file is damaged or incomplete"):
+        with pytest.raises(UsageError, match=r"events\.ndjson\.gz.*: the file is damaged or incomplete"):
             way()
 
 
@@ -128,7 +128,7 @@ def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
     """Reading strictly, a line that is JSON but no event is an error with its number."""
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b'\n{"id":5}\n')
 
-    with pytest.raises(InvalidRequest, match=r"bad\.ndjson, line 2: id must be text"):
+    with pytest.raises(UsageError, match=r"bad\.ndjson, line 2: id must be text"):
         read(tmp_path / "bad.ndjson").frame()
 
 
@@ -141,7 +141,7 @@ def test_missing_logs_are_missing(tmp_path: Path) -> None:
 
 def test_an_unknown_kind_is_refused(log: Path) -> None:
     """The message lists the kinds that exist."""
-    with pytest.raises(InvalidRequest, match=r"unknown event kind moon\.landed \(known: user\.updated, "):
+    with pytest.raises(UsageError, match=r"unknown event kind moon\.landed \(known: user\.updated, "):
         read(log).frame(of="moon.landed")
 
 

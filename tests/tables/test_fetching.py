@@ -8,7 +8,7 @@ import pytest
 
 from workbench import tables
 from workbench.client.client import Bodies, Client
-from workbench.errors import InvalidRequest, NotSent, Unauthorized
+from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
 from workbench.interface.walk import build
@@ -62,7 +62,7 @@ def test_nobody_there(url: str) -> None:
 )
 def test_calls_with_an_effect_are_never_made_this_way(request_: object) -> None:
     """Neither a refund nor a withdrawal signature, though that is a GET."""
-    with connect(seed=1) as api, pytest.raises(InvalidRequest, match="only reads"):
+    with connect(seed=1) as api, pytest.raises(UsageError, match="only reads"):
         asyncio.run(Bodies(api).fetch(request_))
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import RECORDED
 from tests.tables import samples
 from workbench import tables
+from workbench.errors import UsageError
 from workbench.interface import contracts, events, people, transactions
 from workbench.interface.convert import converter
 from workbench.interface.fields import Answer
@@ -247,7 +248,7 @@ def test_mixed_rows_are_refused() -> None:
         samples.answer("simulate_refund", b'{"transactionId":"t"}'),
     )
 
-    with pytest.raises(TypeError, match="User, SimulatedTransaction"):
+    with pytest.raises(UsageError, match="User, SimulatedTransaction"):
         tables.to_frame([user, page])
 
 
@@ -262,7 +263,7 @@ def test_nothing_of_no_kind_says_so() -> None:
 @pytest.mark.parametrize("thing", [5, "text", object, [1, 2]], ids=["int", "text", "class", "ints"])
 def test_other_things_have_no_table(thing: Any) -> None:
     """What is not a record is refused in words."""
-    with pytest.raises(TypeError, match="cannot convert"):
+    with pytest.raises(UsageError, match="cannot convert"):
         tables.to_frame(thing)
 
 
@@ -374,7 +375,7 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
 @pytest.mark.parametrize("x", [5, "x", None, int, [1, 2]], ids=str)
 def test_other_objects_are_refused_in_words(x: Any) -> None:
     """The message says what it is, and what is taken."""
-    with pytest.raises(TypeError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
+    with pytest.raises(UsageError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
         tables.to_frame(x)
 
 

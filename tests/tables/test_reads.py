@@ -16,7 +16,7 @@ import pytest
 from tests.tables.services import Service, refusal, row, user_id, usual
 from workbench.client.client import Client
 from workbench.client.pace import Clock
-from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer
+from workbench.errors import Forbidden, InvalidRequest, NoAnswer, ServiceFailure, UnexpectedAnswer, UsageError
 from workbench.progress import Progress
 from workbench.tables import rewards as reads
 from workbench.tables.read_job import Gate
@@ -98,7 +98,7 @@ def test_wrong_questions_are_not_sent(how: dict[str, Any]) -> None:
     """What cannot be asked is refused before anything leaves."""
     service = Service(usual(1, 1))
 
-    with pytest.raises(InvalidRequest):
+    with pytest.raises((InvalidRequest, UsageError)):
         read(service, **how)
     assert service.asked == []
 
@@ -423,11 +423,11 @@ def test_a_folder_of_another_read_is_left_alone(tmp_path: Path) -> None:
     """Earned and redeemed do not mix in one folder, nor do strange files."""
     service = Service(usual(1, 5))
     read(service, path=tmp_path / "a")
-    with pytest.raises(InvalidRequest, match="holds another read"):
+    with pytest.raises(UsageError, match="holds another read"):
         read(service, path=tmp_path / "a", type="earned")
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "x.txt").write_text("mine")
-    with pytest.raises(InvalidRequest, match="is not empty"):
+    with pytest.raises(UsageError, match="is not empty"):
         read(service, path=tmp_path / "b")
 
 
@@ -476,7 +476,7 @@ def test_a_refresh_reads_all_where_rows_are_in_another_order(tmp_path: Path) -> 
     made = read(service, path=tmp_path / "r", refresh=True)
 
     assert made.changes["id"].tolist() == [rows[350]["id"]]
-    with pytest.raises(InvalidRequest, match="refresh needs path"):
+    with pytest.raises(UsageError, match="refresh needs path"):
         read(service, refresh=True)
 
 

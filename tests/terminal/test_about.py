@@ -156,12 +156,3 @@ def test_keys_of_controls_come_from_the_environment(wb, monkeypatch):
 
     assert ended.code == 0
     assert "canary" not in ended.out + ended.err
-
-
-def test_demo(wb, tmp_path):
-    """`workbench demo` tells the tour and names its picture."""
-    ended = wb("demo", "--out", str(tmp_path))
-
-    assert ended.code == 0
-    assert str(tmp_path / "rewards.png") in ended.out
-    assert wb("demo", "--bodies", str(tmp_path / "nowhere")).code == 2

@@ -20,7 +20,7 @@ from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import kept_path
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 
 

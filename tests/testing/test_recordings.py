@@ -7,7 +7,7 @@ import pytest
 import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench import testing
-from workbench.errors import InvalidRequest, NotFound, NotSent, UnusableFile
+from workbench.errors import NotFound, NotSent, UnusableFile, UsageError
 from workbench.interface.walk import snake
 
 APPLICANT = {snake(name): value for name, value in PERSON.items()}
@@ -57,7 +57,7 @@ def test_another_call_is_refused(recorded, amount, card):
 
 def test_calls_that_are_not_made_are_named(recorded):
     words = "not made: simulate_authorization, simulate_reversal, update_dispute"
-    with pytest.raises(InvalidRequest, match=words), testing.replay(recorded[0]):
+    with pytest.raises(UsageError, match=words), testing.replay(recorded[0]):
         pass
 
 

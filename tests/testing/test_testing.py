@@ -8,6 +8,7 @@ import pytest
 
 import workbench as wb
 from workbench import testing
+from workbench.errors import UsageError
 from workbench.testing.sessions import possible
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "Example Coffee", "merchant_category_code": "5814"}
@@ -38,7 +39,7 @@ def test_a_session_behaves_as_asked() -> None:
 
 @pytest.mark.parametrize("wrong", [{"behavior": "x"}, {"settle_rout": False}])
 def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object]) -> None:
-    with pytest.raises(wb.errors.InvalidProfile, match=next(iter(wrong))):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
         testing.session(**wrong)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile
+from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sample as sample_event
 
@@ -152,8 +152,8 @@ def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
 
 
 def test_raw_of_unknown() -> None:
-    """Bytes of an event that is not kept are a KeyError."""
-    with pytest.raises(KeyError):
+    """The id of an event that is not stored is named."""
+    with pytest.raises(UsageError):
         Inbox(accept_unsigned=True).raw("e-0")
 
 

@@ -37,7 +37,7 @@ def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
     """Return what is wrong with a plan, by the name of the argument."""
     try:
         planned(api, number, **changes)
-    except wb.InvalidRequest as error:
+    except wb.errors.UsageError as error:
         return {problem.path: problem.message for problem in error.problems}
     return {}
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import workbench as wb
+from workbench.errors import UsageError
 from workbench.withdrawals import Cents, NativeUnits
 from workbench.withdrawals.amounts import decimal_text, in_both_units, in_sentence
 
@@ -28,17 +29,17 @@ BAD_NATIVE = {
 @pytest.mark.parametrize("value", BAD_CENTS.values(), ids=BAD_CENTS)
 def test_cents_refuse(value):
     """Anything but dollars with both digits of the cents is refused, in one sentence that does not show it."""
-    with pytest.raises(wb.InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         wb.withdrawals.usd(value)
 
     assert len(caught.value.problems) == 1
-    assert str(caught.value).endswith("\nNothing was sent.")
+    assert "Nothing was sent" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", BAD_NATIVE.values(), ids=BAD_NATIVE)
 def test_native_refuses(value):
     """Anything but a whole number above zero is refused."""
-    with pytest.raises(wb.InvalidRequest) as caught:
+    with pytest.raises(UsageError) as caught:
         wb.withdrawals.native_units(value)
 
     assert len(caught.value.problems) == 1
@@ -46,9 +47,9 @@ def test_native_refuses(value):
 
 def test_the_units_are_never_mixed():
     """One is not made of the other, they do not add up, and they are never equal."""
-    with pytest.raises(wb.InvalidRequest, match="is in cents, not in native units"):
+    with pytest.raises(UsageError, match="is in cents, not in native units"):
         wb.withdrawals.native_units(wb.withdrawals.usd("25.00"))
-    with pytest.raises(wb.InvalidRequest, match="is in native units, not in cents"):
+    with pytest.raises(UsageError, match="is in native units, not in cents"):
         wb.withdrawals.usd(wb.withdrawals.native_units(2500))
     with pytest.raises(TypeError):
         _ = wb.withdrawals.usd("25.00") + wb.withdrawals.native_units(1)  # type: ignore[operator]
@@ -60,7 +61,7 @@ def test_the_units_are_never_mixed():
 def test_a_private_key_is_not_an_amount(key):
     """What looks like a private key is refused by name and is not in the message."""
     for make in (wb.withdrawals.usd, wb.withdrawals.native_units):
-        with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+        with pytest.raises(UsageError, match="Never paste a private key here") as caught:
             make(key)
 
         assert key[:10] not in str(caught.value)

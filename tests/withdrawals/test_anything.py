@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import workbench as wb
 from tests.strategies import JSON
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned
+from workbench.errors import UsageError
 
 CONTRACT = wb.connect().list_contracts()[0]
 KNOWN = [RECIPIENT, CONTRACT.proxy_address, *CONTRACT.admin_addresses, CONTRACT.tokens[0].address, "0x" + "5a" * 32]
@@ -19,7 +20,7 @@ def test_any_arguments(changes: dict[str, Any]):
     """A plan is made or refused with named problems."""
     try:
         made: Any = planned(Service(CONTRACT, answered(CONTRACT)), **changes)
-    except wb.InvalidRequest as error:
+    except UsageError as error:
         made = error
     problems = getattr(made, "problems", ())
 
@@ -33,7 +34,7 @@ def test_any_amount(value: Any):
     for make in (wb.withdrawals.usd, wb.withdrawals.native_units, wb.withdrawals.explain):
         try:
             made = make(value)
-        except wb.InvalidRequest as error:
+        except UsageError as error:
             made = error
 
         assert len(getattr(made, "problems", [1])) == 1

@@ -13,6 +13,7 @@ from tests.chains.cases import chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import planned
 from workbench.chains.values import base58_encode, ed25519_public_key, strkey_encode
+from workbench.errors import UsageError
 
 FAMILIES = pytest.mark.parametrize("number", [2, 3], ids=["Solana", "Stellar"])
 
@@ -114,13 +115,13 @@ def test_a_key_that_has_to_be_given(api):
     """On EVM chains signer and nonce are required to verify, on Solana the nonce; an invalid key is refused."""
     evm, solana = planned(api).sign(), planned(api, 2).sign()
 
-    with pytest.raises(wb.InvalidRequest, match="signs for the service"):
+    with pytest.raises(UsageError, match="signs for the service"):
         evm.verify(nonce=0)
-    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+    with pytest.raises(UsageError, match="nonce is required"):
         evm.verify(evm.plan.admin)
-    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+    with pytest.raises(UsageError, match="nonce is required"):
         solana.verify()
-    with pytest.raises(wb.InvalidRequest, match="32 are needed"):
+    with pytest.raises(UsageError, match="32 are needed"):
         solana.verify(b"short", nonce=0)
     assert not evm.verify(evm.plan.admin, nonce=0)
 
@@ -154,7 +155,7 @@ def test_the_instruction_that_checks_the_signature(api):
     assert (count, {here, there, last}) == (1, {0xFFFF})
     assert len(data) == at_message + size
     assert they_verify(data[at_key : at_key + 32], data[at_message:], data[at_signature : at_signature + 64])
-    with pytest.raises(wb.InvalidRequest, match="nonce is required"):
+    with pytest.raises(UsageError, match="nonce is required"):
         withdrawal.transaction()
 
 

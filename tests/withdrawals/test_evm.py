@@ -17,6 +17,7 @@ from tests.chains.cases import ORDER, chance
 from tests.chains.test_second_opinion import COUNTS
 from tests.withdrawals.lessons import RECIPIENT, Service, answered, planned, transacted
 from workbench import chains
+from workbench.errors import UsageError
 from workbench.sandbox.context import Seeds
 from workbench.sandbox.contracts import secret_of
 from workbench.withdrawals import explain
@@ -184,9 +185,9 @@ def test_halves_that_do_not_go_together(api, contract):
         (("0x" + mine.signature.hex(),), "not a wallet's bare signature"),
         ((), "at least one"),
     ):
-        with pytest.raises(wb.InvalidRequest, match=words):
+        with pytest.raises(UsageError, match=words):
             withdrawal.transaction(*wrong, direct_transfer=True)
-    with pytest.raises(wb.InvalidRequest, match="direct_transfer must be True or False"):
+    with pytest.raises(UsageError, match="direct_transfer must be True or False"):
         withdrawal.transaction(mine)
 
 
@@ -198,7 +199,7 @@ def test_version_1_carries_no_half(api):
     half = message.accept(api.sandbox.wallet(admin).sign(message))
 
     assert admin == withdrawal.transaction()["from"]
-    with pytest.raises(wb.InvalidRequest, match="whose call takes no admin"):
+    with pytest.raises(UsageError, match="whose call takes no admin"):
         withdrawal.transaction(half)
 
 
@@ -255,7 +256,7 @@ def test_the_admin_s_key_is_not_a_salt(contract):
     api = Service(contract, answered(contract))
     withdrawal = api.plan().sign()
 
-    with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+    with pytest.raises(UsageError, match="Never paste a private key here") as caught:
         withdrawal.typed_data(nonce=0, salt=secret, admin=chains.public_address(secret))
     assert secret.hex() not in str(caught.value)
 
@@ -265,7 +266,7 @@ def test_a_private_key_is_not_a_signature(api, key):
     """Pasted where a signature belongs, or to be explained, it is refused by name, and is nowhere in the message."""
     message = planned(api).sign().typed_data(nonce=0)
     for use in (message.accept, explain):
-        with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+        with pytest.raises(UsageError, match="Never paste a private key here") as caught:
             use(key)
         assert key[:12] not in str(caught.value)
 
@@ -273,7 +274,7 @@ def test_a_private_key_is_not_a_signature(api, key):
 @pytest.mark.parametrize("nonce", [-1, 1.0, "0", True, None, 1 << 256])
 def test_nonces(api, nonce):
     """A nonce is a whole number from 0."""
-    with pytest.raises(wb.InvalidRequest, match="nonce"):
+    with pytest.raises(UsageError, match="nonce"):
         planned(api).sign().typed_data(nonce=nonce)
 
 
@@ -317,7 +318,7 @@ def test_explaining_alone(api):
 )
 def test_what_cannot_be_explained(data):
     """It is refused in words."""
-    with pytest.raises(wb.InvalidRequest, match="data"):
+    with pytest.raises(UsageError, match="data"):
         explain(data)
 
 
@@ -334,9 +335,9 @@ def test_only_for_evm(api):
     message = evm.typed_data(nonce=0)
     half = message.accept(api.sandbox.wallet(evm.plan.admin).sign(message))
 
-    with pytest.raises(wb.InvalidRequest, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
+    with pytest.raises(UsageError, match=r"Solana devnet \(chain 901\).*parameters\(\)"):
         withdrawal.typed_data(nonce=0)
-    with pytest.raises(wb.InvalidRequest, match="are for EVM chains"):
+    with pytest.raises(UsageError, match="are for EVM chains"):
         withdrawal.transaction(half, nonce=0)
 
 

@@ -8,6 +8,7 @@ from tests.withdrawals.lessons import RECIPIENT, Service, answered, arguments, p
 from workbench import chains, rendering
 from workbench.chains.values import strkey_encode
 from workbench.client.guards import Limits
+from workbench.errors import UsageError
 from workbench.withdrawals.terms import Terms, shortened
 
 ZEROS = {
@@ -241,7 +242,7 @@ def test_an_invalid_chain_id(api, contract, chain_id):
 
 def test_an_unknown_contract(api):
     """An id that is none of the tenant's is refused with those that are."""
-    with pytest.raises(wb.InvalidRequest, match=api.list_contracts()[0].id):
+    with pytest.raises(UsageError, match=api.list_contracts()[0].id):
         wb.withdrawals.plan(api, **{**arguments(api), "contract": "00000000-0000-4000-8000-000000000000"})
 
 
@@ -282,7 +283,7 @@ def test_production_stops_at_what_is_unknown(contract, changes, path, words):
 @pytest.mark.parametrize("key", ["0x" + "5a" * 32, "legal winner thank year wave sausage worth useful legal winner thank yellow"])  # fmt: skip
 def test_private_keys(api, path, key):
     """What looks like one is refused anywhere, and is nowhere in the message."""
-    with pytest.raises(wb.InvalidRequest, match="Never paste a private key here") as caught:
+    with pytest.raises(UsageError, match="Never paste a private key here") as caught:
         wb.withdrawals.plan(api, **{**arguments(api), path: key})
 
     assert key[:12] not in str(caught.value)
@@ -292,7 +293,7 @@ def test_an_asynchronous_client_is_refused():
     """The plan asks and waits, so it takes the plain client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
-    with pytest.raises(wb.errors.InvalidArguments, match="not with an asynchronous one"):
+    with pytest.raises(UsageError, match="not with an asynchronous one"):
         wb.withdrawals.plan(client, "an id", token="", amount=wb.withdrawals.native_units(1), admin="", to="")
 
 

@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from tests.withdrawals.lessons import RECIPIENT, Moving, Service, answered, arguments, planned
 from workbench import chains
+from workbench.errors import UsageError
 
 PENDING = {"status": "pending", "retryAfter": 3}
 
@@ -52,7 +53,7 @@ def test_pending_is_an_answer(api):
         withdrawal.transaction,
         lambda: withdrawal.typed_data(nonce=0),
     ):
-        with pytest.raises(wb.InvalidRequest, match=r"not ready \(pending\)"):
+        with pytest.raises(UsageError, match=r"not ready \(pending\)"):
             use()
     assert plan.sign().ready
 

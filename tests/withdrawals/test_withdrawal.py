@@ -14,6 +14,7 @@ import pytest
 import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
 from workbench import rendering
+from workbench.errors import UsageError
 from workbench.withdrawals import AdminSignature
 from workbench.withdrawals.wallet import SHOWN_FOR, Secret
 
@@ -68,7 +69,7 @@ def test_it_expires_by_the_clock_of_the_sandbox(api):
         withdrawal.transaction,
         lambda: withdrawal.typed_data(nonce=0),
     ):
-        with pytest.raises(wb.InvalidRequest, match="this signature expired 0 s ago"):
+        with pytest.raises(UsageError, match="this signature expired 0 s ago"):
             use()
     assert withdrawal._secret is None
     assert "could take 25.00 USD" in str(withdrawal)
@@ -96,7 +97,7 @@ def test_no_end_at_all(contract):
 
     assert "the service did not state an expiry" == withdrawal.countdown()
     assert "a time that the service did not state" in withdrawal.summary
-    with pytest.raises(wb.InvalidRequest, match="expires_at is missing"):
+    with pytest.raises(UsageError, match="expires_at is missing"):
         withdrawal.transaction(direct_transfer=True)
 
 
@@ -125,7 +126,7 @@ def test_an_answer_to_another_question(contract, place, value, words):
 
     assert not withdrawal.ready
     assert "Do not use it" in str(withdrawal)
-    with pytest.raises(wb.InvalidRequest, match=words):
+    with pytest.raises(UsageError, match=words):
         withdrawal.reveal()
 
 
@@ -151,9 +152,7 @@ def test_an_amount_that_contradicts_decimals_and_rate(contract, rate, decimals):
     withdrawal, _ = signed(attrs.evolve(contract, tokens=(token,)), decimals=decimals)
 
     assert not withdrawal.ready
-    with pytest.raises(
-        wb.InvalidRequest, match=r"25,000,000 native units, but 25\.00 USD with . decimals .* may be wrong"
-    ):
+    with pytest.raises(UsageError, match=r"25,000,000 native units, but 25\.00 USD with . decimals .* may be wrong"):
         withdrawal.reveal()
 
 
@@ -172,7 +171,7 @@ def test_parameters_we_do_not_know(contract):
 
     assert withdrawal.ready
     assert any("parameters do not have the expected form" in note for note in withdrawal.notes)
-    with pytest.raises(wb.InvalidRequest, match="units is required"):
+    with pytest.raises(UsageError, match="units is required"):
         withdrawal.typed_data(nonce=0)
     assert (
         "25000000" == withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(25_000_000))["message"]["amount"]
@@ -183,9 +182,9 @@ def test_units_that_differ(contract):
     """Units given beside those the service signed have to be the same, and are native ones."""
     withdrawal, _ = signed(contract)
 
-    with pytest.raises(wb.InvalidRequest, match="differs from what the service signed, 25,000,000 native units"):
+    with pytest.raises(UsageError, match="differs from what the service signed, 25,000,000 native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.native_units(2500))
-    with pytest.raises(wb.InvalidRequest, match="must be an amount in native units"):
+    with pytest.raises(UsageError, match="must be an amount in native units"):
         withdrawal.typed_data(nonce=0, units=wb.withdrawals.usd("25.00"))
 
 
@@ -208,10 +207,10 @@ def test_revealing(contract):
     assert "11" not in repr(shown)
     assert "11" not in str(shown)
     clock.at += timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(wb.InvalidRequest, match="revealed for 60 s, which are over"):
+    with pytest.raises(UsageError, match="revealed for 60 s, which are over"):
         _ = shown.data
     clock.at -= timedelta(seconds=SHOWN_FOR)
-    with pytest.raises(wb.InvalidRequest, match="are over"):
+    with pytest.raises(UsageError, match="are over"):
         _ = shown.data
 
 
@@ -221,7 +220,7 @@ def test_hiding(contract):
     shown.hide()
 
     assert 0 == shown.seconds_left
-    with pytest.raises(wb.InvalidRequest):
+    with pytest.raises(UsageError):
         _ = shown.salt
 
 

@@ -14,7 +14,7 @@ from workbench import rendering
 from workbench.bulk.plan import Plan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
-from workbench.errors import CannotRecord, InvalidRequest, Problem, UnusableFile, WorkbenchError
+from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
 from workbench.storage import Database
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -214,7 +214,7 @@ class RunRecord:
         """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
 
         Raises:
-            InvalidRequest: A row is not unknown, or the outcome is another one.
+            UsageError: A row is not unknown, or the outcome is another one.
         """
         problems = []
         for number, outcome in resolved.items():
@@ -223,7 +223,7 @@ class RunRecord:
             elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
         if problems:
-            raise InvalidRequest(problems, of="resume")
+            raise UsageError(problems, of="resume")
         for number, outcome in resolved.items():
             message = f"{Outcome(outcome).shown}, resolved by a person"
             self.record(attrs.evolve(self._rows[number], outcome=Outcome(outcome).value, message=message))
@@ -353,11 +353,11 @@ def investigate(run: BulkResult, api: Any) -> Findings:
         api: The session that sent it, or one with the same journal and inbox.
 
     Raises:
-        InvalidRequest: The client has no journal.
+        UsageError: The client has no journal.
     """
     journal = journal_of(api)
     if journal is None:
-        raise InvalidRequest("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
+        raise UsageError("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
     entries = {entry.id: entry for entry in journal}
     requests = {row.number: row.request for row in run.plan.rows}
     explained = {one.id for one in run if one.id is not None}  # events of rows that are done

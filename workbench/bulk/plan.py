@@ -13,7 +13,7 @@ import attrs
 
 from workbench.client.guards import Limits
 from workbench.client.requests import findings
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.errors import InvalidRequest, Problem, UsageError, visible
 from workbench.interface import masks, walk
 from workbench.interface.convert import converter
 from workbench.interface.fields import Privacy
@@ -90,14 +90,14 @@ def rows_of(rows: Any, of: str) -> list[Any]:
     """Return a DataFrame or an iterable as mappings without their empty cells, or as the records they are.
 
     Raises:
-        InvalidRequest: It is something else.
+        UsageError: It is something else.
     """
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
     elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
         found = "None" if rows is None else f"one {type(rows).__name__}"
         message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}"
-        raise InvalidRequest(message, of=of)
+        raise UsageError(message, of=of)
     return [
         {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
         for row in rows
@@ -153,10 +153,10 @@ REJECTS_FORMATS = (".csv", ".xlsx", ".parquet", ".json", ".ndjson")
 
 
 def check_rejects(path: Path) -> None:
-    """Raise InvalidRequest for a rejects file of an unknown format."""
+    """Raise UsageError for a rejects file of an unknown format."""
     if path.suffix not in REJECTS_FORMATS:
         supported = f"(supported: {', '.join(REJECTS_FORMATS)})"
-        raise InvalidRequest(f"unsupported file extension {visible(path.suffix, 20)!r} {supported}", of="rejects")
+        raise UsageError(f"unsupported file extension {visible(path.suffix, 20)!r} {supported}", of="rejects")
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
@@ -255,17 +255,17 @@ def operation_of(call: Any) -> Operation[..., Any]:
     """Return the operation of a bound method of a client.
 
     Raises:
-        InvalidRequest: It is not one, or not one that a bulk run may send.
+        UsageError: It is not one, or not one that a bulk run may send.
     """
     if not isinstance(call, Call):
         message = "a bulk run takes an operation of a client, such as api.create_user_application"
-        raise InvalidRequest(message, of="bulk.run")
+        raise UsageError(message, of="bulk.run")
     operation: Operation[..., Any] = call.operation
     if operation.name == Operations.sign_withdrawal.name:
         message = "sign_withdrawal authorizes moving funds; call it one at a time, after looking at its plan"
-        raise InvalidRequest(message, of="bulk.run")
+        raise UsageError(message, of="bulk.run")
     if not operation.effect:
-        raise InvalidRequest(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
+        raise UsageError(f"{operation.name} changes nothing; a bulk run is for writes", of="bulk.run")
     return operation
 
 

@@ -19,13 +19,13 @@ from workbench.errors import (
     ApiError,
     CannotRecord,
     Forbidden,
-    InvalidRequest,
     NotArmed,
     NotSent,
     OutcomeUnknown,
     RateLimited,
     Unauthorized,
     UnexpectedAnswer,
+    UsageError,
     WorkbenchError,
     WrongEnvironment,
     hide_arguments,
@@ -126,11 +126,11 @@ def resume(
     """
     file = Path(path)
     if not file.exists():
-        raise InvalidRequest(f"there is no run at {file}", of="resume")
+        raise UsageError(f"there is no run at {file}", of="resume")
     with closing(RunRecord(file)) as record:
         name = record.operation
     if name is None:
-        raise InvalidRequest(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
+        raise UsageError(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
     return _run(
         api, OPERATIONS[name], rows, file, workers=workers, on_unknown=on_unknown, confirm=confirm, progress=progress,
         rejects=rejects, resolved=resolved or {}, accept_changes=accept_changes,
@@ -144,11 +144,11 @@ def _run(
     resolved: Resolved = MappingProxyType({}), accept_changes: bool = False, **checks: Any,
 ) -> BulkResult:  # fmt: skip
     if not issubclass(type(api), Sync):  # a run calls from threads
-        raise InvalidRequest(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
+        raise UsageError(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
-        raise InvalidRequest(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
+        raise UsageError(f"workers must be 1 to {MAX_WORKERS}", of=operation.name)
     if on_unknown not in {None, "stop", "continue"}:
-        raise InvalidRequest('on_unknown must be "stop" or "continue"', of=operation.name)
+        raise UsageError('on_unknown must be "stop" or "continue"', of=operation.name)
     if rejects is not None:
         check_rejects(Path(rejects))
     production = api.environment == "production"

@@ -73,7 +73,7 @@ def chain_of(chain_id: int) -> Chain:
     """Return a chain by its id; an unknown one is an EVM chain named by its id.
 
     Raises:
-        InvalidRequest: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
+        UsageError: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
     """
     number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
@@ -113,7 +113,7 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
     A Solana address and an EVM address in one case have no checksum, so a mistyped character goes unnoticed there.
 
     Raises:
-        InvalidRequest: The chain id is not a positive whole number.
+        UsageError: The chain id is not a positive whole number.
     """
     chain = None if chain_id is None else chain_of(chain_id)
     return tuple(
@@ -129,21 +129,21 @@ def _problems(address: object, family: Family | None, taker: str) -> Iterator[_F
         yield "private-key", "looks like a private key. Never paste a private key here"
     elif unusual := [*_text_problems(address)]:
         yield from unusual
-    elif family is not None and (found := family_of_address(address)) not in {None, family}:
-        yield "family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"
+    elif family is not None and (actual := family_of_address(address)) not in {None, family}:
+        yield "family", f"is {_ARTICLE[actual]} address, and {taker} takes {_ARTICLE[family]} one"
     else:
         yield from _FORMS[family or family_of_address(address)](address)
 
 
 def require_address(address: object, family: Family, path: str) -> str:
-    """Return an address of a family unchanged, or raise InvalidRequest with its first problem."""
+    """Return an address of a family unchanged, or raise UsageError with its first problem."""
     for problem in _problems(address, family, "this field"):
         raise invalid(path, *problem)
     return str(address)
 
 
 def require_evm_address(address: object, path: str) -> str:
-    """Return a valid EVM address with its checksum, or raise InvalidRequest."""
+    """Return a valid EVM address with its checksum, or raise UsageError."""
     return eip55(require_address(address, Family.EVM, path))
 
 
@@ -188,7 +188,9 @@ def is_zero_address(address: str) -> bool:
 
 
 def same_address(a: object, b: object) -> bool:
-    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is none."""
+    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is
+    none.
+    """
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
@@ -265,7 +267,7 @@ def _stellar(address: str) -> Iterator[_Found]:
     except ValueError as error:
         text = str(error)
         kinds = {"wrong checksum": "checksum", "a char": "characters", "unused": "characters", "begin": "prefix"}
-        yield next((kind for words, kind in kinds.items() if words in text), "length"), text
+        yield next((kind for phrase, kind in kinds.items() if phrase in text), "length"), text
 
 
 def _unknown(address: str) -> Iterator[_Found]:

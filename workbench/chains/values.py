@@ -1,4 +1,5 @@
-"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), the values of a message or a call, read exactly, and signatures.
+"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), the values of a message or a call, read exactly, and
+signatures.
 
 Text that looks like a private key is refused before anything else reads it, and is never shown, stored or logged. Wrong
 base58 or StrKey is a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived from a
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.errors import Problem, UsageError, hide_arguments
 
 _ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _DIGIT = {character: value for value, character in enumerate(_ALPHABET)}
@@ -41,10 +42,10 @@ def eip55(address: str) -> str:
     """Return an EVM address with its checksum in the case of its letters (EIP-55).
 
     Raises:
-        ValueError: It is not 0x and 40 hex digits.
+        UsageError: It is not 0x and 40 hex digits.
     """
     if not EVM_ADDRESS.fullmatch(address):
-        raise ValueError("an EVM address is 0x and 40 hex digits")
+        raise UsageError("an EVM address is 0x and 40 hex digits", of="eip55")
     digits = address[2:].lower()
     hashed = keccak256(digits.encode()).hex()
     return "0x" + "".join([d.upper() if h > "7" else d for d, h in zip(digits, hashed, strict=False)])
@@ -131,9 +132,9 @@ _MIN_KEY = 50  # an EVM or Solana address is shorter than any key without spaces
 _MAX_KEY = 4096
 
 
-def invalid(path: str, rule: str, message: str) -> InvalidRequest:
+def invalid(path: str, rule: str, message: str) -> UsageError:
     """Return the error for one problem with one value."""
-    return InvalidRequest([Problem(path, rule, message)])
+    return UsageError([Problem(path, rule, message)])
 
 
 def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
@@ -224,24 +225,25 @@ def private_key_problem(text: object, path: str, *, hash_expected: bool = False)
     return Problem(
         path,
         "private-key",
-        "looks like a private key or a seed phrase. Never paste a private key here. It was not stored; but if it belongs "
+        "looks like a private key or a seed phrase. Never paste a private key here. It was not stored; but if it "
+        "belongs "
         "to a real wallet, treat it as exposed: it may remain in this notebook or shell history",
     )
 
 
 @hide_arguments
 def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) -> None:
-    """Raise InvalidRequest if text looks like a private key."""
+    """Raise UsageError if text looks like a private key."""
     problem = private_key_problem(text, path, hash_expected=hash_expected)
     if problem is not None:
-        raise InvalidRequest([problem])
+        raise UsageError([problem])
 
 
 def _is_seed_phrase(text: str) -> bool:
     if text.isalnum():  # one word, such as a Stellar address, which its digits would cut into words
         return False
-    words = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
-    return len(words) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in words)
+    phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
+    return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
 
 
 def _is_solana_secret(text: str) -> bool:
@@ -269,7 +271,7 @@ def recover(digest: bytes, signature: BytesLike) -> str:
     Any well-formed signature recovers to some address: compare the result with the expected one.
 
     Raises:
-        InvalidRequest: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
+        UsageError: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
             (which contracts refuse, since every signature has such a second form), or no key fits.
     """
     import coincurve  # loaded when first used
@@ -317,13 +319,15 @@ def derive_secret(seed: bytes, *labels: str) -> bytes:
     """Derive a throw-away key from a seed: 32 bytes, the same for the same seed and labels, valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
-    return next(one for one in hashes if 0 < int.from_bytes(one) < _ORDER)  # nearly always the first
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < _ORDER)  # nearly always the first
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:
     """Sign with a throw-away Ed25519 seed (sandbox only); return 64 bytes."""
     from nacl.signing import SigningKey  # loaded when first used
 
+    if len(secret) != 32:
+        raise UsageError([Problem("secret", "length", "must be 32 bytes")], of="sign_ed25519")
     return SigningKey(secret).sign(message).signature
 
 
@@ -331,7 +335,7 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
     """Return whether a signature fits; keys of small order and non-canonical signatures never do.
 
     Raises:
-        InvalidRequest: The key is not 32 bytes or the signature not 64.
+        UsageError: The key is not 32 bytes or the signature not 64.
     """
     key = read_bytes(public_key, 32, "publicKey")
     raw = read_bytes(signature, 64, "signature")

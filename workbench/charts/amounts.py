@@ -35,6 +35,7 @@ from workbench.charts.data import (
     total,
     usd,
 )
+from workbench.errors import UsageError
 from workbench.interface.rules import RewardType
 from workbench.rendering.design import GRAY, GREEN, TEAL, Look, look
 from workbench.sequences.ledger import Ledger
@@ -146,7 +147,7 @@ def _ranking(
     rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size
 ) -> Axes:  # fmt: skip
     if value not in _COLUMNS:
-        raise ValueError(f"value must be one of {', '.join(_COLUMNS)}")
+        raise UsageError(f"value must be one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
     groups = sums(texts(earned[column]), decimals(earned[_COLUMNS[value]]))
     named = {name: amount for name, amount in groups.items() if name is not None}

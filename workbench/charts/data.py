@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import font_manager
 
-from workbench.errors import visible
+from workbench.errors import UsageError, visible
 from workbench.tables.frames import to_frame
 from workbench.tables.reports import REDEEMED
 from workbench.tables.results import HIDDEN
@@ -165,7 +165,7 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     """Return the frame of a chart's data: a frame, records, or a result that has one.
 
     Raises:
-        ValueError: One of `columns` is missing, or the frame is on a cluster.
+        UsageError: One of `columns` is missing, or the frame is on a cluster.
     """
     check_in_memory(data)
     if not isinstance(data, pd.DataFrame):
@@ -173,7 +173,7 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     assert isinstance(data, pd.DataFrame)
     missing = [name for name in columns if name not in data.columns]
     if missing and len(data.columns):
-        raise ValueError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
+        raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
     return data.reindex(columns=list(columns)) if missing else data
 
 

@@ -39,6 +39,7 @@ from workbench.charts.data import (
     top_of,
     total,
 )
+from workbench.errors import UsageError
 from workbench.interface.events import Event
 from workbench.interface.rules import EventApplicationStatus
 from workbench.interface.walk import get_path
@@ -65,7 +66,7 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
         data = table(data, of=None if transactions else "simulate_authorization")
     reason, status, key = (next((one for one in names if one in data), None) for names in (_REASONS, _STATUSES, _IDS))
     if reason is None and len(data.columns):
-        raise ValueError(f"the chart needs the column {' or '.join(_REASONS)}")
+        raise UsageError(f"the chart needs the column {' or '.join(_REASONS)}")
     counts, repeated = _reasons(data, reason, status, key)
     declined = sum(counts.values())
     shown, rest = top_of(counts, top)

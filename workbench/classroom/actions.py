@@ -8,7 +8,7 @@ import attrs
 from workbench.client.client import Client
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
@@ -52,14 +52,14 @@ def _purchase(sandbox: Sandbox, *, settle: bool = False, refund: bool = False, d
 def _first(sandbox: Sandbox, kind: str, status: str) -> str:
     found = sandbox.guide()[kind].get(status, ())
     if not found:
-        raise InvalidRequest(f"there is none of {kind} that is {status} in this sandbox any more", of="class")
+        raise UsageError(f"there is none of {kind} that is {status} in this sandbox any more", of="class")
     return str(found[0])
 
 
 def _again(sandbox: Sandbox) -> None:
     delivered = sandbox.deliveries()
     if not delivered:
-        raise InvalidRequest("this sandbox has delivered no event yet: no endpoint is registered", of="class")
+        raise UsageError("this sandbox has delivered no event yet: no endpoint is registered", of="class")
     sandbox.resend(delivered[-1].event_id)
 
 

@@ -14,7 +14,7 @@ import attrs
 from workbench.classroom.results import ExerciseResult, Learner, Results
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, visible
 from workbench.rendering.text import guarded
 
 FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
@@ -39,7 +39,7 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
         style: HTML that brings the style of a page.
 
     Raises:
-        InvalidRequest: No such form.
+        UsageError: No such form.
     """
     progress = results.progress()
     if form == "json":
@@ -62,7 +62,7 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
     if form == "html":
         parts = "\n".join(_certificate(results, name, row, today) for name, row in progress.items())
         return _PAGE.format(title="Certificates", style=style, parts=parts)
-    raise InvalidRequest(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
+    raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:

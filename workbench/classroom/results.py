@@ -23,7 +23,7 @@ from typing import Any
 import attrs
 
 from workbench.course.learner import EXERCISES, FILE
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, visible
 from workbench.storage import Database
 
 _APPLICATION = 0x57624331
@@ -75,7 +75,7 @@ def read_roster(source: str | Path) -> list[str]:
     """Return the names of the learners: of the first column of a CSV file, or "Learner 1" and so on for a number.
 
     Raises:
-        InvalidRequest: No such file, no names, a name that stands twice, or too many.
+        UsageError: No such file, no names, a name that stands twice, or too many.
     """
     text = str(source)
     if text.isascii() and text.isdigit():
@@ -84,17 +84,17 @@ def read_roster(source: str | Path) -> list[str]:
         try:
             content = Path(source).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
-            raise InvalidRequest(f"learners: cannot read {visible(text, 200)}: {error}", of="class") from None
+            raise UsageError(f"learners: cannot read {visible(text, 200)}: {error}", of="class") from None
         names = [row[0].strip() for row in csv.reader(io.StringIO(content)) if row and row[0].strip()]
         if names and names[0].lower() in ("name", "learner", "student", "id"):
             names = names[1:]
     twice = sorted({name for name in names if names.count(name) > 1})
     wrong = [name for name in names if len(name) > MAX_NAME or not name.isprintable()]
     if not names or len(names) > MAX_LEARNERS:
-        raise InvalidRequest(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
+        raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
     if twice or wrong:
         shown = ", ".join(visible(name, 40) for name in (*twice, *wrong)[:5])
-        raise InvalidRequest(f"learners: names must be printable and stand once: {shown}", of="class")
+        raise UsageError(f"learners: names must be printable and stand once: {shown}", of="class")
     return names
 
 
@@ -256,7 +256,7 @@ def grade(notebooks: Iterable[Path]) -> Results:
     by the folder of the notebook, or by its file where all lie in one folder.
 
     Raises:
-        InvalidRequest: A file is not a notebook, or nbclient is not installed.
+        UsageError: A file is not a notebook, or nbclient is not installed.
     """
     paths = [Path(one) for one in notebooks]
     by_folder = len({one.resolve().parent for one in paths}) > 1
@@ -282,15 +282,11 @@ def _run(path: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
         import nbformat
         from nbclient import NotebookClient
     except ImportError:
-        raise InvalidRequest(
-            "grading runs notebooks, and needs nbclient: install the extra `lab`", of="class"
-        ) from None
+        raise UsageError("grading runs notebooks, and needs nbclient: install the extra `lab`", of="class") from None
     try:
         notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, AttributeError) as error:
-        raise InvalidRequest(
-            f"{visible(str(path), 200)} is not a notebook: {type(error).__name__}", of="class"
-        ) from None
+        raise UsageError(f"{visible(str(path), 200)} is not a notebook: {type(error).__name__}", of="class") from None
     source = "\n".join(cell.source for cell in notebook.cells)
     exercises = [one for one in EXERCISES if f'"{one}"' in source or f"'{one}'" in source]
     last = nbformat.v4.new_code_cell(_CHECKS.format(exercises=exercises))  # type: ignore[no-untyped-call]

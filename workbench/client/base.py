@@ -19,7 +19,7 @@ from workbench.client.pace import Clock, Pace
 from workbench.client.requests import from_wire
 from workbench.client.settings import HttpOptions, client_problems, unused_proxy
 from workbench.client.settings import base_url as read_base_url
-from workbench.errors import InvalidProfile, InvalidRequest, Problem, advise, hide_arguments
+from workbench.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.table import Call, Operation, Operations
@@ -55,6 +55,7 @@ class Connections:
         return held[1] if held[0] == (os.getpid(), *owner) else None
 
 
+@hide_arguments_of_methods
 class BaseClient(Operations, ABC):
     """What both clients share."""
 
@@ -91,14 +92,14 @@ class BaseClient(Operations, ABC):
             http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
 
         Raises:
-            InvalidProfile: Arguments cannot be used; all problems are named.
+            UsageError: Arguments cannot be used; all problems are named.
         """
         problems = client_problems(
             base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
             idempotency_header=idempotency_header, journal=journal, http=http,
         )  # fmt: skip
         if problems:
-            raise InvalidProfile(problems)
+            raise UsageError(problems, of=type(self).__name__)
         if isinstance(api_key, str):
             warn_if_in_cell(api_key)
         self._key = Key.of(api_key)
@@ -195,7 +196,7 @@ class BaseClient(Operations, ABC):
     def journal(self) -> Journal:
         """The journal of calls with an effect, and their outcomes."""
         if self._journal is None:
-            raise InvalidRequest("this client was made with journal=False", of="journal")
+            raise UsageError("this client was made with journal=False", of="journal")
         return self._journal
 
     @property
@@ -220,8 +221,11 @@ class BaseClient(Operations, ABC):
 
     @property
     def converter(self) -> Converter:
-        """The converter of records, with this client's wire names."""
-        return self._context.converter
+        """The converter of records, with this client's wire names: a `cattrs.Converter` of its own, which takes hooks."""
+        context = self._context
+        if context.converter is converter(context.converter.names):  # shared by all until somebody may register a hook
+            context.converter = Converter(context.converter.names)
+        return context.converter
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -253,12 +257,13 @@ class BaseClient(Operations, ABC):
             key: 1 to 255 printable ASCII characters, the same whenever this call is sent.
 
         Raises:
-            InvalidRequest: No header can hold the key, or it was sent with another request.
+            UsageError: No header can hold the key.
+            InvalidRequest: It was sent with another request.
         """
         given: Any = key
         if not isinstance(given, str) or not re.fullmatch(r"[!-~](?:[ -~]{0,253}[!-~])?", given):
             message = "must be 1 to 255 printable ASCII characters, without a space at its ends"
-            raise InvalidRequest((Problem("key", "pattern", message),), of="idempotency")
+            raise UsageError((Problem("key", "pattern", message),), of="idempotency")
         before = IDEMPOTENCY.set((*IDEMPOTENCY.get(), (self._context, key)))
         try:
             yield
@@ -283,7 +288,7 @@ class BaseClient(Operations, ABC):
             "journal": "none" if self._journal is None else self._journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
-            "wire_names": sorted(self.converter.names),
+            "wire_names": sorted(self._context.converter.names),
             "allowing": sorted(self._allowing),
         }
 
@@ -335,7 +340,7 @@ class BaseClient(Operations, ABC):
             InvalidRequest: It is not JSON, or a member has another type; all problems are named.
             InvalidArguments: The operation or a path argument is unknown.
         """
-        return from_wire(operation, body, self.converter, path_arguments)
+        return from_wire(operation, body, self._context.converter, path_arguments)
 
 
 # for other packages: what a client knows and its users have no need of

@@ -13,7 +13,7 @@ from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
 from workbench.client.requests import build_request
-from workbench.errors import InvalidArguments, InvalidRequest, NotSent, advise, hide_arguments
+from workbench.errors import InvalidArguments, NotSent, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 from workbench.interface.walk import given
 
@@ -220,11 +220,12 @@ class Bodies(AsyncClient):
         """Send the request of a read and return the body of its answer, unread, to be awaited.
 
         Raises:
-            InvalidRequest: The operation has an effect, or the request breaks a rule.
+            UsageError: The operation has an effect.
+            InvalidRequest: The request breaks a rule.
             WorkbenchError: As for any call.
         """
         if type(request) not in _READS:
-            raise InvalidRequest("only reads return bodies", of="fetch")
+            raise UsageError("only reads return bodies", of="fetch")
         return self._exchange(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
 
     def _close_rest(self) -> None:

@@ -1,5 +1,6 @@
 """Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
 
+import json
 import os
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -12,13 +13,26 @@ import attrs
 from workbench.client.journal import Recorder
 from workbench.client.keys import Key
 from workbench.client.pace import Budget, Clock, Pace, http_date
-from workbench.errors import DuplicateSuspected, InvalidRequest, NotArmed, Problem, WrongEnvironment, advise, visible
+from workbench.errors import (
+    DuplicateSuspected,
+    NotArmed,
+    Problem,
+    UsageError,
+    WrongEnvironment,
+    advise,
+    hide_arguments_of_methods,
+    visible,
+)
 from workbench.interface.convert import Converter
+from workbench.interface.fields import SECRET
+from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import OPERATIONS, Call, Operation
+from workbench.interface.walk import Member, values
 
 LONGEST = 120  # minutes that an arming may last
 
 
+@hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class Limits:
     """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
@@ -112,7 +126,7 @@ class ClientContext:
         """Return an arming that begins now.
 
         Raises:
-            InvalidRequest: With all that is wrong with it.
+            UsageError: With all that is wrong with it.
         """
         problems: list[Problem] = []
         names = _names(operations, problems)
@@ -123,7 +137,7 @@ class ClientContext:
         if self.locked:
             problems.append(Problem("", "readonly", f"{READS_ONLY}; nothing can be armed"))
         if problems:
-            raise InvalidRequest(problems, of="arm")
+            raise UsageError(problems, of="arm")
         return Arming(
             operations=names,
             until=self.clock.now() + timedelta(minutes=minutes),
@@ -239,6 +253,42 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
     return frozenset(names)
 
 
+def confirmation_text(operation: Operation[..., Any], request: Any, host: str) -> str:
+    """Return what a person confirms before a call in production: the operation, the host, and each value that is sent.
+
+    Money and destinations come first. Of secret values only the last four characters are shown.
+    """
+    rows = [(one, path, value) for path, one, value, _ in values(request)]
+    rows.sort(key=lambda row: _importance(row[0]))
+    typed = confirmation(operation, request)
+    lines = [f"PRODUCTION, {host}: {operation.name}: {typed.says if typed else operation.doc.rstrip('.')}."]
+    lines += [f"{path}: {_confirmed(one, value)}" for one, path, value in rows]
+    return "\n".join(lines)
+
+
+_DESTINATIONS = (EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, CHAIN_ADDRESS, WALLET)
+
+
+def _importance(member: Member) -> int:
+    rule = member.about.rule
+    if rule.unit is not None or "amount" in member.name:
+        return 0
+    named = member.name in ("account_number", "routing_number")
+    return 1 if named or rule in _DESTINATIONS else 2
+
+
+def _confirmed(member: Member, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    rule = member.about.rule
+    if member.about.privacy is SECRET:
+        numbered = rule.format in ("account-number", "password") and isinstance(value, str) and len(value) > 6
+        return f"ends in {visible(value[-4:])} ({len(value)} characters)" if numbered else "given, not shown"
+    if not isinstance(value, str):
+        return f"{value} {rule.unit}" if rule.unit else str(value)
+    return json.dumps(visible(value), ensure_ascii=False)
+
+
 def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
     """Return what a person is asked to type before this call in production; None where it can be undone."""
     match operation.name:
@@ -252,7 +302,8 @@ def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
         case "update_user" if r.is_active is False:
             subject, says = r.user_id, "user {} is deactivated"
         case "update_user" if r.wallet_address or r.solana_address or r.stellar_address:
-            subject, says = r.user_id, "user {} gets another wallet"
+            wallets = [one for one in (r.wallet_address, r.solana_address, r.stellar_address) if one]
+            subject, says = r.user_id, f"user {{}} gets the wallet {', '.join(map(visible, wallets))}"
         case _:
             return None
     return Confirmation(says=says.format(subject), types=str(subject)[-8:])

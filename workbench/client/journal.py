@@ -25,7 +25,15 @@ from workbench.client.effects import Entry as Entry  # of the journal, for whoev
 from workbench.client.effects import Note as Note
 from workbench.client.keys import installation_secret
 from workbench.client.pace import Clock
-from workbench.errors import CannotRecord, InvalidRequest, UnusableFile, visible
+from workbench.errors import (
+    CannotRecord,
+    InvalidRequest,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+    visible,
+)
 from workbench.interface.masks import masked
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.walk import is_record
@@ -191,11 +199,11 @@ class Recorder:
         """Refuse a request that is not the one of an entry.
 
         Raises:
-            InvalidRequest: It is another one.
+            UsageError: It is another one.
         """
         (entry,) = self.entries("id = ?", (attempt,))
         if not _is_same(entry, operation, shown, digest):
-            raise InvalidRequest(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
+            raise UsageError(f"entry {attempt} is another request: {entry.what}", of="journal.resend")
 
     def idempotency_key(self, attempt: str) -> str | None:
         """Return the idempotency key that an attempt was sent with."""
@@ -278,9 +286,11 @@ def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
 
 def _column(value: Any) -> Any:
     """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
-    if isinstance(value, dict | list):
-        return _json(value)
-    return _stored(value) if isinstance(value, datetime) else value
+    if value is None or value.__class__ is str:
+        return value
+    if isinstance(value, datetime):
+        return _stored(value)
+    return _json(value) if isinstance(value, dict | list) else value
 
 
 def _stored(moment: datetime) -> str:
@@ -307,6 +317,7 @@ Events = list[Any]
 Rows = list[dict[str, Any]]
 
 
+@hide_arguments_of_methods
 class Journal:
     """The history of calls with an effect: iterate it, filter it with `list`, resolve what is unknown."""
 
@@ -350,7 +361,7 @@ class Journal:
 
     def __getitem__(self, attempt: str) -> Entry:
         if (found := self.get(attempt)) is None:
-            raise KeyError(f"the journal has no entry {attempt!r}")
+            raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
         return found
 
     def get(self, attempt: str) -> Entry | None:
@@ -372,10 +383,10 @@ class Journal:
         """
         operation = getattr(getattr(operation, "operation", operation), "name", operation)
         if operation is not None and operation not in OPERATIONS:
-            raise InvalidRequest(f"there is no operation {visible(str(operation), 60)!r}", of="journal.list")
+            raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="journal.list")
         wanted = None if outcome is None else _outcome(outcome)
         if outcome is not None and wanted is None:
-            raise InvalidRequest("outcome is one of done, refused, not_sent, unknown, sending", of="journal.list")
+            raise UsageError([not_allowed("outcome", outcome, (*Outcome, "sending"))], of="journal.list")
         return [
             entry
             for entry in self
@@ -407,9 +418,9 @@ class Journal:
         """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
-            raise InvalidRequest('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
+            raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
         if entry.outcome is not Outcome.UNKNOWN:
-            raise InvalidRequest(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
+            raise UsageError(f"entry {attempt} is not unknown but {entry.outcome.shown}", of="journal.resolve")
         if entry.resolution is not None:
             self._recorder.note("resolved again", f"{attempt} was {entry.resolution}")
         self._recorder.resolve(attempt, said, note, _person())
@@ -427,12 +438,12 @@ class Journal:
         """
         entry = self[attempt]
         if accept_double is not True:
-            raise InvalidRequest(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
+            raise UsageError(f"pass accept_double=True: {next_step(entry.operation)}", of="journal.resend")
         if not entry.is_unknown:
             now = f"was resolved as {entry.resolution}" if entry.resolution else f"is {entry.outcome.shown}"
-            raise InvalidRequest(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
+            raise UsageError(f"entry {attempt} is not unknown: it {now}", of="journal.resend")
         if self._recorder.send_again is None:
-            raise InvalidRequest("this journal belongs to no client; open it as api.journal", of="journal.resend")
+            raise UsageError("this journal belongs to no client; open it as api.journal", of="journal.resend")
         return self._recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> Events:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from workbench.errors import CannotRecord, InvalidProfile, Problem, advise, hide_arguments
+from workbench.errors import CannotRecord, InvalidProfile, Problem, UsageError, advise, hide_arguments
 from workbench.progress import ipython_shell
 from workbench.storage import make_folder, sync_folder
 
@@ -98,7 +98,7 @@ class Key:
     def __init__(self, value: str) -> None:
         problem = key_problem(value)
         if problem is not None:
-            raise InvalidProfile((Problem("api_key", "api_key", problem),))
+            raise UsageError([Problem("api_key", "api_key", problem)])
         held = value.encode("ascii")
         object.__setattr__(self, "_held", lambda: held)
         object.__setattr__(self, "fingerprint", hashlib.sha256(held).hexdigest()[:8])

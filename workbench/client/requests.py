@@ -9,7 +9,7 @@ from workbench import chains
 from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
 from workbench.client.messages import Request
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, advise, visible
+from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
 from workbench.interface import checks, strict_json
 from workbench.interface.checks import Survey
 from workbench.interface.convert import Converter, placeholders
@@ -253,7 +253,7 @@ def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
 def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     try:
         found = chains.address_problems(value, chain if type(chain) is int else None)
-    except InvalidRequest:  # the chain id breaks a rule of its own
+    except UsageError:  # the chain id breaks a rule of its own
         found = chains.address_problems(value)
     if not found and name != "token" and chains.is_zero_address(value):  # on Solana the native token may be written so
         return ["is the zero address, which nobody holds"]

@@ -29,7 +29,7 @@ from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.keys import APPLICATION, Key, pin, state_path
 from workbench.client.requests import header_problem, wire_name_problems
-from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
+from workbench.errors import InvalidProfile, Problem, UsageError, hide_arguments, visible
 from workbench.interface.table import PREFIX
 from workbench.progress import ipython_shell
 
@@ -75,7 +75,7 @@ def base_url(text: str) -> BaseUrl:
     """
     found = base_url_or_problem(text)
     if isinstance(found, str):
-        raise InvalidProfile((Problem("base_url", "base_url", found),))
+        raise UsageError([Problem("base_url", "base_url", found)])
     return found
 
 

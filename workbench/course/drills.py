@@ -18,7 +18,7 @@ from workbench.client.client import Client
 from workbench.course import incidents
 from workbench.course.incidents import Facts
 from workbench.course.learner import Display, named, read_stored, report, write_stored
-from workbench.errors import InvalidRequest, WorkbenchError, visible
+from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid, Sheet
@@ -162,7 +162,7 @@ class DrillRun(Shown):
     def book(self, transaction_id: str, cents: int) -> None:
         """Add a booking to the drill's ledger; a negative amount takes money back."""
         if "ledger" not in self.facts or type(cents) is not int:
-            raise InvalidRequest("only duplicate-bookings has a ledger, and it takes whole cents", of="drill.book")
+            raise UsageError("only duplicate-bookings has a ledger, and it takes whole cents", of="drill.book")
         with self._lock:
             self.facts["ledger"].append({"event": None, "transaction": transaction_id, "cents": cents})
             self._keep(f"book {money(cents)} {transaction_id[:8]}")
@@ -304,7 +304,7 @@ def drill(name: str, api: Any) -> DrillRun:
         api: The session.
 
     Raises:
-        InvalidRequest: There is no such drill.
+        UsageError: There is no such drill.
         WrongEnvironment: The session is on a real service.
     """
     found = named(DRILLS, name, "drill", "course.drill")

@@ -22,7 +22,7 @@ from workbench.client.guards import in_class as joined_class
 from workbench.client.keys import state_folder
 from workbench.course import checks
 from workbench.course.checks import Check, SandboxEvidence
-from workbench.errors import CannotRecord, InvalidRequest, visible
+from workbench.errors import CannotRecord, UsageError, not_allowed, visible
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid, Sheet
@@ -83,7 +83,7 @@ class Quiz:
         """Return what there is to say to an answer, right or wrong.
 
         Raises:
-            InvalidRequest: It is none of the possible answers.
+            UsageError: It is none of the possible answers.
         """
         fits, allowed = {
             "choice": (answer in self.options, f"one letter of {', '.join(self.options)}"),
@@ -91,7 +91,7 @@ class Quiz:
             "order": (sorted(answer) == sorted(self.options), f"each letter of {', '.join(self.options)} once"),
         }[self.kind]
         if not fits:
-            raise InvalidRequest(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
+            raise UsageError(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
         if self.kind == "order":
             place = next((n for n, (one, other) in enumerate(zip(answer, self.right, strict=True)) if one != other), -1)
             if place >= 0:
@@ -112,10 +112,10 @@ def named(found: Mapping[str, T], name: str, noun: str, of: str) -> T:
     """Return what has a name.
 
     Raises:
-        InvalidRequest: Nothing has it.
+        UsageError: Nothing has it.
     """
     if name not in found:
-        raise InvalidRequest(f"there is no {noun} {visible(str(name), 60)!r}; there are {', '.join(found)}", of=of)
+        raise UsageError([not_allowed(noun, name, found)], of=of)
     return found[name]
 
 
@@ -241,7 +241,7 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         api: The session to look at; by default that of `use`, else the one that was made last.
 
     Raises:
-        InvalidRequest: There is no such exercise, or no session yet.
+        UsageError: There is no such exercise, or no session yet.
         WrongEnvironment: The session is on a real service.
     """
     found = _exercise(exercise)
@@ -260,15 +260,15 @@ def hint(exercise: str, number: int | None = None) -> Hint:
     """Return the next hint of an exercise, or an earlier one by its number; the last shows the call.
 
     Raises:
-        InvalidRequest: There is no such hint, or the one before it was not shown yet.
+        UsageError: There is no such hint, or the one before it was not shown yet.
     """
     found = _exercise(exercise)
     shown = read_stored(FILE).get(found.id, {}).get("hints", 0)
     wanted = min(shown + 1, len(found.hints)) if number is None else number
     if not 1 <= wanted <= len(found.hints):
-        raise InvalidRequest(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
+        raise UsageError(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
     if wanted > shown + 1:
-        raise InvalidRequest(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
+        raise UsageError(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
     api = _used() or session.latest()
     _require_open(found, api)
     _keep(found.id, hint=wanted)
@@ -284,7 +284,7 @@ def quiz(name: str, answer: Any = None) -> QuizResult:
         answer: A letter, the letters of steps in their order, or an amount in whole cents; None shows the question.
 
     Raises:
-        InvalidRequest: There is no such quiz, or the answer is none of the possible ones.
+        UsageError: There is no such quiz, or the answer is none of the possible ones.
     """
     found = named(QUIZZES, name, "quiz", "course.quiz")
     if answer is None:
@@ -371,7 +371,7 @@ def _class_of(api: Any) -> RemoteSandbox | None:
 
 def _require_open(exercise: Exercise, api: Any) -> None:
     if (in_class := _class_of(api)) is not None and exercise.notebook in in_class.class_status()["locked"]:
-        raise InvalidRequest(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
+        raise UsageError(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
 
 def _exercise(name: str) -> Exercise:
@@ -386,7 +386,7 @@ def _used() -> Any:
 def _session() -> Any:
     api = _used() or session.latest()
     if api is None:
-        raise InvalidRequest("there is no session yet: run the first cell of the notebook", of="course.check")
+        raise UsageError("there is no session yet: run the first cell of the notebook", of="course.check")
     return api
 
 

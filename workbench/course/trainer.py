@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import InvalidRequest, NotSent, WrongEnvironment, visible
+from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.remote import trusted
@@ -54,7 +54,7 @@ class Board(Shown):
             arguments: Arguments of the action; `data["actions"]` lists them.
 
         Raises:
-            InvalidRequest: The class refused the action.
+            UsageError: The class refused the action.
         """
         named = learners if learners == "all" or isinstance(learners, list) else [learners]
         content = {"learners": named, "action": action, "arguments": arguments}
@@ -98,7 +98,7 @@ class Board(Shown):
         except httpx.HTTPError as error:
             raise NotSent(f"The class server does not answer ({type(error).__name__}).") from None
         if answer.status_code == httpx.codes.BAD_REQUEST:
-            raise InvalidRequest(visible(str(answer.json().get("message"))), of="course.board")
+            raise UsageError(visible(str(answer.json().get("message"))), of="course.board")
         if answer.status_code != httpx.codes.OK:
             reason = f"this is not its trainer's key ({answer.status_code})"
             raise WrongEnvironment(f"No class is served there, or {reason}.")

@@ -17,7 +17,7 @@ import ipywidgets
 from workbench import charts, tables
 from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient
-from workbench.errors import InvalidArguments, InvalidRequest, visible
+from workbench.errors import UsageError, visible
 from workbench.forms import things
 from workbench.forms.panel import Panel, browse, tiles
 from workbench.forms.widgets import Displayed, css, hiding, what_went_wrong
@@ -52,12 +52,12 @@ def dashboard(api: Any = None, **others: Any) -> "Dashboard":
         others: Sessions of further tenants by the name to show; those of a sandbox are found by themselves.
 
     Raises:
-        InvalidArguments: `api` is something else.
+        UsageError: `api` is something else.
     """
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
     if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
-        raise InvalidArguments("dashboard() takes a Client or a session", of="dashboard")
+        raise UsageError("dashboard() takes a Client or a session", of="dashboard")
     return Dashboard({**tenants_of(api), **others})
 
 
@@ -76,7 +76,7 @@ class Filters:
         """Return when the range starts, and the first moment after it.
 
         Raises:
-            InvalidRequest: A date of the range cannot be read, or the range ends before it starts.
+            UsageError: A date of the range cannot be read, or the range ends before it starts.
         """
         today = now.astimezone(ZoneInfo(self.zone)).date()
         days = {"today": 0, "week": 6, "quarter": 89, "year": 364}
@@ -89,10 +89,10 @@ class Filters:
         elif self.range == "custom":
             for text in filter(None, (self.since, self.until)):
                 if iso_day(text) is None:
-                    raise InvalidRequest(f"{visible(text, 20)} is not a date (2026-01-31)", of="dashboard")
+                    raise UsageError(f"{visible(text, 20)} is not a date (2026-01-31)", of="dashboard")
             first, last = iso_day(self.since) or first, iso_day(self.until) or today
             if last < first:
-                raise InvalidRequest("the range ends before it starts", of="dashboard")
+                raise UsageError("the range ends before it starts", of="dashboard")
         return self._start(first), self._start(last + timedelta(days=1))
 
     def _start(self, day: date) -> datetime:
@@ -234,9 +234,9 @@ class Dashboard(Displayed):
         wanted = {name: str(value) for name, value in (asked.get("filters") or {}).items()}
         changed = attrs.evolve(self.filters, **{name: wanted[name] for name in wanted if hasattr(self.filters, name)})
         if changed.tenant not in self.sessions or changed.range not in RANGES:
-            raise InvalidRequest("there is no such tenant or range", of="dashboard")
+            raise UsageError("there is no such tenant or range", of="dashboard")
         if changed.zone not in available_timezones():
-            raise InvalidRequest(f"{visible(changed.zone, 60)} is not a time zone (Europe/Paris)", of="dashboard")
+            raise UsageError(f"{visible(changed.zone, 60)} is not a time zone (Europe/Paris)", of="dashboard")
         changed.period(things.now(self.books.api))  # refused before anything changes
         if changed.tenant != self.filters.tenant:
             changed.program = ""

@@ -8,7 +8,7 @@ import attrs
 
 from workbench.chains.values import refuse_private_key
 from workbench.client.requests import address_problems, takes_hash
-from workbench.errors import InvalidArguments, Problem, hide_arguments
+from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
 from workbench.interface.fields import OPEN, SECRET
@@ -136,7 +136,7 @@ class Draft:
         """Set one value; None omits it.
 
         Raises:
-            InvalidRequest: It looks like a private key and was not kept.
+            UsageError: It looks like a private key and was not kept.
         """
         self._check_no_key(path, value)
         self._record = None
@@ -150,8 +150,8 @@ class Draft:
         """Set values by attribute name, nested ones as mappings or records.
 
         Raises:
-            InvalidArguments: The operation has no argument of that name; nothing was set.
-            InvalidRequest: A value looks like a private key; nothing was set.
+            UsageError: The operation has no argument of that name; nothing was set.
+            UsageError: A value looks like a private key; nothing was set.
         """
         flat = dict(self._flat(values, ""))
         for path, value in flat.items():
@@ -182,11 +182,11 @@ class Draft:
                 elif isinstance(inner, Mapping):
                     yield from self._flat(inner, f"{path}.")
                 else:
-                    raise InvalidArguments((Problem(path, "type", "must be a mapping or a record"),))
+                    raise UsageError((Problem(path, "type", "must be a mapping or a record"),))
             elif path in self.leaves:
                 yield path, value
             else:
-                raise InvalidArguments((Problem(path, "unknown", "is not an argument"),), of=self.operation.name)
+                raise UsageError((Problem(path, "unknown", "is not an argument"),), of=self.operation.name)
 
     def _has(self, path: str) -> bool:
         return path in self.given or any(one.startswith(f"{path}.") for one in self.given)

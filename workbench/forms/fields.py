@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets
 
 from workbench import rendering
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.errors import Problem, UsageError, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, cents_of, is_money, joined, typed_amount
 from workbench.forms.widgets import Quiet, css_name, line, sentence
 from workbench.interface import readers, walk
@@ -281,7 +281,7 @@ class Inputs(Quiet):
         self.refused.pop(path, None)
         try:
             self._draft.put(path, value)
-        except InvalidRequest as error:
+        except UsageError as error:
             self._draft.put(path, None)
             self.fields[path].show(None)
             self.refused[path] = error.problems[0].message

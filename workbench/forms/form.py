@@ -12,12 +12,12 @@ from workbench.client.guards import Confirmation
 from workbench.errors import (
     AdviceWarning,
     DuplicateSuspected,
-    InvalidArguments,
     InvalidRequest,
     NotArmed,
     OutcomeUnknown,
     Problem,
     UnreadableEffect,
+    UsageError,
     WorkbenchError,
     hide_arguments,
 )
@@ -46,11 +46,11 @@ class Form(Displayed):
 
     def __init__(self, call: Any, *, script: Script | None = None) -> None:
         if not isinstance(call, Call) or not isinstance(call.client, BaseClient):
-            raise InvalidArguments("form() takes an operation of a client, as form(api.simulate_refund)", of="form")
+            raise UsageError("form() takes an operation of a client, as form(api.simulate_refund)", of="form")
         if isinstance(call.client, AsyncClient):
-            raise InvalidArguments("form() takes an operation of a Client or session, not of an AsyncClient", of="form")
+            raise UsageError("form() takes an operation of a Client or session, not of an AsyncClient", of="form")
         if not walk.members(call.operation.request):
-            raise InvalidArguments(f"{call.operation.name} has no arguments; call it directly", of="form")
+            raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
         self.operation = call.operation
         """The operation that it calls."""
         self.script = Script() if script is None else script
@@ -79,8 +79,8 @@ class Form(Displayed):
         """Set values by the names of the operation's arguments, nested ones as mappings; None omits one.
 
         Raises:
-            InvalidArguments: The operation has no argument of that name.
-            InvalidRequest: A value looks like a private key; nothing was set.
+            UsageError: The operation has no argument of that name.
+            UsageError: A value looks like a private key; nothing was set.
         """
         self._check_open()
         self.draft.fill(values)
@@ -91,7 +91,7 @@ class Form(Displayed):
     def allow(self, *names: str) -> "Form":
         """Allow what is refused by default: "masked_value", "unusual_text", "partial_address", "again"."""
         if not set(names) <= set(TICKS):
-            raise InvalidArguments(f"allow() takes {', '.join(TICKS)}", of="allow")
+            raise UsageError(f"allow() takes {', '.join(TICKS)}", of="allow")
         self.draft.ticks.update(names)
         self.view.refresh()
         return self
@@ -216,7 +216,7 @@ class Form(Displayed):
             return
         view.state = "open"
         view.replace_button()
-        if not isinstance(error, InvalidRequest | NotArmed | DuplicateSuspected):  # it was sent, or nearly
+        if not isinstance(error, UsageError | InvalidRequest | NotArmed | DuplicateSuspected):  # it was sent, or nearly
             self.draft.clear_secrets()
             view.inputs.sync()
         view.refresh()

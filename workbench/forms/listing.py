@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from workbench import rendering
-from workbench.errors import InvalidArguments, WorkbenchError, visible
+from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.forms import things
 from workbench.forms.things import Rows
 from workbench.rendering.design import look, word
@@ -97,12 +97,12 @@ class Listing:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
 
         Raises:
-            InvalidArguments: There is no such column.
+            UsageError: There is no such column.
         """
         names = [one.name for one in self.data.columns]
         wrong = [one for one in columns if one.lstrip("-") not in names]
         if wrong:
-            raise InvalidArguments(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
+            raise UsageError(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
         self.sorted = columns
         self.__dict__.pop("order", None)
 

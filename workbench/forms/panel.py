@@ -14,7 +14,14 @@ from workbench.chains.values import refuse_private_key
 from workbench.client.base import BaseClient, context_of
 from workbench.client.client import AsyncClient
 from workbench.client.keys import state_folder
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, WorkbenchError, hide_arguments, visible
+from workbench.errors import (
+    InvalidRequest,
+    Problem,
+    UsageError,
+    WorkbenchError,
+    hide_arguments,
+    visible,
+)
 from workbench.forms import details, things
 from workbench.forms.answers import REVEAL_SECONDS
 from workbench.forms.details import Offer
@@ -55,7 +62,7 @@ def browse(api: Any) -> "Panel":
         api: A Client or a session.
 
     Raises:
-        InvalidArguments: `api` is something else.
+        UsageError: `api` is something else.
     """
     return Panel(api)
 
@@ -70,8 +77,8 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
         values: Known arguments of the operation, as for `Form.fill`.
 
     Raises:
-        InvalidArguments: `call` is not an operation with arguments, or it has no argument of a given name.
-        InvalidRequest: A value looks like a private key.
+        UsageError: `call` is not an operation with arguments, or it has no argument of a given name.
+        UsageError: A value looks like a private key.
     """
     made = Form(call, script=script)
 
@@ -109,7 +116,7 @@ class Rewards(Listing):
             if text := self.inputs[name]:
                 if (day := iso_day(text)) is None:
                     problem = Problem(name, "date", "must be a calendar date written YYYY-MM-DD")
-                    raise InvalidRequest([problem], of="rewards")
+                    raise UsageError([problem], of="rewards")
                 filters[name] = datetime.combine(day, time(), UTC)
         known = choices(self._api, "user_id")
         users = [known.get(user, user)]
@@ -154,7 +161,7 @@ class Panel(Displayed):
 
     def __init__(self, api: Any) -> None:
         if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
-            raise InvalidArguments("browse() takes a Client or a session", of="browse")
+            raise UsageError("browse() takes a Client or a session", of="browse")
         self._api: Any = api
         self.script = Script(called="panel.script")
         """The steps that forms of the panel added."""
@@ -189,10 +196,10 @@ class Panel(Displayed):
             text: A filter, as of `Listing.filter`; by default the list keeps the one it has.
 
         Raises:
-            InvalidArguments: There is no such list.
+            UsageError: There is no such list.
         """
         if name not in self.lists:
-            raise InvalidArguments(f"the lists are {', '.join(self.lists)}", of="browse")
+            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
         self.selected = name
         listing = self.lists[name]
         if not listing.is_read:
@@ -207,7 +214,7 @@ class Panel(Displayed):
         """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its actions.
 
         Raises:
-            InvalidArguments: There is no such list, or it has no such thing.
+            UsageError: There is no such list, or it has no such thing.
         """
         self.open(name)
         found = self._details(name, key)
@@ -303,13 +310,13 @@ class Panel(Displayed):
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
         if name not in self.lists:
-            raise InvalidArguments(f"there is no list {visible(name, 40)}", of="browse")
+            raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
         return name, self.lists[name]
 
     def _number(self, name: str, key: str) -> int:
         """Return the number of the row of a thing."""
         if key not in self.lists[name].data.ids:
-            raise InvalidArguments(f"{name} has no {visible(key, 80)}", of="browse")
+            raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return self.lists[name].data.ids.index(key)
 
     def _details(self, name: str, key: str) -> dict[str, Any]:
@@ -337,7 +344,7 @@ class Panel(Displayed):
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the thing that is open; the page hides them again, and the journal records it."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
-            raise InvalidArguments("its details are not open", of="browse")
+            raise UsageError("its details are not open", of="browse")
         name, key = self.opened
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(details.private(thing)))}"
@@ -357,7 +364,7 @@ class Panel(Displayed):
         for name in sorted(self.lists, key=lambda one: one != hint):
             if name != "rewards" and key in self.lists[name].data.ids:
                 return {"list": name, "id": key}
-        raise InvalidArguments(f"{visible(key, 80)} is not known here", of="browse")
+        raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
 
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
@@ -368,7 +375,7 @@ class Panel(Displayed):
             self.opened = None
         offered = [one.do for one, _ in self._offered()] + [one.do for one in details.of_tab(self.selected, self._api)]
         if do not in offered:
-            raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
+            raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
         return {"model": self.act(do).widget.model_id}
 
     def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -385,7 +392,7 @@ class Panel(Displayed):
                 getattr(self.sandbox, do)(**arguments)
                 self._changed()
                 return {"text": f"{one.label}: done."}
-        raise InvalidArguments(f"{visible(do, 60)} is not offered here", of="browse")
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         name, listing = self._asked_list(asked)

@@ -11,7 +11,7 @@ import attrs
 import ipywidgets
 
 from workbench import bulk, rendering, sequences
-from workbench.errors import InvalidArguments, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.forms.widgets import (
     Displayed,
     Later,
@@ -207,10 +207,10 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
         options: Further options of `bulk.run`, as `workers` or `confirm`.
 
     Raises:
-        InvalidArguments: `progress` is given.
+        UsageError: `progress` is given.
     """
     if "progress" in options:
-        raise InvalidArguments("bulk.panel() shows the progress itself", of="panel")
+        raise UsageError("bulk.panel() shows the progress itself", of="panel")
     name, kept = call.operation.name, Path(path)
 
     def run(progress: ProgressCallback, _: Any) -> Any:
@@ -250,10 +250,10 @@ def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
         options: Further options of `rewards.read`, as `type`, `since` or `concurrency`.
 
     Raises:
-        InvalidArguments: `progress` or `resume` is given.
+        UsageError: `progress` or `resume` is given.
     """
     if options.keys() & {"progress", "resume"}:
-        raise InvalidArguments("rewards.panel() shows the progress and resumes itself", of="panel")
+        raise UsageError("rewards.panel() shows the progress and resumes itself", of="panel")
 
     def run(progress: ProgressCallback, before: Any) -> Any:
         had = 0 if before is None else len(before.users) - len(before.unfinished)  # users that were read

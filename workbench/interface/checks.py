@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import attrs
@@ -115,7 +115,7 @@ def _written(write: Callable[[Any], Any] | None, value: Any) -> Any:
         return value  # of another type, which is a problem of its own
 
 
-@cache
+@lru_cache(maxsize=256)
 def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
     """Return how each member of a record is visited, and whether rules bind several of them."""
     fields = []

@@ -44,9 +44,13 @@ def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -
     if isinstance(x, list | tuple):
         return [_masked(item, of, prefix, reveal) for item in x]
     if is_record(x):
-        of, given = type(x), ((one.wire, getattr(x, one.name)) for one in members(type(x)))
-        extra = {str(name): DOTS for name in getattr(x, "extra", ())}
-        x = {name: value for name, value in given if value not in (None, (), FULL)} | extra
+        given = ((one, getattr(x, one.name)) for one in members(type(x)))
+        of_members = {
+            one.wire: _value(one, value, prefix, reveal)
+            for one, value in given
+            if value is not None and value is not FULL and value != ()
+        }
+        return of_members | {str(name): DOTS for name in getattr(x, "extra", ())}
     if not isinstance(x, Mapping):
         return _unknown(x)
     known = {} if of is None else {one.wire: one for one in members(of)}
@@ -66,11 +70,10 @@ def _unknown(value: Any) -> Any:
 
 
 def _value(member: Member, value: Any, prefix: str, reveal: frozenset[str]) -> Any:
-    path = prefix + member.name
     inner = record_of(member.kind)
     if inner is not None or is_record(value):
-        return _masked(value, inner, f"{path}.", reveal)
-    revealed = path in reveal or member.name in reveal
+        return _masked(value, inner, f"{prefix}{member.name}.", reveal)
+    revealed = bool(reveal) and (prefix + member.name in reveal or member.name in reveal)
     if member.about.privacy is not OPEN and not revealed:
         return member.about.mask(value)
     return _plain(value, revealed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import MAX_PROBLEMS, Problem
+from workbench.errors import MAX_PROBLEMS, Problem, WorkbenchError
 from workbench.interface import walk
 from workbench.interface.rules import FULL, ISO_DAY, iso_day
 from workbench.interface.walk import Kind, Member
@@ -117,7 +117,7 @@ Reader = Callable[[Any], Any]
 """Reads a wire value; raises `Unreadable` for one of another type."""
 
 
-class Unreadable(ValueError):
+class Unreadable(WorkbenchError, ValueError):
     """A wire body that cannot be read as the record; `problems` says where."""
 
     def __init__(self, problems: tuple[Problem, ...], partial: Any = None) -> None:
@@ -152,6 +152,8 @@ def _typed(words: str, *classes: type[Any]) -> Reader:
     def read(value: Any) -> Any:
         if value.__class__ in classes or value is None:
             return value
+        if value.__class__ is float and Decimal in classes:
+            raise mismatch("is a float, which is not exact: json.loads(…, parse_float=Decimal) reads it as it was sent")
         raise mismatch(f"must be {words}")
 
     return read

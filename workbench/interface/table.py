@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from workbench.errors import STATUSES, ApiError, hide_arguments
+from workbench.errors import STATUSES, ApiError, InvalidArguments, hide_arguments
 from workbench.interface import walk
 from workbench.interface.contracts import IssuingContract, ListContracts, SignWithdrawal, WithdrawalSignature
 from workbench.interface.fields import ONCE, WIDELY, Reason
@@ -90,7 +90,7 @@ class Call(Generic[P, R]):
     @hide_arguments
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if args:
-            raise TypeError(f"{self.__name__}() takes its arguments by keyword")
+            raise InvalidArguments("arguments are given by keyword", of=self.__name__)
         answer: R = self.client.call(self.operation, kwargs)
         return answer
 

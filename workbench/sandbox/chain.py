@@ -11,7 +11,7 @@ from workbench import chains
 from workbench.chains import WithdrawCall, WithdrawParameters, address_problems, eip55, same_address
 from workbench.chains.addresses import Family, family_of, family_of_address
 from workbench.chains.values import ed25519_public_key, refuse_private_key
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.interface import table
 from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
@@ -65,7 +65,7 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
     address, secret = admin_secret(environment, admin)
     try:
         signature = chains.sign(chains.digest(typed_data), secret)
-    except InvalidRequest as error:
+    except UsageError as error:
         raise usage_error(str(error.problems[0])) from None
     return WalletSignature(address=address, signature="0x" + signature.hex())
 
@@ -125,7 +125,7 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
             call = chains.read_call_data(str(transaction["data"]))
         else:
             call = chains.read_parameters(chain_id, transaction["parameters"])
-    except InvalidRequest as error:
+    except UsageError as error:
         raise usage_error(str(error.problems[0])) from None
     except (KeyError, TypeError, ValueError):
         raise usage_error("a transaction has to, chainId and data, or on Solana and Stellar parameters") from None
@@ -193,7 +193,7 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
 def _recovers(digest: bytes, signature: bytes, address: str) -> bool:
     try:
         return chains.same_address(chains.recover(digest, signature), address)
-    except InvalidRequest:
+    except UsageError:
         return False
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import ApiError
+from workbench.errors import ApiError, Problem, UsageError
 from workbench.interface import table
 from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
@@ -124,15 +124,15 @@ class Clock:
             by: A timedelta, or a number of seconds.
 
         Raises:
-            ValueError: The step is negative.
-            TypeError: `by` is neither a timedelta nor a number.
+            UsageError: The step is negative.
+            UsageError: `by` is neither a timedelta nor a number.
         """
         if not isinstance(by, timedelta | float | int | None):
-            raise TypeError("by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds=")
+            raise UsageError("by must be a timedelta or a number of seconds; or use days=, hours=, minutes=, seconds=")
         step = by if isinstance(by, timedelta) else timedelta(seconds=by or 0)
         step += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
         if step < timedelta():
-            raise ValueError("the clock can only move forward")
+            raise UsageError("the clock can only move forward")
         self._move(step // _MILLISECOND)
         return self.now()
 
@@ -298,8 +298,17 @@ class Refused(Exception):
     """A control cannot be carried out: status, error and message of its answer."""
 
 
+WRONG_ARGUMENT = "UsageError"
+"""The error in the answer to a control with a wrong argument; its message is the problem."""
+
+
+def wrong_argument(problem: Problem) -> Refused:
+    """Return the 400 of a control with a wrong argument."""
+    return Refused(400, WRONG_ARGUMENT, str(problem))
+
+
 def usage_error(message: str) -> Refused:
-    """Return the 400 of a control."""
+    """Return the 400 of a control that the state of a record does not allow."""
     return Refused(400, "BadRequestError", message)
 
 
@@ -308,7 +317,15 @@ def not_found(what: str) -> Refused:
     return Refused(404, "NotFoundError", f"{what} not found")
 
 
-def error_of(name: str, refused: Refused) -> ApiError:
+def error_of(name: str, refused: Refused) -> ApiError | UsageError:
     """Return the error of a control that was refused."""
-    status, error, message = refused.args
-    return ApiError.of(status)(operation=name, status=status, error=error, message=message)
+    return control_error(name, *refused.args)
+
+
+def control_error(name: str, status: int, error: str, message: str) -> ApiError | UsageError:
+    """Return the error of a control by its answer: in its own words, since no service refused anything."""
+    if error == WRONG_ARGUMENT:
+        return UsageError(message, of=name)
+    answered = ApiError.of(status)(operation=name, status=status, error=error, message=message)
+    answered.args = (f"{name}: {message}",)
+    return answered

@@ -14,7 +14,8 @@ from typing import Annotated, Any, Self, TypeVar, get_args, get_origin
 
 import attrs
 
-from workbench.sandbox.context import Refused, error_of, not_found, usage_error
+from workbench.errors import Problem, UsageError, argument_problems, not_allowed
+from workbench.sandbox.context import Refused, error_of, not_found, wrong_argument
 from workbench.sandbox.engine import Engine
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,13 +70,21 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
         @wraps(method)
         def run(self: ControlGroup, *args: Any, **kwargs: Any) -> Any:
-            given = declared.bind(self, *args, **kwargs).arguments
-            del given["self"]
-            return self._carry_out(row, given)
+            if args or not needed <= kwargs.keys() <= hints.keys():
+                try:
+                    given = declared.bind(self, *args, **kwargs).arguments
+                except TypeError:
+                    wrong = argument_problems(method, (self, *args), kwargs)
+                else:
+                    del given["self"]
+                    return self._carry_out(row, given)
+                raise UsageError(wrong, of=row.name)
+            return self._carry_out(row, kwargs)
 
         shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
         signature = declared.replace(parameters=shown)
         hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+        needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
         row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, transaction, hints, method)
         run.__dict__.update(control=row, __signature__=signature)
         return run
@@ -104,9 +113,10 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         allowed += f"{limit.unit and f' of {limit.unit}'} from {limit.low:,} to {limit.high:,}"
     elif limit is not None:
         right = right and value in tuple(limit)
-        allowed = f"one of {', '.join(limit)}"
     if not right:
-        raise usage_error(f"{name} must be {allowed}")
+        if limit is not None and not isinstance(limit, Between):
+            raise wrong_argument(not_allowed(name, value, limit))
+        raise wrong_argument(Problem(name, "type", f"must be {allowed}"))
     return value
 
 
@@ -148,7 +158,7 @@ class ControlGroup:
         """Return the id of a key's tenant; by default of the sandbox's own key, or nothing if that is not a known one."""
         owner = self._engine.store.get("key", api_key or self._key)
         if owner is None and api_key is not None:
-            raise usage_error("api_key is not a key of this sandbox")
+            raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))
         return str(owner["tenant"]) if owner else ""
 
     def _theirs(self, rows: Iterable[Record], api_key: str | None, all_tenants: bool) -> Iterator[Record]:

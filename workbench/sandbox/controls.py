@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any
 
-from workbench.errors import hide_arguments
+from workbench.errors import Problem, hide_arguments
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import (
     FULL,
@@ -23,7 +23,7 @@ from workbench.interface.rules import (
 from workbench.interface.transactions import Dispute, SimulatedTransaction
 from workbench.interface.walk import build, change
 from workbench.sandbox import cards, chain, contracts, people, rewards
-from workbench.sandbox.context import error_of, not_found, usage_error
+from workbench.sandbox.context import error_of, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, Control, Record, control
 from workbench.sandbox.creation import CreationControls, application_state
 from workbench.sandbox.delivery import listed
@@ -271,7 +271,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             reference_id: Reference of the transfer.
         """
         if not re.fullmatch(r"\d{1,9}(\.\d\d?)?", amount, re.ASCII) or not Decimal(amount):
-            raise usage_error("amount must be dollars and cents as text, above 0.00")
+            raise wrong_argument(Problem("amount", "format", "must be dollars and cents as text, above 0.00"))
         routes = self._theirs(self._engine.store.all("payment_route"), None, False)
         first = next((route["id"] for route in routes if route["fiat_deposit"] is not None), "")
         route = self._record("payment_route", payment_route_id or first)
@@ -378,7 +378,9 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         try:
             return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
         except (ValueError, OverflowError):
-            raise usage_error("the clock can only move forward: give positive numbers") from None
+            raise wrong_argument(
+                Problem("", "minimum", "the clock can only move forward: give positive numbers")
+            ) from None
 
     @control(changes=True)
     def settle_after(self, seconds: Annotated[float | None, Between(0.001, 10**9)]) -> AutomaticSettlement:
@@ -469,8 +471,4 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     row = CONTROLS.get(name)
     if row is None:
         raise error_of(name, not_found("Control"))
-    try:
-        row.signature.bind(sandbox, **arguments)
-    except TypeError as error:
-        raise error_of(name, usage_error(str(error))) from None
     return getattr(sandbox, name)(**arguments)

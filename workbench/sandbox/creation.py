@@ -3,10 +3,11 @@
 import re
 from typing import Annotated
 
+from workbench.errors import Problem, not_allowed
 from workbench.interface.contracts import IssuingContract
 from workbench.interface.rules import EventApplicationStatus, Role
 from workbench.sandbox import contracts, people
-from workbench.sandbox.context import RequestContext, not_found, usage_error
+from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
@@ -51,7 +52,7 @@ class CreationControls(ControlGroup):
         """
         chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
         if not frozenset(chosen) <= frozenset(Role):
-            raise usage_error(f"roles must be of {', '.join(Role)}")
+            raise wrong_argument(not_allowed("roles", "", Role))
         self._require_free_name(name)
         owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant), None)
         if owner is None:
@@ -65,7 +66,7 @@ class CreationControls(ControlGroup):
 
     def _require_free_name(self, name: str) -> None:
         if not 1 <= len(name) <= 50 or not name.isprintable() or name != name.strip():
-            raise usage_error("name must have 1 to 50 printable characters")
+            raise wrong_argument(Problem("name", "length", "must have 1 to 50 printable characters"))
         if any(row["name"] == name for kind in ("tenant", "key") for row in self._engine.store.all(kind)):
             raise usage_error(f"name {name!r} is already used")
 
@@ -129,7 +130,7 @@ class CreationControls(ControlGroup):
             fiat_deposit: Whether it has a fiat deposit address, so that deposits can arrive.
         """
         if (user_id is None) == (company_id is None):
-            raise usage_error("give either user_id or company_id")
+            raise wrong_argument(Problem("", "one_of", "give either user_id or company_id"))
         kind, key = ("user", user_id) if user_id is not None else ("company", company_id)
         owner = self._record(kind, key or "")
         context = self._engine.context("create_payment_route", owner)
@@ -155,9 +156,9 @@ class CreationControls(ControlGroup):
             user_id: User whose collateral it is; default: none.
         """
         if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):
-            raise usage_error("balance must be an amount as decimal text, as 1000.00")
+            raise wrong_argument(Problem("balance", "format", "must be an amount as decimal text, as 1000.00"))
         if not 1 <= chain_id <= 10**12:
-            raise usage_error("chain_id must be the number of a chain")
+            raise wrong_argument(Problem("chain_id", "unknown", "must be the number of a chain"))
         user = None if user_id is None else self._record("user", user_id)
         context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
         contract = contracts.add_contract(

@@ -10,11 +10,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from workbench.errors import Problem, UnusableFile, hide_arguments, visible
+from workbench.errors import (
+    Problem,
+    UnusableFile,
+    UsageError,
+    hide_arguments_of_methods,
+    not_allowed,
+)
 from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
+from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
@@ -25,7 +32,6 @@ from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
 
 ServiceEnvironment = Literal["sandbox", "production"]
-BehaviorName = Literal["documented", "observed"]
 WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -70,6 +76,7 @@ class DirectTransport:
         return SandboxTransport(self._handler)
 
 
+@hide_arguments_of_methods
 class Sandbox(Controls):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
@@ -80,8 +87,8 @@ class Sandbox(Controls):
         seed: Random seed of the world; default 1.
         environment: In "production" the simulations are not found.
         behavior: Where the interface document is silent: what fits it best ("documented"), or what live services do
-            ("observed").
-        settings: Single behaviors that differ, by their id in `assumptions()`.
+            ("observed"); or a TOML file or mapping with settings, by their id in `assumptions()`, as
+            {"behavior": "observed", "settle_route": False}.
         wire_names: Wire names that differ, by `record.attribute`.
         path: File that keeps the state and survives a killed process; several processes may share it. Its seed,
             environment and behavior stay: they are taken from it if not given.
@@ -96,17 +103,15 @@ class Sandbox(Controls):
             with 1,000. The ids of the small one are in all.
 
     Raises:
-        ValueError: An argument has a value that is not allowed.
+        UsageError: An argument has a value that is not allowed.
         UnusableFile: The file is not a sandbox's, or was made with other arguments.
     """
 
-    @hide_arguments
     def __init__(
         self,
         seed: int | None = None,
         environment: ServiceEnvironment | None = None,
-        behavior: BehaviorName | None = None,
-        settings: Mapping[str, Any] | None = None,
+        behavior: Behavior | None = None,
         *,
         wire_names: Names | None = None,
         path: str | os.PathLike[str] | None = None,
@@ -118,14 +123,15 @@ class Sandbox(Controls):
         world: WorldSize | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
-        arguments |= {"clock": clock, "settings": settings, "path": path, "api_key": api_key}
+        arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
-            raise ValueError("; ".join(map(str, found)))
+            raise UsageError(found, of="Sandbox")
+        name, settings = read_behavior(behavior)
         times = clock_settings(clock)
         store = open_store(path)
         try:
             with store:
-                given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior}
+                given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
                 new = _make(store, times["start"], size=world, **given)
                 if new or clock is not None:
@@ -135,7 +141,7 @@ class Sandbox(Controls):
             store.close()
             raise
         reach = {*THIS_MACHINE, *(["public"] if public_webhooks else [])}
-        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **(settings or {})}
+        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **settings}
         self._set_up(Engine(store, chosen, dict(wire_names or {}), reach, webhook_hosts))
 
     def _set_up(self, engine: Engine) -> None:
@@ -226,14 +232,14 @@ class Sandbox(Controls):
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            ValueError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
+            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
         """
         from workbench import http_server
         from workbench.sandbox.server import refused
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):
-            raise ValueError(
+            raise UsageError(
                 "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
                 "api_key=… or random_keys=True."
             )
@@ -289,10 +295,10 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     found = []
     if type(given.get("seed", 1)) is not int:
         found.append(Problem("seed", "type", "must be a whole number"))
-    for name, kind in (("environment", ServiceEnvironment), ("behavior", BehaviorName), ("world", WorldSize)):
+    for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
         choices = get_args(kind)
         if given.get(name, choices[0]) not in choices:
-            found.append(Problem(name, "enum", f"must be {' or '.join(choices)}"))
+            found.append(not_allowed(name, given[name], choices))
     try:
         clock_settings(given.get("clock"))
     except ValueError as error:
@@ -301,12 +307,11 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         found.append(Problem("path", "type", "must be a path"))
-    settings = given.get("settings", {})
-    if not isinstance(settings, Mapping):
-        return [*found, Problem("settings", "type", "must be a mapping of behaviors by their id")]
-    unknown = [name for name in settings if name not in settings_of("documented")]
-    words = "is not a setting of the sandbox; see assumptions()"
-    return [*found, *(Problem(f"settings.{visible(str(name), 60)}", "unknown", words) for name in unknown)]
+    try:
+        read_behavior(given.get("behavior"))
+    except UsageError as error:
+        found += error.problems
+    return found
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
@@ -316,7 +321,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
         clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
 
     Raises:
-        ValueError: It is none of these.
+        UsageError: It is none of these.
     """
     wall = int(time.time() * 1000)
     text = "fixed" if clock is None else clock
@@ -333,7 +338,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
             return {"start": milliseconds(moment), "speed": 1.0}
     except (ValueError, AttributeError):
         pass
-    raise ValueError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
+    raise UsageError("clock must be fixed, now, a time with its zone as 2026-01-15T15:00:00Z, or a speed as x60")
 
 
 def renew_file(path: Path) -> None:

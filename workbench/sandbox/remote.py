@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import ApiError, NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
 from workbench.http_post import LOOPBACK
 from workbench.interface import strict_json, table
+from workbench.sandbox.context import control_error
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import Delivered
@@ -176,9 +177,7 @@ class RemoteSandbox(Controls):
                 raise WrongEnvironment(f"{self.url} now serves another sandbox than the one connected to.")
             self._identity = identity
         if refused:
-            raise ApiError.of(answer.status_code)(
-                operation=name, status=answer.status_code, error=said["error"], message=said["message"], body=said
-            )
+            raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
 
     def __repr__(self) -> str:

@@ -18,14 +18,15 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from workbench.errors import ApiError, FileBusy, UnusableFile
+from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
 from workbench.http_post import Request, Response
 from workbench.interface import strict_json, table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
-from workbench.sandbox.context import error_of, usage_error
+from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
@@ -45,10 +46,12 @@ _HTML = {"content-type": "text/html; charset=utf-8"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
 
 
-def refused(status: int, message: str) -> Response:
+def refused(
+    status: int, message: str, error: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+) -> Response:
     """Return an error in the documented shape. Source: Errors."""
-    body = {"statusCode": status, "error": table.ERRORS[status], "message": message}
-    return Response(status=status, headers=_JSON, body=strict_json.dumps(body))
+    body = {"statusCode": status, "error": error or table.ERRORS[status], "message": message}
+    return Response(status=status, headers={**_JSON, **headers}, body=strict_json.dumps(body))
 
 
 class App:
@@ -135,6 +138,8 @@ class App:
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         try:
             result = self._drain(arguments) if name == "drain" else to_json(perform(self.sandbox, name, arguments))
+        except UsageError as error:
+            return refused(400, str(error).removeprefix(f"{name}: "), WRONG_ARGUMENT, self._identity)
         except ApiError as error:
             return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":

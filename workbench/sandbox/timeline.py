@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, visible
 from workbench.interface.walk import get_path
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
@@ -227,12 +227,12 @@ class WithTimeline:
             journal: The caller's journal.
 
         Raises:
-            InvalidRequest: The sandbox has no such event.
+            UsageError: The sandbox has no such event.
         """
         found = self.timeline(journal)
         event = next((one for one in found if one.lane == "event" and one.event_id == event_id), None)
         if event is None:
-            raise InvalidRequest(f"there is no event {visible(event_id, 60)!r}", of="why")
+            raise UsageError(f"there is no event {visible(event_id, 60)!r}", of="why")
         chain = [
             one
             for one in found

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
+from workbench.errors import Problem, unknown_name
 from workbench.http_post import ForbiddenUrl
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.walk import build
-from workbench.sandbox.context import moment_of, not_found, usage_error
+from workbench.interface.walk import build, members, snake
+from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
@@ -33,7 +34,7 @@ class WebhookControls(ControlGroup):
         try:
             self._engine.dispatcher.check(url)  # may look a name up, for which no request waits
         except ForbiddenUrl as error:
-            raise usage_error(f"url cannot be used: {error}") from None
+            raise wrong_argument(Problem("url", "url", f"cannot be used: {error}")) from None
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),
@@ -49,7 +50,7 @@ class WebhookControls(ControlGroup):
     def rotate_signing_key(self, endpoint_id: str, signing_key: str) -> Endpoint:
         """Sign deliveries to an endpoint with a new key as well as the previous one, until the next rotation."""
         if not signing_key.strip():
-            raise usage_error("signing_key must not be empty")
+            raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
         row = self._record("endpoint", endpoint_id)
         return self._put_endpoint({**row, "keys": [signing_key, row["keys"][0]]})
 
@@ -176,7 +177,12 @@ class WebhookControls(ControlGroup):
             retry_after: Seconds in the Retry-After header.
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
-            raise usage_error(f"of must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}")
+            words = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
+            raise wrong_argument(Problem("of", "enum", words))
+        for path in matching or {}:
+            names = _names_to_match(kind, of)
+            if snake(path).partition(".")[0] not in names:
+                raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that it could match"))
         rule = FaultRule(
             id=self._engine.store.next("fault"), kind=kind, of=of, nth=nth, times=times, probability=probability,
             seconds=seconds, status=status, body=body, retry_after=retry_after, answer=answer, matching=matching,
@@ -197,6 +203,15 @@ class WebhookControls(ControlGroup):
     def _put_endpoint(self, row: Record) -> Endpoint:
         self._engine.store.put("endpoint", row["id"], row)
         return _endpoint(row)
+
+
+def _names_to_match(kind: str, of: str | None) -> list[str]:
+    """Return the members that a fault rule of a kind can look at: of calls, or of the bodies of events."""
+    if kind in OF_DELIVERIES:
+        bodies = [row.body for name, row in EVENT_KINDS.items() if of in (None, name)]
+    else:
+        bodies = [row.request for name, row in (*table.OPERATIONS.items(), *ROWS.items()) if of in (None, name)]
+    return sorted({member.name for body in bodies for member in members(body)})
 
 
 def _endpoint(row: Record) -> Endpoint:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from workbench.client.client import Client
-from workbench.errors import ApiError, InvalidRequest, WrongEnvironment, hide_arguments, visible
+from workbench.errors import ApiError, UsageError, WrongEnvironment, hide_arguments, visible
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import converter
@@ -130,7 +130,7 @@ def compare_behavior(
         values: Parameters of the sequences.
 
     Raises:
-        InvalidRequest: A sequence is unknown.
+        UsageError: A sequence is unknown.
         WrongEnvironment: One of them is a production service.
     """
     chosen = [*_chosen(sequences), *(READS if sequences is None else ())]
@@ -173,7 +173,7 @@ def compare_records(a: Any, b: Any) -> Comparison:
         b: The other one.
 
     Raises:
-        InvalidRequest: There is no sandbox whose records could be compared.
+        UsageError: There is no sandbox whose records could be compared.
     """
     facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
     keys = facts.keys() | other_facts.keys()
@@ -219,7 +219,7 @@ class Evidence:
 
     service: str
     confirmed: tuple[str, ...]
-    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(settings=…)` takes it
+    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(behavior=…)` takes it
     open: tuple[str, ...]  # a step that rests on it differed from either behavior
 
     def to_toml(self, name: str = "like-the-service") -> str:
@@ -246,7 +246,7 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
         values: Parameters of the sequences.
 
     Raises:
-        InvalidRequest: A sequence is unknown.
+        UsageError: A sequence is unknown.
         WrongEnvironment: It is a production service.
     """
     side = _side(service)
@@ -256,7 +256,7 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
 
     def fitted(settings: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], Rests]:
         """Return where a sandbox with settings differs, and what its responses rest on."""
-        ours = _played(Sandbox(settings=settings), chosen, values)
+        ours = _played(Sandbox(behavior=settings), chosen, values)
         return {(row.of, row.step, row.path) for row in _differences(ours.facts, theirs.facts)}, ours.rests
 
     corrected: dict[str, Any] = {}
@@ -286,7 +286,7 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
     chosen = list(catalogue if sequences is None else sequences)
     for name in chosen:
         if isinstance(name, str) and name not in catalogue:
-            raise InvalidRequest(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
+            raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
     return [attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None) for one in chosen]
 
 
@@ -327,7 +327,7 @@ def compare_recording(recording: str | Path, b: Any) -> Comparison:
 
 def _side(x: Any) -> Any:
     if isinstance(x, str):
-        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)  # type: ignore[arg-type]
+        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)
     return x
 
 
@@ -441,9 +441,7 @@ def _facts(run: Run) -> Facts:
 def _record_facts(side: Any) -> Facts:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
     if sandbox is None:
-        raise InvalidRequest(
-            "a real service shows no records; compare_behavior compares its answers", of="compare_records"
-        )
+        raise UsageError("a real service shows no records; compare_behavior compares its answers", of="compare_records")
     facts: Facts = {}
     for kind in RECORD_KINDS:
         for record in sandbox.records(kind, all_tenants=True):

@@ -1,9 +1,8 @@
-"""Calls that were made, as a sequence, a test, a notebook, a shell script, a HAR file or OpenAPI examples; private values are made up."""
+"""Calls that were made, as a test, a notebook, a HAR file or a curl command; private values are made up."""
 
 import re
-import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -18,23 +17,22 @@ from workbench.client import messages
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.errors import InvalidRequest, NotSent, UnusableFile, visible
+from workbench.errors import NotSent, UnusableFile, UsageError, visible
 from workbench.http_post import Request, Response
 from workbench.interface import masks, strict_json, walk
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.fields import Privacy
-from workbench.interface.openapi import document
 from workbench.interface.rules import Full
-from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, Operation
+from workbench.interface.table import OPERATIONS, PREFIX, Operation
 from workbench.rendering.show import curl
 from workbench.sandbox.embedded import DirectTransport
 from workbench.sequences.generated import from_journal
 from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import Ref, Sequence, Step, references, replaced
+from workbench.sequences.sequence import Sequence
 from workbench.storage import write_file
 
-Format = Literal["toml", "pytest", "notebook", "shell", "har", "openapi"]
+Format = Literal["pytest", "notebook", "har"]
 _KEPT_HEADERS = ("content-type", "retry-after")
 
 
@@ -55,39 +53,33 @@ class _Call:
 def export(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as text: a sequence, a test of pytest, a notebook, a shell script of curl commands, a HAR file, or OpenAPI.
+    """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
 
-    Ids of earlier answers become references (in a HAR file and in OpenAPI they stay), other ids stay. Private values, which a journal
-    holds masked, are replaced by made-up ones. The script takes WORKBENCH_URL and WORKBENCH_API_KEY from its environment.
+    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal holds masked,
+    are replaced by made-up ones.
 
     Args:
         calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
-        to: "toml", "pytest", "notebook", "shell", "har", or "openapi": the OpenAPI document with the calls as its examples.
+        to: "pytest", "notebook" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
         seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
 
     Raises:
-        InvalidRequest: There is no call that was done or refused.
+        UsageError: There is no call that was done or refused.
     """
     found = [call for call in map(_call, calls) if call is not None]
     found = found[-last:] if last is not None else found
     if not found:
-        raise InvalidRequest("there is no call that was done or refused", of="sequences.export")
-    if to == "openapi":
-        return _openapi(found)
+        raise UsageError("there is no call that was done or refused", of="sequences.export")
     if to == "har":
         creator = {"name": "workbench", "version": version("card-issuing-workbench")}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in found]}
         return strict_json.dumps({"log": log}).decode()
-    sequence = from_journal(found, name=name)
-    writers: dict[str, Callable[[Sequence], str]] = {
-        "toml": Sequence.to_toml, "pytest": lambda made: _pytest(made, seed),
-        "notebook": lambda made: _notebook(made, seed), "shell": _shell,
-    }  # fmt: skip
+    writers = {"pytest": _pytest, "notebook": _notebook}
     if to not in writers:
-        raise InvalidRequest(f"to must be har, openapi or one of {', '.join(writers)}", of="sequences.export")
-    return writers[to](sequence)
+        raise UsageError(f"to must be har, {' or '.join(writers)}", of="sequences.export")
+    return writers[to](from_journal(found, name=name), seed)
 
 
 def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
@@ -210,26 +202,6 @@ def _notebook(sequence: Sequence, seed: int | None) -> str:
     return strict_json.dumps(made).decode()
 
 
-def _openapi(calls: list[_Call]) -> str:
-    """Return the OpenAPI document with requests and responses of calls in place of its examples."""
-    made = document(more=[row for name, row in SCRIPTED.items() if name not in OPERATIONS])
-    for number, call in enumerate(calls, 1):
-        row = SCRIPTED[call.operation]
-        described = made["paths"][row.path][row.method.lower()]
-        content = described.get("requestBody", {}).get("content", {})
-        if call.status < 300:
-            _add_example(content, f"call-{number}", _body(row, call.request))
-        answer = described["responses"].setdefault(str(call.status), {"description": "An error."})
-        _add_example(answer.get("content", {}), f"call-{number}", call.answer)
-    return strict_json.dumps(made).decode()
-
-
-def _add_example(content: Mapping[str, Any], name: str, value: Any) -> None:
-    for media in content.values():
-        media.pop("example", None)
-        media.setdefault("examples", {})[name] = {"value": value}
-
-
 def _pytest(sequence: Sequence, seed: int | None) -> str:
     name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
     where = "" if seed is None else f"seed={seed}"
@@ -246,41 +218,6 @@ def test_{name}():
 
     assert run.ok, run.verdict
 '''
-
-
-_HEAD = """#!/bin/sh
-# Made by workbench; private values are made up. Needs curl and python3.
-set -eu
-: "${WORKBENCH_URL:?URL of the service, as http://127.0.0.1:8000/v1}" "${WORKBENCH_API_KEY:?an API key}"
-member() { printf '%s' "$1" | python3 -c 'import functools, json, sys
-print(functools.reduce(lambda found, name: found[int(name) if name.isdigit() else name], sys.argv[1].split("."), json.load(sys.stdin)))' "$2"; }
-"""
-
-
-def _shell(sequence: Sequence) -> str:
-    names = {step.name: re.sub(r"\W+", "_", step.name) for step in sequence.steps}
-    return _HEAD + "".join(f"\n# {step.name}\n{_curl(step, names)}\n" for step in sequence.steps)
-
-
-def _curl(step: Step, names: Mapping[str, str]) -> str:
-    """Return a step as a curl command whose answer is kept in a variable; a control goes to the sandbox beside the service."""
-    marks = {one: f"ref-{uuid4().hex}" for one in references(step.arguments) if isinstance(one, Ref)}
-    arguments = replaced(step.arguments, marks.__getitem__)  # type: ignore[arg-type]  # calls give no other references
-    operation = OPERATIONS.get(step.do)
-    if operation is None:
-        method, url, body = "POST", f"${{WORKBENCH_URL%{PREFIX}}}/_sandbox/{step.do}", arguments
-    else:
-        path, body = converter().write_request(operation, walk.build(operation.request, arguments))
-        method, url = operation.method, f"$WORKBENCH_URL{operation.target(path, body)}"
-    sent = ""
-    if method not in ("GET", "DELETE"):
-        sent = f" -H 'Content-Type: application/json' -d {shlex.quote(strict_json.dumps(body).decode())}"
-    for one, mark in marks.items():
-        member = ".".join(map(walk.camel, one.attribute.split(".")))
-        read = f'$(member "${names[one.step]}" {member})'
-        url, sent = url.replace(mark, read), sent.replace(mark, f"'\"{read}\"'")
-    failing = "" if step.expect.error else " --fail-with-body"
-    return f'{names[step.name]}=$(curl -sS{failing} -X {method} "{url}" -H "{KEY_HEADER}: $WORKBENCH_API_KEY"{sent})'
 
 
 def _har_entry(call: _Call) -> dict[str, Any]:
@@ -320,7 +257,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
         path: The file; one that is there is replaced.
 
     Raises:
-        InvalidRequest: No call was answered.
+        UsageError: No call was answered.
     """
     with api.responses() as found:
         yield
@@ -401,10 +338,10 @@ def replay(path: str | Path) -> Iterator[Client]:
     Raises:
         UnusableFile: The file is not a recording.
         NotSent: A call is not the next one of the recording.
-        InvalidRequest: The block ended before all calls were made.
+        UsageError: The block ended before all calls were made.
     """
     recording = Recording(path)
     with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
         yield api
     if left := [name for name, *_ in recording.calls[recording.played :]]:
-        raise InvalidRequest(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")
+        raise UsageError(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")

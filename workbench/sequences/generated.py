@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from workbench.client.effects import Outcome
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import Problem, UsageError
 from workbench.interface import masks, walk
 from workbench.interface.rules import FULL, UUID, DeclineReason
 from workbench.interface.table import OPERATIONS
@@ -68,7 +68,7 @@ def traffic(
         Steps in order of time, with `advance` steps between them.
 
     Raises:
-        InvalidRequest: A number is out of range.
+        UsageError: A number is out of range.
     """
     mix = mix or Mix()
     shares = attrs.asdict(mix)
@@ -78,7 +78,7 @@ def traffic(
     if days < 1 or a_day < 0 or not merchants:
         wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
     if wrong:
-        raise InvalidRequest(wrong, of="traffic")
+        raise UsageError(wrong, of="traffic")
     listed: list[Any] = [Guide(f"cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else list(cards)
     random = Random(seed)
     timed: list[tuple[int, int, Step]] = []  # seconds, number of the purchase, step
@@ -150,12 +150,14 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
         name: Name of the sequence.
 
     Raises:
-        InvalidRequest: The journal holds no such call.
+        UsageError: The journal holds no such call.
     """
+    if isinstance(journal, str | bytes | Mapping):
+        raise UsageError("expected a journal or its entries", of="from_journal")
     entries = [one for one in journal if one.operation in SCRIPTED and one.outcome in (Outcome.DONE, Outcome.REFUSED)]
     entries = entries[-last:] if last is not None else entries
     if not entries:
-        raise InvalidRequest("the journal holds no call that a sequence could repeat", of="from_journal")
+        raise UsageError("the journal holds no call that a sequence could repeat", of="from_journal")
     reader = _JournalReader()
     steps = tuple(one for entry in entries for one in reader.steps(entry))
     doc = f"Made from {len(entries)} calls of a journal."

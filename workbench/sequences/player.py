@@ -15,11 +15,11 @@ from workbench.client.effects import Outcome
 from workbench.errors import (
     ApiError,
     EventTimeout,
-    InvalidArguments,
     InvalidRequest,
     NotSent,
     OutcomeUnknown,
     UnreadableEffect,
+    UsageError,
     WorkbenchError,
     WrongEnvironment,
     visible,
@@ -51,7 +51,7 @@ _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),
     (OutcomeUnknown, Outcome.UNKNOWN),
-    ((NotSent, InvalidRequest), Outcome.NOT_SENT),
+    ((NotSent, InvalidRequest, UsageError), Outcome.NOT_SENT),
 )
 
 
@@ -111,7 +111,7 @@ class Target:
         self.api = api
         self._sandbox: Any = None
         if isinstance(api, Sandbox):
-            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.transport(), journal=False)
+            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.direct(), journal=False)
             self._sandbox = api
         else:
             with suppress(WrongEnvironment, AttributeError):
@@ -254,7 +254,7 @@ class Player:
     def play(self, step: Step) -> StepResult:
         """Play one step with a synchronous client, whose calls do not wait for an event loop."""
         if hasattr(self.target.api, "__aenter__"):
-            raise InvalidArguments("an asynchronous client runs a sequence with run_async")
+            raise UsageError("an asynchronous client runs a sequence with run_async")
         try:
             self.play_async(step).send(None)
         except StopIteration as played:

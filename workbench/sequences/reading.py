@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_origin
 
 import attrs
 
-from workbench.errors import Problem, hide_arguments, visible
+from workbench.errors import Problem, UsageError, hide_arguments, not_allowed, visible
 from workbench.interface import checks, walk
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.rules import FULL
@@ -202,7 +202,16 @@ class Catalogue(Mapping[str, Sequence]):
         self._load = cache(load)
 
     def __getitem__(self, name: str) -> Sequence:
+        if name not in self:
+            raise UsageError([not_allowed("name", name, self)], of="sequences.catalogue")
         return self._load(self._files[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a sequence by its name, or the default."""
+        return self._load(self._files[name]) if name in self._files else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)

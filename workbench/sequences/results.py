@@ -16,7 +16,7 @@ import attrs
 from workbench import rendering
 from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
-from workbench.errors import InvalidRequest, Problem, UnusableFile
+from workbench.errors import Problem, UnusableFile, UsageError
 from workbench.interface import walk
 from workbench.interface.convert import converter
 from workbench.interface.fields import Privacy
@@ -249,7 +249,7 @@ class Record:
         """Restore the results of the file in a player, with those that a person resolved.
 
         Raises:
-            InvalidRequest: A resolved step is not unknown, or its outcome is another one.
+            UsageError: A resolved step is not unknown, or its outcome is another one.
         """
         rows = {name: row for name, *row in self._file.run("SELECT * FROM step")}
         for name, outcome in resolved.items():
@@ -259,7 +259,7 @@ class Record:
             elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 problem = 'can be resolved as "done" or "not_sent"'
             if problem:
-                raise InvalidRequest(f"step {name!r} {problem}", of="sequences.run")
+                raise UsageError(f"step {name!r} {problem}", of="sequences.run")
         player.started = self.started
         for step in player.sequence.steps:
             if step.name not in rows:

@@ -13,7 +13,7 @@ import attrs
 from workbench.bulk.plan import rows_of
 from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import BaseClient, context_of
-from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import reading
 from workbench.sequences.player import Player, StepResult, Target
@@ -25,7 +25,6 @@ from workbench.tables.bodies import load
 LONG = 200  # steps or runs from which on progress is shown
 
 
-@hide_arguments
 def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
     """Check a sequence and its parameters, and return its player.
 
@@ -74,7 +73,7 @@ def run(
     """
     player = prepared(sequence, api, values)
     if resolved and path is None:
-        raise InvalidRequest("resolved needs the path of a run", of="sequences.run")
+        raise UsageError("resolved needs the path of a run", of="sequences.run")
     many = len(sequence.steps)
     show = progress_callback(progress if many >= LONG or callable(progress) else False)
     report = Progress(total=many, unit="steps", label=sequence.name)

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.errors import UsageError
 from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
 from workbench.interface.walk import build
@@ -316,7 +317,7 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
         frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
 
     Raises:
-        ValueError: The query cannot be run; the message lists the tables.
+        UsageError: The query cannot be run; the message lists the tables.
     """
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
@@ -337,7 +338,7 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
         else:
             made = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
             return mark_report(made, "sql", [])
-    raise ValueError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
+    raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 
 def _arrow(frame: Any) -> Any:

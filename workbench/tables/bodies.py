@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from workbench.errors import InvalidRequest, Problem, visible
+from workbench.errors import InvalidRequest, Problem, UsageError, not_allowed, visible
 from workbench.interface import strict_json
 from workbench.interface.readers import value_of
 from workbench.interface.table import OPERATIONS, Operation
@@ -104,20 +104,20 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
     """Read the rows of a file, names and cells unchanged.
 
     Raises:
-        InvalidRequest: The file cannot be read.
+        UsageError: The file cannot be read.
         FileNotFoundError: There is no such file.
     """
     path = Path(path)
     size = path.stat().st_size
     if size > limits.file:
-        raise InvalidRequest(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
+        raise UsageError(f"{path.name} has {size:,} bytes (maximum {limits.file:,})")
     read = _READERS.get(path.suffix.lower())
     if read is None:
-        raise InvalidRequest(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
+        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
     try:
         return [Body(nested(row), number) for number, row in limited(read(path, limits), limits)]
     except BadSheet as error:
-        raise InvalidRequest(f"{path.name}: {error}") from None
+        raise UsageError(f"{path.name}: {error}") from None
 
 
 def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
@@ -154,7 +154,7 @@ def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
 def _request(operation: Any) -> type[Any]:
     if isinstance(operation, str):
         if operation not in OPERATIONS:
-            raise InvalidRequest(f"unknown operation {visible(operation, 80)} (known: {', '.join(OPERATIONS)})")
+            raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="bulk.load_bodies")
         operation = OPERATIONS[operation]
     operation = getattr(operation, "operation", operation)  # a bound method of a client
     return operation.request if isinstance(operation, Operation) else operation
@@ -206,7 +206,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of dotted columns as nested dictionaries, without those that are None.
 
     Raises:
-        InvalidRequest: A column and a part of it are both given, or a name is too deep.
+        UsageError: A column and a part of it are both given, or a name is too deep.
     """
     made: dict[str, Any] = {}
     for key, value in flat.items():
@@ -214,12 +214,12 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
             continue
         *parents, last = key.split(".")
         if len(parents) > MAX_DEPTH:
-            raise InvalidRequest(f"column {visible(key, 80)} has more than {MAX_DEPTH} dots")
+            raise UsageError(f"column {visible(key, 80)} has more than {MAX_DEPTH} dots")
         into = made
         for parent in parents:
             inner = into.setdefault(parent, {})
             if not isinstance(inner, dict):
-                raise InvalidRequest(f"columns {visible(key, 80)} and {visible(parent, 80)} conflict")
+                raise UsageError(f"columns {visible(key, 80)} and {visible(parent, 80)} conflict")
             into = inner
         into[last] = nested(value) if isinstance(value, Mapping) else value
     return made

@@ -18,6 +18,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import attrs
 import pyarrow as pa
 
+from workbench.errors import UsageError
 from workbench.interface.contracts import Signature, WithdrawalSignature
 from workbench.interface.convert import converter
 from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
@@ -80,7 +81,7 @@ class Plan:
         """Return the names of the private columns that `reveal` names, by their path or its last part.
 
         Raises:
-            ValueError: A name is not a masked column, or one that cannot be revealed.
+            UsageError: A name is not a masked column, or one that cannot be revealed.
         """
         private = [column for column in self.columns if column.private]
         found: set[str] = set()
@@ -91,7 +92,7 @@ class Plan:
             elif not fits or any(c.sealed for c in fits):
                 may = ", ".join(sorted(c.name for c in private if not c.sealed)) or "none"
                 why = "cannot be revealed" if fits or name == EXTRA else "is not a masked column here"
-                raise ValueError(f"{name} {why}; columns that can be revealed: {may}")
+                raise UsageError(f"{name} {why}; columns that can be revealed: {may}")
             found.update(c.name for c in fits)
         return frozenset(found)
 
@@ -101,7 +102,7 @@ def plan(cls: type[Any]) -> Plan:
     """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
-        TypeError: It holds two lists of records, or a type that cannot be a column.
+        UsageError: It holds two lists of records, or a type that cannot be a column.
     """
     found: list[Column] = []
     opened: list[str] = []
@@ -130,7 +131,7 @@ def plan(cls: type[Any]) -> Plan:
 
     collect(cls, "", "", False)
     if len(opened) > 1 or "." in "".join(opened):
-        raise TypeError(
+        raise UsageError(
             f"{cls.__name__} has lists of records ({', '.join(opened)}); only one, outside nested records, can be rows"
         )
     return Plan(
@@ -162,7 +163,7 @@ def kind_of(hint: Any, where: str) -> Kind:
     """Return the kind of a plain annotation, for classes that are not records of the interface.
 
     Raises:
-        TypeError: The annotation cannot be a column.
+        UsageError: The annotation cannot be a column.
     """
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -179,7 +180,7 @@ def kind_of(hint: Any, where: str) -> Kind:
         return Array(kind_of(get_args(hint)[0], where))
     if origin is not None and inspect.isclass(origin) and issubclass(origin, Mapping):
         return Untyped()
-    raise TypeError(f"{where}: cannot make a column of {hint}")
+    raise UsageError(f"{where}: cannot make a column of {hint}")
 
 
 def json_text(value: Any) -> str:
@@ -259,12 +260,12 @@ def form(column: Column) -> Form:
     """Return the Arrow type of a column and the conversion of its values.
 
     Raises:
-        TypeError: The kind cannot be a column.
+        UsageError: The kind cannot be a column.
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
         return _TEXT_FORM  # lists are one text; FULL is text among numbers
     if type(column.kind) not in _FORMS:
-        raise TypeError(f"{column.name}: cannot make a column of {column.kind}")
+        raise UsageError(f"{column.name}: cannot make a column of {column.kind}")
     return _FORMS[type(column.kind)]
 
 

@@ -1,4 +1,4 @@
-"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB (extra `analysis`).
+"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB.
 
 DuckDB parses the lines. A line that holds exactly the members and types of its kind becomes columns at once; any other
 line is read strictly, as one event in memory is, so that the frame is the same either way.
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import InvalidRequest, missing_extra
+from workbench.errors import UsageError, missing_extra
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
@@ -70,7 +70,7 @@ class Events:
         """Yield each event, read strictly.
 
         Raises:
-            InvalidRequest: A line is not an event; the message names file and line.
+            UsageError: A line is not an event; the message names file and line.
         """
         for path in self.paths:
             for first, data, *_ in _blocks(path):
@@ -78,7 +78,7 @@ class Events:
                     problem, event = _strict(self._converter, line)
                     if problem:
                         del data, line  # a traceback that prints locals shows no private value
-                        raise InvalidRequest(f"{path.name}, line {number}: {problem}", of="events.read")
+                        raise UsageError(f"{path.name}, line {number}: {problem}", of="events.read")
                     if event is not None:
                         yield event
 
@@ -94,7 +94,7 @@ class Events:
             progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
 
         Raises:
-            InvalidRequest: `of` is not a kind of event, or a line is not an event; the message names file and line.
+            UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
         """
         kinds = kinds_of(of)
         plan = events_plan(kinds or EVENT_KINDS)
@@ -120,7 +120,7 @@ class Events:
 
         Raises:
             FileExistsError: The file exists.
-            InvalidRequest: `of` is not a kind of event, or a line is not an event; the message names file and line.
+            UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
         """
         path = Path(path)
         if path.exists():
@@ -150,7 +150,7 @@ class Events:
             Columns day (datetime64, missing if an event has no time), kind, status, events (Int64), in this order.
 
         Raises:
-            InvalidRequest: A line is not JSON; the message names file and line.
+            UsageError: A line is not JSON; the message names file and line.
         """
         counts: Counter[tuple[str, str, str]] = Counter()
         with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(1) as pool:
@@ -194,7 +194,7 @@ class Events:
                     if ahead and (block is None or len(ahead) > WORKERS):
                         size, problem, table = ahead.popleft().result()
                         if table is None:
-                            raise InvalidRequest(f"{path.name}, {problem}", of="events.read")
+                            raise UsageError(f"{path.name}, {problem}", of="events.read")
                         advance(size, len(table.columns[EXTRA]))
                         yield table
 
@@ -268,7 +268,7 @@ def _blocks(path: Path) -> Iterator[Block]:
     """Yield the lines of a file, about `BLOCK` bytes at a time.
 
     Raises:
-        InvalidRequest: The file is damaged.
+        UsageError: The file is damaged.
     """
     with path.open("rb") as raw:
         packed = raw.peek(2)[:2] == b"\x1f\x8b"
@@ -284,7 +284,7 @@ def _blocks(path: Path) -> Iterator[Block]:
             problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
         else:
             return
-    raise InvalidRequest(problem, of="events.read")
+    raise UsageError(problem, of="events.read")
 
 
 def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
@@ -611,7 +611,7 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
         problem = f"{path.name}: the file is damaged or incomplete ({type(error).__name__})"
     else:
         return rows
-    raise InvalidRequest(problem, of="events.read")  # outside the block: the engine's message quotes the line
+    raise UsageError(problem, of="events.read")  # outside the block: the engine's message quotes the line
 
 
 def _day(text: str | None) -> str:

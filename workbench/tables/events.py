@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, visible
 from workbench.interface.convert import converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.interface.walk import DateTime, Text, snake
@@ -70,6 +70,8 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
             event, at = one.event, one.arrived
         elif isinstance(one, Mapping):
             event, at = converter().structure(_envelope(one), Event), one.get("at")
+        elif not _is_event(one):
+            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(one).__name__}")
         events.append(event)
         times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
     return events, times
@@ -79,14 +81,14 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
     """Return the kinds of events that a name or a pattern such as "transaction.*" means; None for all, unknown ones too.
 
     Raises:
-        InvalidRequest: There is no such kind; the message lists those there are.
+        UsageError: There is no such kind; the message lists those there are.
     """
     if of is None:
         return None
     found = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
     if not found:
         known = ", ".join(EVENT_KINDS)
-        raise InvalidRequest(
+        raise UsageError(
             f"unknown event kind {visible(of, 80)} (known: {known}; patterns such as transaction.*)", of="events"
         )
     return found

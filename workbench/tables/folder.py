@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.interface.transactions import RewardsItem
 from workbench.storage import write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
@@ -114,11 +114,11 @@ class Folder:
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
-                raise InvalidRequest(f"{path} holds another read ({part.name}); use a folder of its own for this one")
+                raise UsageError(f"{path} holds another read ({part.name}); use a folder of its own for this one")
             self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
         if not self.done and any(path.iterdir()):
-            raise InvalidRequest(f"{path} is not empty, and holds no read")
+            raise UsageError(f"{path} is not empty, and holds no read")
 
     def known(self, unsettled: timedelta) -> dict[str, StoredRows]:
         """Return the rows of each user that are there; see `StoredRows`."""

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.client.journal import Entry, Journal
-from workbench.errors import visible
+from workbench.errors import Problem, UsageError, visible
 from workbench.interface.events import Event
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.transactions import RewardsActivity, RewardsItem
@@ -54,8 +54,8 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
         does not name, with their number of rows). The column `extra` holds those members.
 
     Raises:
-        TypeError: x cannot be converted, or its rows are of several kinds.
-        ValueError: `reveal` names a column that is not masked, or x is a frame of a cluster.
+        UsageError: x cannot be converted, or its rows are of several kinds.
+        UsageError: `reveal` names a column that is not masked, or x is a frame of a cluster.
     """
     check_in_memory(x)
     names = frozenset({reveal} if isinstance(reveal, str) else reveal)
@@ -65,11 +65,11 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
     raise _no_frame(x)
 
 
-def _no_frame(x: Any) -> TypeError:
+def _no_frame(x: Any) -> UsageError:
     item = next((one for one in x if not isinstance(one, Mapping)), None) if isinstance(x, list | tuple) else None
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     of = f" of {type(item).__name__}" if item is not None else ""
-    return TypeError(
+    return UsageError(
         f"cannot convert {name}{of} to a DataFrame; it takes records, events, mappings, lists of these, and what has "
         "frame() or rows()"
     )
@@ -96,7 +96,7 @@ def _of_records(x: Any, of: Any, reveal: Reveal) -> pd.DataFrame:
         raise _no_frame(x if of is None else cls)
     others = [c.__name__ for c in classes if c is not cls]
     if others:
-        raise TypeError(f"cannot convert rows of several kinds to one DataFrame: {', '.join([cls.__name__, *others])}")
+        raise UsageError(f"cannot convert rows of several kinds to one DataFrame: {', '.join([cls.__name__, *others])}")
     return records_frame(plan(cls), items, reveal)
 
 
@@ -218,12 +218,14 @@ def export(
 
     Raises:
         FileExistsError: The file exists, and `overwrite` is False.
-        ValueError: The extension is unknown, or the frame is too large for the format.
+        UsageError: The extension is unknown, or the frame is too large for the format.
     """
+    if isinstance(path, bytes):
+        raise UsageError([Problem("path", "type", "must be text or a path, not bytes")], of="export")
     path = Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        raise ValueError(f"{path.name}: unsupported file extension (supported: {', '.join(_WRITERS)})")
+        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(_WRITERS)})")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
@@ -302,13 +304,13 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
     import xlsxwriter  # only this format needs it
 
     if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
-        raise ValueError(
+        raise UsageError(
             f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
         )
     series = [frame.iloc[:, j] for j in range(frame.shape[1])]
     for column in filter(_is_text, series):
         if (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
-            raise ValueError(
+            raise UsageError(
                 f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
             )
     book = xlsxwriter.Workbook(
@@ -386,15 +388,15 @@ def load(path: str | Path) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: It is not a Parquet file. CSV and XLSX files keep no types: `bulk.load` reads their rows.
+        UsageError: It is not a Parquet file. CSV and XLSX files keep no types: `bulk.load` reads their rows.
     """
     path = Path(path)
     if path.suffix.lower() != ".parquet":
-        raise ValueError(f"{path.name}: only a Parquet file keeps types and notes; bulk.load reads rows of other files")
+        raise UsageError(f"{path.name}: only a Parquet file keeps types and notes; bulk.load reads rows of other files")
     try:
         table = pq.read_table(path)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{path.name}: not a readable Parquet file ({type(error).__name__})") from None
+        raise UsageError(f"{path.name}: not a readable Parquet file ({type(error).__name__})") from None
     exact = {
         kind: pd.ArrowDtype(kind) for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)
     }

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 from workbench.chains.addresses import chain_of
-from workbench.errors import InvalidRequest, visible
+from workbench.errors import UsageError, not_allowed, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.events import events_frame
@@ -33,24 +33,22 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
         tz: Time zone of days, and of times without a zone; None: days are UTC, and times must have a zone.
 
     Raises:
-        InvalidRequest: It is none of these.
+        UsageError: It is none of these.
     """
     if isinstance(value, str):
         try:
             value = date.fromisoformat(value) if len(value) == len("2025-12-01") else datetime.fromisoformat(value)
         except ValueError:
-            raise InvalidRequest(
-                f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}"
-            ) from None
+            raise UsageError(f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}") from None
     if value is None:
         return None
     if not isinstance(value, date):
-        raise InvalidRequest(f"{name} must be a day or a time, not {type(value).__name__}")
+        raise UsageError(f"{name} must be a day or a time, not {type(value).__name__}")
     if not isinstance(value, datetime):
         return datetime(value.year, value.month, value.day, tzinfo=ZoneInfo(tz or "UTC"))
     if value.tzinfo is None:
         if tz is None:
-            raise InvalidRequest(f"{name} must have a time zone")
+            raise UsageError(f"{name} must have a time zone")
         return value.replace(tzinfo=ZoneInfo(tz))
     return value
 
@@ -59,10 +57,10 @@ def steps(times: "pd.Series[Any]", by: Every, tz: str) -> "pd.Series[Any]":
     """Return the first day of the day, week (from Monday) or month of each time, in a time zone.
 
     Raises:
-        ValueError: `by` is none of these.
+        UsageError: `by` is none of these.
     """
     if by not in PERIODS:
-        raise ValueError("by must be day, week or month")
+        raise UsageError([not_allowed("by", by, PERIODS)])
     periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[by])
     return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=by)
 
@@ -287,8 +285,8 @@ def outstanding(
         Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        InvalidRequest: `at` is not a time.
-        ValueError: `by` or `group` is not one of those allowed, or the frame does not have it.
+        UsageError: `at` is not a time.
+        UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, by, group, tz)
@@ -335,10 +333,10 @@ def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.Dat
     """Return the rows that count, each with when it counts from as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if by not in {"created_at", "posted_at", "minted_at"}:
-        raise ValueError("by must be created_at, posted_at or minted_at")
+        raise UsageError([not_allowed("by", by, ("created_at", "posted_at", "minted_at"))])
     needed = {"type", "points", "created_at", by, *({"user_id"} if group == "cohort" else {group} if group else ())}
     if missing := needed - set(frame):
-        raise ValueError(f"the frame has no column {', '.join(sorted(missing))}")
+        raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[by].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]

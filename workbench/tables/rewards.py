@@ -18,7 +18,7 @@ import pandas as pd
 
 from workbench.client.client import Client
 from workbench.client.guards import Limits
-from workbench.errors import InvalidRequest, Problem, WorkbenchError, visible
+from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, not_allowed
 from workbench.interface import checks
 from workbench.interface.rules import RewardType
 from workbench.interface.table import Async
@@ -74,7 +74,8 @@ def read(
         cluster: A client of dask.distributed; needs the extra `cluster`.
 
     Raises:
-        InvalidRequest: A user id, the type, a time or the concurrency is invalid; nothing was sent.
+        InvalidRequest: A user id is invalid; nothing was sent.
+        UsageError: The type, a time or the concurrency is not allowed.
         Unauthorized: The key was refused. `error.partial` holds what was read before.
         Forbidden: The key may not read rewards. `error.partial` holds what was read before.
         WorkbenchError: No user could be read to the end; `error.partial` holds what was read.
@@ -84,11 +85,11 @@ def read(
     )
     ids = _ids(users)
     if wanted.type not in (None, *RewardType):
-        raise InvalidRequest(f"type must be earned or redeemed, not {visible(str(type), 40)}", of="rewards.read")
+        raise UsageError([not_allowed("type", type, RewardType)], of="rewards.read")
     if not 1 <= concurrency <= 1_000:
-        raise InvalidRequest("concurrency must be 1 to 1,000", of="rewards.read")
+        raise UsageError("concurrency must be 1 to 1,000", of="rewards.read")
     if refresh and (path is None or cluster is not None):
-        raise InvalidRequest("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
+        raise UsageError("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
     if cluster is not None:
         return read_on_cluster(
             api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress
@@ -108,6 +109,10 @@ def _ids(users: Any) -> tuple[str, ...]:
     elif isinstance(users, pd.DataFrame):
         users = users["user_id" if "user_id" in users else "id"]
     elif isinstance(users, Mapping):  # of a guide: ids by status
+        if not all(isinstance(group, list | tuple) for group in users.values()):
+            raise UsageError(
+                [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.read"
+            )
         users = [user for group in users.values() for user in group]
     ids = tuple(dict.fromkeys(user["id"] if isinstance(user, Mapping) else getattr(user, "id", user) for user in users))
     problems = []
@@ -141,14 +146,14 @@ def read_on_cluster(
         progress: As for `rewards.read`.
     """
     if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
-        raise InvalidRequest(
+        raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
             "client: each worker makes its own, so that no key travels",
             of="rewards.read",
         )
     threads = sum(cluster.nthreads().values())
     if not threads:
-        raise InvalidRequest("the cluster has no workers", of="rewards.read")
+        raise UsageError("the cluster has no workers", of="rewards.read")
     size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     if len(tasks) > 1 and len(tasks[-1]) < size:

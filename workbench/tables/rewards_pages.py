@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import Problem, UnexpectedAnswer
+from workbench.errors import Problem, UnexpectedAnswer, UsageError
 from workbench.interface import masks, strict_json
 from workbench.interface.convert import Names, Unreadable, converter
 from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET, RewardsActivity, RewardsItem
@@ -416,8 +416,10 @@ def rewards_from_pages(
 
     Raises:
         UnexpectedAnswer: A body is not a page: an error body, broken JSON, a value of another type than agreed.
-        ValueError: The number of users is not the number of pages.
+        UsageError: The number of users is not the number of pages.
     """
+    if isinstance(bodies, str | bytes | dict):
+        raise UsageError([Problem("bodies", "type", "must be the bodies of several answers")], of="rewards_from_pages")
     reader = PageReader(names, reveal)
     routes = {"fast": 0, "exact": 0}
     tables: list[Table] = []
@@ -433,7 +435,7 @@ def rewards_from_pages(
             tables[whole:] = [merged(tables[whole:])]
             whole = len(tables)
     if users is not None and len(users) != done:
-        raise ValueError(f"{len(users):,} users for {done:,} pages")
+        raise UsageError(f"{len(users):,} users for {done:,} pages")
     if not tables:
         empty = arrow_table(reader.plan, [], reader.shown)
         tables.append(empty if users is None else with_users(empty, (), ()))

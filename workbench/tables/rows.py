@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.errors import Problem, UsageError
 from workbench.interface import masks
 from workbench.interface.walk import Choice, DecimalNumber, Numeric
 from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
@@ -51,7 +52,7 @@ def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
     """Return the values of a column as Decimals, None where missing.
 
     Raises:
-        ValueError: A value is not an exact number: a float, a masked value, a word.
+        UsageError: A value is not an exact number: a float, a masked value, a word.
     """
     return [_decimal(value, column.name) for value in column.to_list()]
 
@@ -60,12 +61,12 @@ def _decimal(value: Any, name: Any) -> Decimal | None:
     if is_missing(value):
         return None
     if isinstance(value, float | bool):
-        raise ValueError(f"column {name} holds values of type {type(value).__name__}, not exact numbers")
+        raise UsageError(f"column {name} holds values of type {type(value).__name__}, not exact numbers")
     try:
         return EXACT.create_decimal(value if isinstance(value, Decimal | int | str) else int(value))
     except (InvalidOperation, ValueError, TypeError):
         pass
-    raise ValueError(f"column {name} holds a value that is not a number; reveal a masked column first")
+    raise UsageError(f"column {name} holds a value that is not a number; reveal a masked column first")
 
 
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
@@ -84,6 +85,8 @@ def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Serie
         column: A column of decimals or whole numbers.
         by: A column of the same length; the sum restarts for each of its values.
     """
+    if not hasattr(column, "dtype"):
+        raise UsageError([Problem("column", "type", f"must be a column, not a {type(column).__name__}")], of="cumsum")
     keys = [None] * len(column) if by is None else by.astype(object).where(by.notna(), None).to_list()
     sums: dict[Any, Decimal] = {}
     made: list[Decimal | None] = []
@@ -138,7 +141,7 @@ class Table:
 def check_in_memory(x: Any) -> None:
     """Refuse a frame of a cluster, and say how to reduce it."""
     if hasattr(x, "compute"):
-        raise ValueError(
+        raise UsageError(
             "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
         )
 

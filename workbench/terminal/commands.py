@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "setup": "Check this installation; show variables; print a completion script.",
         "demo": "Walk through the main tasks on an embedded sandbox.",
         "shell": "Open IPython with api, sandbox, inbox and wb ready.",
-        "agent": "Serve tools for coding agents by the Model Context Protocol.",
+        "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
     },
 }
 """The commands and groups of commands by section, with their line of help."""
@@ -66,9 +66,10 @@ PLACES: dict[tuple[str, ...], str] = {
     ("profiles",): "journal:profiles_app",
     ("docs",): "about:docs_app",
     ("setup",): "about:setup_app",
-    ("demo",): "about:demo",
+    ("demo",): "tour:demo",
     ("shell",): "shell:shell",
     ("agent", "serve"): "shell:mcp",
+    ("agent", "setup"): "shell:skill",
 }
 """Where each command, or group of commands, is."""
 

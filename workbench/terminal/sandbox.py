@@ -247,7 +247,7 @@ def serve(
     own: bool = False,
     seed: Whole | None = None,
     environment: Literal["sandbox", "production"] | None = None,
-    behavior: Literal["documented", "observed"] | None = None,
+    behavior: str | None = None,
     clock: str | None = None,
     world: Literal["small", "program", "large"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
@@ -262,7 +262,7 @@ def serve(
         own: Serve the sandbox that commands act on.
         seed: Random seed of a new sandbox; 1 if omitted.
         environment: Environment to imitate; sandbox if omitted.
-        behavior: Behavior where the interface document is silent; documented if omitted.
+        behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of settings.
         clock: Clock of a new sandbox: now, a time from which it runs, a speed as x60, or fixed.
         world: Size of a new world; small if omitted.
         public: Deliver webhooks to public addresses too.

@@ -15,7 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 import workbench
 from workbench import rendering
-from workbench.errors import InvalidRequest, WorkbenchError, visible
+from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
 from workbench.interface.walk import Choice
 from workbench.session import sandbox_of
@@ -90,7 +90,7 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     def session_of() -> Any:
         found = api or ipython.user_ns.get("api")
         if found is None:
-            raise InvalidRequest("no variable `api`; run `api = wb.connect()` first", of="magic")
+            raise UsageError("no variable `api`; run `api = wb.connect()` first", of="magic")
         return found
 
     undo_display = rendering.register(ipython)
@@ -187,9 +187,9 @@ def _run_magic(magics: Any, name: str, line: str) -> Any:
     try:
         return magics(f"{name} {line}")
     except (CycloptsError, ValueError, ArithmeticError) as error:
-        if isinstance(error, InvalidRequest):
+        if isinstance(error, UsageError):
             raise
-        raise InvalidRequest(visible(str(error).strip(), 300), of=f"%{name}") from None
+        raise UsageError(visible(str(error).strip(), 300), of=f"%{name}") from None
 
 
 def _magics(session_of: Callable[[], Any]) -> Any:
@@ -208,7 +208,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
     ) -> Any:  # fmt: skip
         """Simulate an authorization in dollars: %authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline REASON]."""
         if dollars != round(dollars, 2):
-            raise ValueError("expected dollars and cents, as 12.50")
+            raise UsageError("expected dollars and cents, as 12.50")
         api = session_of()
         return api.simulate_authorization(
             card_id=card or api.guide()["cards"]["active"][0],
@@ -298,3 +298,10 @@ def mcp(*, where: Where = Where()) -> None:
     with session(where) as api:
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")
         asyncio.run(mcp_server.serve(api))
+
+
+def skill() -> None:
+    """Print what a coding agent needs: operations, events, rules and the configuration, as the text of a `SKILL.md`."""
+    from workbench.testing.skill import skill as text
+
+    print(text(), end="")

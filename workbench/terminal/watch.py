@@ -72,7 +72,7 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     try:
         import textual  # noqa: F401
     except ModuleNotFoundError:
-        raise usage_error('watch needs an extra: pip install "card-issuing-workbench[watch]"') from None
+        raise usage_error('watch needs an extra: pip install "card-issuing-workbench[lab]"') from None
     if journal is not None and not journal.is_file():
         raise usage_error(f"--journal: no file {visible(str(journal), 200)}.")
     with session(where) as api:

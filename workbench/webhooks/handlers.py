@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import attrs
 
+from workbench.errors import UsageError, not_allowed
 from workbench.interface.events import Event
 from workbench.webhooks.store import Store
-from workbench.webhooks.verify import read_delivery
 
 log = logging.getLogger("workbench.webhooks")
 T = TypeVar("T")
@@ -137,18 +137,18 @@ class Handlers:
         """Register a handler; one of the same name is replaced, and continues where that was.
 
         Raises:
-            TypeError: The function cannot be called with an event, or with an event and a database if `atomic`.
-            KeyError: `since` is the id of no stored event.
+            UsageError: The function cannot be called with an event, or with an event and a database if `atomic`.
+            UsageError: `since` is the id of no stored event.
         """
         arguments = ("event", "db") if atomic else ("event",)
         if not callable(call):
-            raise TypeError(f"a handler must be a function of {' and '.join(arguments)}, not {type(call).__name__}")
+            raise UsageError(f"a handler must be a function of {' and '.join(arguments)}, not {type(call).__name__}")
         if inspect.isgeneratorfunction(call) or inspect.isasyncgenfunction(call):
-            raise TypeError("a handler must not be a generator: its body would never run")
+            raise UsageError("a handler must not be a generator: its body would never run")
         try:
             inspect.signature(call).bind(*arguments)
         except TypeError as error:
-            raise TypeError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
+            raise UsageError(f"a handler is called with {' and '.join(arguments)}: {error}") from None
         except ValueError:  # a built-in function without a signature
             log.debug("the signature of a handler is not known")
         import asyncio
@@ -171,7 +171,7 @@ class Handlers:
             old = db.execute("SELECT max(sequence) FROM effects WHERE handler = ?", (name,)).fetchone()[0]
             found = db.execute(f"SELECT {start}", () if since in _STORED else (since,)).fetchone()[0]
             if found is None:
-                raise KeyError(since)
+                raise UsageError([not_allowed("since", since, (*_STORED, "the id of a stored event"))], of="inbox.on")
             db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, found if old is None else old))
 
     def run(self) -> int:
@@ -302,7 +302,7 @@ class Handlers:
                 self._record(db, handler, sequence, "waiting", tries)
 
     def _handle(self, handler: Handler, sequence: int, body: bytes, tries: int) -> int:
-        event = read_delivery(body, len(body))
+        event = self._store.parsed.get(sequence, body)
         try:
             if handler.atomic:
                 with self._store.file.write() as db:

@@ -22,7 +22,16 @@ from typing import Any, TypeVar
 
 import attrs
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, hide_arguments, visible
+from workbench.errors import (
+    EventTimeout,
+    InvalidWebhook,
+    UnusableFile,
+    UsageError,
+    hide_arguments,
+    hide_arguments_of_methods,
+    unknown_name,
+    visible,
+)
 from workbench.http_post import LOOPBACK, Request, Response
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
@@ -35,6 +44,7 @@ from workbench.webhooks.verify import (
     TooLarge,
     Where,
     as_key,
+    check_kind,
     describe_mismatch,
     hmac_signature,
     lower_headers,
@@ -85,6 +95,7 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@hide_arguments_of_methods
 class Inbox:
     """A store of received webhook events: each is verified and stored once, in memory or in a file."""
 
@@ -116,14 +127,14 @@ class Inbox:
             now: Returns the time.
 
         Raises:
-            ValueError: There are no keys, so that anybody could send events, or a key is empty.
+            UsageError: There are no keys, so that anybody could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
             keys = (keys,)
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
-            raise ValueError(
+            raise UsageError(
                 "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
@@ -246,6 +257,7 @@ class Inbox:
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
             since: Only events after a time of arrival, or after a number from `mark()`.
         """
+        check_kind(kind, "inbox")
         self.pull()
         rows = self._store.events(
             kind,
@@ -264,16 +276,17 @@ class Inbox:
         """Return the bytes of an event exactly as they arrived.
 
         Raises:
-            KeyError: No event has that id.
+            UsageError: No event has that id.
         """
         self.pull()
         found = self._store.events(event_id=event_id)
         if not found:
-            raise KeyError(event_id)
+            raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
         return found[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by the time in the events."""
+        check_kind(kind, "inbox.latest")
         self.pull()
         found = [one.event for one in self._store.events(kind, about=resource_id)]
         timed = [event for event in found if isinstance(event.event_received_at, datetime)]
@@ -360,9 +373,11 @@ class Inbox:
                 8 further tries in about a day. After the last one it is in `dead_letters()`.
 
         Raises:
-            TypeError: The function cannot be called that way, or is a generator.
-            KeyError: `since` is the id of no stored event.
+            UsageError: There are no events of this kind. To handle kinds that are not documented, pass a pattern.
+            UsageError: The function cannot be called that way, or is a generator.
+            UsageError: `since` is the id of no stored event.
         """
+        check_kind(kind, "inbox.on")
 
         def register(call: Handler) -> Handler:
             self._handlers.register(call, kind, name, atomic, ordered, since, retry_after)
@@ -469,7 +484,7 @@ class Inbox:
         Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
         """
         if any(not one for one in naming):
-            raise ValueError("An empty id would match every event.")
+            raise UsageError("An empty id would match every event.")
         return self._store.purge(naming, before)
 
     def _purge_old(self) -> None:

@@ -16,12 +16,12 @@ from uuid import uuid4
 
 import attrs
 
-from workbench.errors import InvalidWebhook, Problem
+from workbench.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
 from workbench.interface import strict_json
 from workbench.interface.convert import Unreadable, converter
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event, MicroDepositReceived
 from workbench.interface.examples import TIME, example
-from workbench.interface.walk import build, change, get_path, given, is_record
+from workbench.interface.walk import build, change, get_path, given, is_record, members
 
 SIGNATURE = "signature"
 SECONDARY = "secondary-signature"
@@ -59,11 +59,11 @@ def as_key(key: str | bytes) -> bytes:
     """Return a key as bytes.
 
     Raises:
-        ValueError: The key is empty.
+        UsageError: The key is empty.
     """
     made = key.encode() if isinstance(key, str) else bytes(key)
     if not made.strip():
-        raise ValueError("a webhook key cannot be empty")
+        raise UsageError("a webhook key cannot be empty")
     return made
 
 
@@ -129,6 +129,12 @@ def state_digest(event: Event) -> bytes:
     return hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
 
 
+def check_kind(kind: str | None, of: str) -> None:
+    """Raise UsageError for a kind that no event has; a pattern such as `card.*` takes kinds that are not documented too."""
+    if kind is not None and kind not in EVENT_KINDS and "*" not in str(kind):
+        raise UsageError([not_allowed("kind", kind, (*EVENT_KINDS, "a pattern such as card.*"))], of=of)
+
+
 def matches(event: Event, kind: str | None, where: Where | None) -> bool:
     """Whether an event is of a kind and meets a condition."""
     if kind is not None and not fnmatchcase(event.kind, kind):
@@ -187,11 +193,14 @@ def sample(
         overrides: Members of the body by attribute name, as `application_status="denied"`; nested ones as mappings.
 
     Raises:
-        ValueError: The kind or a member does not exist.
+        UsageError: The kind or a member does not exist.
     """
     row = EVENT_KINDS.get(kind)
     if row is None:
-        raise ValueError(f"unknown kind of event {kind!r} (known: {', '.join(EVENT_KINDS)})")
+        raise UsageError([not_allowed("kind", kind, EVENT_KINDS)], of="events.sample")
+    names = [member.name for member in members(row.body)]
+    if unknown := [unknown_name(name, names, f"a member of {kind}") for name in overrides if name not in names]:
+        raise UsageError(unknown, of="events.sample")
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     event = build(

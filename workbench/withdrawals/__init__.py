@@ -27,4 +27,4 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
     from workbench.lazy import public_names
 
-    __getattr__, __dir__ = public_names(__name__, __file__, hide=True)
+    __getattr__, __dir__ = public_names(__name__, __file__)

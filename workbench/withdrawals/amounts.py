@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.values import refuse_private_key
-from workbench.errors import InvalidRequest, Problem
+from workbench.errors import Problem, UsageError
 from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
@@ -18,7 +18,10 @@ _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
 _MAX_DECIMALS = 36
 _MAX_DIGITS = 400  # more than any balance and amount have
-_HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units of the token'
+_HOW = (
+    'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units '
+    "of the token"
+)
 
 
 @attrs.frozen
@@ -51,7 +54,7 @@ def usd(dollars: str | Decimal) -> Cents:
         dollars: Dollars with two decimals, as text or Decimal.
 
     Raises:
-        InvalidRequest: It is a float, has another number of decimals, or is not above zero.
+        UsageError: It is a float, has another number of decimals, or is not above zero.
     """
     refuse_private_key(dollars, "amount")
     if isinstance(dollars, NativeUnits):
@@ -59,10 +62,10 @@ def usd(dollars: str | Decimal) -> Cents:
     text = format(dollars, "f") if isinstance(dollars, Decimal) else dollars
     if not isinstance(text, str):
         raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(text)}')
-    found = _DOLLARS.fullmatch(text)
-    if found is None:
+    match = _DOLLARS.fullmatch(text)
+    if match is None:
         raise _invalid("pattern", 'must be dollars with two decimals and nothing else, such as "25.00"')
-    number = int(found[1] + found[2])
+    number = int(match[1] + match[2])
     if number < 1:
         raise _invalid("minimum", "must be at least 0.01")
     return Cents(number)
@@ -75,7 +78,7 @@ def native_units(units: int | str) -> NativeUnits:
         units: A whole number, as an int or as digits.
 
     Raises:
-        InvalidRequest: It is a float, not digits alone, not above zero, or beyond 256 bits.
+        UsageError: It is a float, not digits alone, not above zero, or beyond 256 bits.
     """
     refuse_private_key(units, "amount")
     if isinstance(units, Cents):
@@ -209,5 +212,5 @@ def _type_name(value: Any) -> str:
     return "True or False" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
-def _invalid(rule: str, message: str) -> InvalidRequest:
-    return InvalidRequest([Problem("amount", rule, message)])
+def _invalid(rule: str, message: str) -> UsageError:
+    return UsageError([Problem("amount", rule, message)])

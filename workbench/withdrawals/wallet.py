@@ -1,4 +1,5 @@
-"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and call data explained.
+"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and
+call data explained.
 
 A signature is held where no dump or pickle reaches, and prints masked.
 """
@@ -14,7 +15,7 @@ import attrs
 
 from workbench import chains
 from workbench.chains.values import BytesLike
-from workbench.errors import InvalidRequest, Problem, hide_arguments
+from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
@@ -90,7 +91,7 @@ class Revealed(NotSerializable):
         if self._clock.monotonic() >= self._until:
             self.hide()
         if self._secret is None:
-            raise InvalidRequest(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
+            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
         return self._secret
 
     def __repr__(self) -> str:
@@ -147,7 +148,7 @@ class AdminMessage(dict[str, Any], ForWallet):
         """Check the wallet's signature: 65 bytes, as hex or bytes, by this admin over exactly this message.
 
         Raises:
-            InvalidRequest: It is not a signature, is malleable, or is by another account or over another message.
+            UsageError: It is not a signature, is malleable, or is by another account or over another message.
         """
         signer = chains.recover(self.digest, signature)
         if not chains.same_address(signer, self.admin):
@@ -155,7 +156,7 @@ class AdminMessage(dict[str, Any], ForWallet):
                 f"is not by the admin {self.admin} over this message: it recovers to {signer}. The wallet used another "
                 "account, or signed another message (another nonce or salt, for example)"
             )
-            raise InvalidRequest([Problem("signature", "signer", text)], of="withdrawal")
+            raise UsageError([Problem("signature", "signer", text)], of="withdrawal")
         raw = chains.read_bytes(signature, 65, "signature")
         return AdminSignature(admin=self.admin, nonce=self.nonce, salt=self.salt, signature=raw)
 
@@ -191,11 +192,17 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
     raw = secrets.token_bytes(32) if salt is None else chains.read_bytes(salt, 32, "salt")
     if salt is not None and _is_key_of(signer, raw):
         text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
-        raise InvalidRequest([Problem("salt", "private-key", text)], of="withdrawal")
+        raise UsageError([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
-        chain_id=terms.contract.chain_id, proxy=terms.contract.proxy_address, user=signer, asset=terms.token.address,
-        amount=units, recipient=terms.recipient, nonce=nonce, salt=raw,
-    )  # fmt: skip
+        chain_id=terms.contract.chain_id,
+        proxy=terms.contract.proxy_address,
+        user=signer,
+        asset=terms.token.address,
+        amount=units,
+        recipient=terms.recipient,
+        nonce=nonce,
+        salt=raw,
+    )
     return AdminMessage(typed_data, admin=signer, nonce=int(nonce), salt=raw)
 
 
@@ -227,7 +234,8 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = ["json() exports it for a wallet."]
         if "parameters" in self:
             notes.append(
-                "It ends here: what the contract's own program or function is called, and takes besides these parameters, is "
+                "It ends here: what the contract's own program or function is called, and takes besides these "
+                "parameters, is "
                 "not public. assumptions(), withdrawal_ed25519_transaction."
             )
         return sheet_of("transaction", rows, notes=notes)
@@ -296,7 +304,7 @@ class Explanation(Shown):
             signatures = f"the service's signature and {self.admin_signatures} of admins"
         notes: tuple[str, ...] = ()
         if self.differences is not None:
-            notes = tuple(f"Do not send it: {one}." for one in self.differences)
+            notes = tuple(f"Do not send it: {difference}." for difference in self.differences)
             notes = notes or ("It matches this withdrawal in every value.",)
         return sheet_of(
             f"call of withdrawAsset, version {self.version}",
@@ -326,13 +334,13 @@ def explain(data: Any, *, decimals: int | None = None) -> Explanation:
         decimals: The token's decimals, if known; then the amount is shown in tokens too.
 
     Raises:
-        InvalidRequest: It is another call, or damaged.
+        UsageError: It is another call, or damaged.
     """
     if problems := list(amount_problems(NativeUnits(1), decimals)):
-        raise InvalidRequest(problems, of="explain")
+        raise UsageError(problems, of="explain")
     transaction: Any = {"data": data} if isinstance(data, str | bytes) else data
     if not isinstance(transaction, Mapping) or not isinstance(transaction.get("data"), str | bytes):
-        raise InvalidRequest([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
+        raise UsageError([Problem("data", "type", "must be call data, or a transaction with data")], of="explain")
     call = chains.read_call_data(transaction["data"])
     units = NativeUnits(call.amount)
     to, chain, number = transaction.get("to"), transaction.get("chainId"), number_of(transaction.get("chainId"))

@@ -1,0 +1,140 @@
+"""A wrong argument of a public function raises UsageError, or another error of this package: never one of Python or a library."""
+
+import asyncio
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from workbench.errors import InvalidArguments, UsageError, WorkbenchError
+
+NAMESPACES = (
+    "bulk",
+    "chains",
+    "charts",
+    "course",
+    "events",
+    "rewards",
+    "sequences",
+    "tables",
+    "withdrawals",
+    "testing",
+)
+NOT_CALLED = {
+    "dashboard",  # without arguments it opens one
+}
+BAD = [pytest.param(value, id=name) for name, value in {
+    "object": object(), "number": 3, "negative": -1, "float": 2.5, "text": "nope", "none": None, "list": [], "bytes": b"\xff", "mapping": {"nope": 1},
+}.items()]  # fmt: skip
+
+
+def _functions() -> Iterator[Any]:
+    """Yield every public function, the class methods of sessions, and the constructors people call."""
+    for name in dir(wb):
+        loaded = getattr(wb, name)
+        if isinstance(loaded, FunctionType) and name not in NOT_CALLED:
+            yield pytest.param(loaded, id=f"wb.{name}")
+    for space in NAMESPACES:
+        module = __import__(f"workbench.{space}", fromlist=["_"])
+        for name in dir(module):
+            with suppress(wb.errors.MissingExtra):
+                loaded = getattr(module, name)
+                if isinstance(loaded, FunctionType):
+                    yield pytest.param(loaded, id=f"wb.{space}.{name}")
+    for cls in (wb.Sandbox, wb.Inbox, wb.Journal, wb.Limits, wb.Client):
+        yield pytest.param(cls, id=cls.__name__)
+
+
+FUNCTIONS = [*_functions()]
+
+
+def ends_well(call: Callable[[], Any]) -> None:
+    """Fail where a call ends in an error that is not one of the package, or of a file that cannot be opened."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = call()
+            if inspect.iscoroutine(result):
+                asyncio.run(result)
+        except (WorkbenchError, OSError):
+            return
+
+
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_bad_arguments_are_named(function, value, tmp_path, monkeypatch) -> None:
+    """Every required argument of another type."""
+    monkeypatch.chdir(tmp_path)
+    parameters = [one for one in inspect.signature(function).parameters.values() if one.name != "self"]
+    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    required = {one.name: value for one in named if one.default is one.empty}
+    if required:
+        ends_well(lambda: function(**required))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_an_unknown_argument_is_named(function) -> None:
+    """With the arguments there are."""
+    if any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values()):
+        pytest.skip("it takes parameters by any name")
+
+    def call() -> None:
+        if inspect.iscoroutine(result := function(nope=1)):
+            asyncio.run(result)
+
+    with pytest.raises((UsageError, InvalidArguments), match="is not an argument"):
+        call()
+
+
+def _handler_of_a_misspelled_kind() -> None:
+    @wb.Inbox(keys=["k"]).on("transaction.complete")
+    def handle(event: Any) -> None: ...
+
+
+MISTAKES = {
+    "a diagram": (lambda: wb.charts.state_diagram("transactions"), "did you mean transaction"),
+    "a sequence": (lambda: wb.sequences.catalogue["refund-ful"], "did you mean refund-full"),
+    "a stored event": (lambda: wb.Inbox(keys=["k"]).raw("x"), "not the id of a stored event"),
+    "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
+    "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
+    "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
+    "a period": (lambda: wb.tables.approvals([], "year"), "must be one of day, week, month"),
+    "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
+    "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
+    "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
+    "a setting": (lambda: wb.Sandbox(behavior={"unknown_member": True}), "did you mean unknown_members"),
+    "a base URL": (lambda: wb.Client(base_url="x", api_key="k"), "Client: base_url must begin with https://"),
+    "an argument of a control": (
+        lambda: wb.Sandbox().register_endpoint("http://127.0.0.1", key="x"), "register_endpoint: key is not an argument",
+    ),
+    "a member of a fault": (lambda: wb.Sandbox().add_fault("status", matching={"cardid": 1}), "matching.cardid is not"),
+    "an amount": (lambda: wb.withdrawals.usd(25), "must be dollars and cents"),
+    "native units": (lambda: wb.withdrawals.native_units(2.5), "must be a whole number"),
+    "typed data": (lambda: wb.chains.digest({}), "typed data needs types"),
+    "a drill": (lambda: wb.course.drill("fraud", wb.connect()), "must be one of"),
+    "a client": (lambda: wb.browse(3), "takes a Client or a session"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake, words", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_a_usage_error(mistake, words) -> None:
+    """It says what is allowed or the nearest name, and nothing about sending."""
+    with pytest.raises(UsageError, match=words) as caught:
+        mistake()
+
+    assert "Nothing was sent" not in str(caught.value)
+
+
+def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
+    """It was no service that refused."""
+    with wb.Sandbox().serve() as url:
+        for sandbox in (wb.Sandbox(), wb.connect(url).sandbox):
+            with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
+                sandbox.settle("00000000-0000-4000-8000-000000000000")
+            with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
+                sandbox.lock_card(card_id=3)
