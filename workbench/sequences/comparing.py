@@ -48,7 +48,9 @@ READS = tuple(
 """The reads of the interface, which no sequence of the catalogue calls."""
 
 Facts = dict[tuple[str, str, str], tuple[Any, str]]
-"""By sequence or kind of record, step or id, and path: a value without ids and times, to compare, and the masked value, to show."""
+"""By sequence or kind of record, step or id, and path: a value without ids and times, to compare, and the masked value,
+to show.
+"""
 Rests = dict[tuple[str, str], set[str]]
 """By sequence and step: the assumptions that the response rests on."""
 
@@ -74,8 +76,12 @@ class Comparison:
     row_type = Difference
 
     def __init__(
-        self, differences: Iterable[Difference], compared: Iterable[str], skipped: Mapping[str, str], counts: Mapping[str, int]
-    ) -> None:  # fmt: skip
+        self,
+        differences: Iterable[Difference],
+        compared: Iterable[str],
+        skipped: Mapping[str, str],
+        counts: Mapping[str, int],
+    ) -> None:
         self.compared = tuple(compared)  # names of the sequences or the kinds of record
         self.skipped = dict(skipped)  # sequences that cannot run, with the reason
         self.counts = dict(counts)  # how much was compared: {"sequences": 54, "calls": 171, …}
@@ -114,9 +120,7 @@ class Comparison:
 
 
 @hide_arguments
-def compare_behavior(
-    a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any
-) -> Comparison:  # fmt: skip
+def compare_behavior(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Comparison:
     """Compare how two services answer: run the same sequences and reads on both, and list what differs.
 
     Ids and times are compared by where they come from, so another seed makes no difference. Embedded sandboxes, and
@@ -146,14 +150,21 @@ def compare_behavior(
         step: (changed - {"rate_limit"}) & (first.rests.get(step, set()) | second.rests.get(step, set()))
         for step in first.rests | second.rests
     }  # answers under another rate limit differ in headers only
-    found = list(_differences(facts, other_facts, reasons))
+    differences = list(_differences(facts, other_facts, reasons))
     if sequences is None:
-        shown = {name for difference in found for name in difference.assumptions.split(", ")}
-        found += [
-            Difference(of="settings", step=name, path="setting", a=visible(repr(settings[0][name]), 80),
-                       b=visible(repr(settings[1][name]), 80), severity="setting", assumptions=name)
+        shown = {name for difference in differences for name in difference.assumptions.split(", ")}
+        differences += [
+            Difference(
+                of="settings",
+                step=name,
+                path="setting",
+                a=visible(repr(settings[0][name]), 80),
+                b=visible(repr(settings[1][name]), 80),
+                severity="setting",
+                assumptions=name,
+            )
             for name in sorted(changed - shown)
-        ]  # fmt: skip
+        ]
     compared = [sequence.name for sequence in chosen if sequence.name not in skipped]
     counts = {
         "sequences": len(compared),
@@ -161,7 +172,7 @@ def compare_behavior(
         "events": sum(_EVENT.fullmatch(key[2]) is not None for key in facts | other_facts),
         "values": len(facts.keys() | other_facts.keys()),
     }
-    return Comparison(found, [*compared, "settings"], skipped, counts)
+    return Comparison(differences, [*compared, "settings"], skipped, counts)
 
 
 @hide_arguments
@@ -215,7 +226,9 @@ def _played(side: Any, sequences: Iterable[Sequence], values: Mapping[str, Any])
 
 @attrs.frozen(kw_only=True)
 class Evidence:
-    """What a service showed about assumptions: ids that its responses confirm, values that fit it, and ids left open."""
+    """What a service showed about assumptions: ids that its responses confirm, values that fit it, and ids left
+    open.
+    """
 
     service: str
     confirmed: tuple[str, ...]
@@ -236,8 +249,10 @@ class Evidence:
 def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Evidence:
     """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
 
-    A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is taken. It is
-    confirmed where that is the documented value, corrected where it is the other one, and open where the sequences show no
+    A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is
+        taken. It is
+    confirmed where that is the documented value, corrected where it is the other one, and open where the sequences show
+    no
     difference. An assumption that has no setting is confirmed where all steps that rest on it ended alike.
 
     Args:
@@ -262,23 +277,29 @@ def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None,
     corrected: dict[str, Any] = {}
     differing, rests = fitted({})
     settled: dict[str, bool] = {}
-    choices = [one for one in BEHAVIORS.values() if one.settable and one.documented != one.observed]
-    for one in (*choices, *choices):  # twice: some show only beside others
-        if one.id in corrected:
+    choices = [
+        behavior for behavior in BEHAVIORS.values() if behavior.settable and behavior.documented != behavior.observed
+    ]
+    for choice in (*choices, *choices):  # twice: some show only beside others
+        if choice.id in corrected:
             continue
-        tried, resting = fitted({**corrected, one.id: one.observed})
+        tried, resting = fitted({**corrected, choice.id: choice.observed})
         if len(tried) < len(differing):
-            corrected[one.id] = one.observed
+            corrected[choice.id] = choice.observed
             differing, rests = tried, resting
-        settled[one.id] = settled.get(one.id, False) or len(tried) != len(differing)
+        settled[choice.id] = settled.get(choice.id, False) or len(tried) != len(differing)
     known = set().union(*rests.values())
-    alike = known - set().union(*(rests.get(one[:2], ()) for one in differing))
-    confirmed = {one for one, shown in settled.items() if shown} | {one for one in alike if one not in settled}
+    alike = known - set().union(*(rests.get(difference[:2], ()) for difference in differing))
+    confirmed = {assumption_id for assumption_id, shown in settled.items() if shown} | {
+        assumption_id for assumption_id in alike if assumption_id not in settled
+    }
     left = {*known, *settled} - confirmed - corrected.keys()
     return Evidence(
-        service=getattr(side, "host", "a sandbox"), confirmed=tuple(sorted(confirmed - corrected.keys())),
-        corrected=corrected, open=tuple(sorted(left)),
-    )  # fmt: skip
+        service=getattr(side, "host", "a sandbox"),
+        confirmed=tuple(sorted(confirmed - corrected.keys())),
+        corrected=corrected,
+        open=tuple(sorted(left)),
+    )
 
 
 def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
@@ -287,7 +308,10 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
     for name in chosen:
         if isinstance(name, str) and name not in catalogue:
             raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
-    return [attrs.evolve(catalogue[one] if isinstance(one, str) else one, profile=None) for one in chosen]
+    return [
+        attrs.evolve(catalogue[sequence] if isinstance(sequence, str) else sequence, profile=None)
+        for sequence in chosen
+    ]
 
 
 @hide_arguments
@@ -364,7 +388,7 @@ def _differences(
         else:
             severity = "text" if path == "error.message" else "value"
             if shown_a != shown_b and shown_a.strip() == shown_b.strip():  # in what nobody would see
-                shown_a, shown_b = (json.dumps(one, ensure_ascii=False) for one in (shown_a, shown_b))
+                shown_a, shown_b = (json.dumps(fact, ensure_ascii=False) for fact in (shown_a, shown_b))
         because = ", ".join(sorted(reasons.get((of, step), ())))
         yield Difference(of=of, step=step, path=path, a=shown_a, b=shown_b, severity=severity, assumptions=because)
 
@@ -386,13 +410,13 @@ class _Reader:
                 self.put(step, f"{path}.{name}", inner, shown if shown_parts is None else shown_parts.get(name))
             return
         text = value.isoformat() if isinstance(value, datetime) else str(value)
-        plain = _TOKEN.sub(lambda found: self._seen.setdefault(found[0], f"{step}.{path}"), text)
+        plain = _TOKEN.sub(lambda match: self._seen.setdefault(match[0], f"{step}.{path}"), text)
         self.facts[self._of, step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
 
-    def _after(self, found: re.Match[str]) -> str:
+    def _after(self, match: re.Match[str]) -> str:
         if self._started is None:
             return "time"
-        return f"{(datetime.fromisoformat(found[0]) - self._started).total_seconds():+.3f}"
+        return f"{(datetime.fromisoformat(match[0]) - self._started).total_seconds():+.3f}"
 
 
 def _parts(value: Any) -> Mapping[Any, Any] | None:
@@ -428,8 +452,8 @@ def _facts(run: Run) -> Facts:
         if run.sequence in READS:
             for path, kind in _shapes(converter().unstructure(result.answer)):
                 put(name, path, kind, kind)
-        elif result.step.do in SCRIPTED and all(walk.is_record(one) for one in answers):
-            raw, shown = [converter().unstructure(one) for one in answers], masks.masked(answers)
+        elif result.step.do in SCRIPTED and all(walk.is_record(answer) for answer in answers):
+            raw, shown = [converter().unstructure(answer) for answer in answers], masks.masked(answers)
             put(name, "answer", *((raw, shown) if len(raw) > 1 else (raw[0], shown[0])))
         for number, event in enumerate(run.events(name), 1):
             shown = masks.masked(event)

@@ -55,7 +55,8 @@ def export(
 ) -> str:
     """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
 
-    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal holds masked,
+    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
+    holds masked,
     are replaced by made-up ones.
 
     Args:
@@ -68,18 +69,18 @@ def export(
     Raises:
         UsageError: There is no call that was done or refused.
     """
-    found = [call for call in map(_call, calls) if call is not None]
-    found = found[-last:] if last is not None else found
-    if not found:
+    exported = [call for call in map(_call, calls) if call is not None]
+    exported = exported[-last:] if last is not None else exported
+    if not exported:
         raise UsageError("there is no call that was done or refused", of="sequences.export")
     if to == "har":
         creator = {"name": "workbench", "version": version("card-issuing-workbench")}
-        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in found]}
+        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
     writers = {"pytest": _pytest, "notebook": _notebook}
     if to not in writers:
         raise UsageError(f"to must be har, {' or '.join(writers)}", of="sequences.export")
-    return writers[to](from_journal(found, name=name), seed)
+    return writers[to](from_journal(exported, name=name), seed)
 
 
 def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
@@ -109,7 +110,7 @@ def _python(value: Any) -> str:
         case Full():
             return "wb.FULL"
         case Mapping() as members:
-            return "{" + ", ".join(f'"{name}": {_python(one)}' for name, one in members.items()) + "}"
+            return "{" + ", ".join(f'"{name}": {_python(member)}' for name, member in members.items()) + "}"
         case str() as text:
             plain = text.isascii() and text.isprintable()
             return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
@@ -132,10 +133,14 @@ def _call(entry: Any) -> _Call | None:
     started = getattr(entry, "started", None) or datetime.now(UTC)
     ended = getattr(entry, "ended", None) or started
     return _Call(
-        operation=operation.name, outcome=outcome, status=status or operation.success, started=started,
-        request=_made_up(operation.request, request), answer=_made_up(operation.answer, getattr(entry, "answer", None)),
+        operation=operation.name,
+        outcome=outcome,
+        status=status or operation.success,
+        started=started,
+        request=_made_up(operation.request, request),
+        answer=_made_up(operation.answer, getattr(entry, "answer", None)),
         seconds=max((ended - started).total_seconds(), 0.0),
-    )  # fmt: skip
+    )
 
 
 def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
@@ -151,22 +156,30 @@ def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _C
     """Return a call of a client, whole: also one that failed."""
     answer = read_answer(operation, entry.status, entry.body)
     if entry.status >= 300 and isinstance(answer, Mapping):  # words of an error may repeat what was sent
-        answer = {name: entry.request.clean(one) if isinstance(one, str) else one for name, one in answer.items()}
+        answer = {
+            name: entry.request.clean(member) if isinstance(member, str) else member for name, member in answer.items()
+        }
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
-        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status, answer=answer,
-        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
+        operation=operation.name,
+        outcome=ends.get(entry.status // 100, Outcome.UNKNOWN),
+        status=entry.status,
+        answer=answer,
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1],
+        started=datetime.now(UTC),
         headers={name: entry.headers[name] for name in _KEPT_HEADERS if name in entry.headers},
-    )  # fmt: skip
+    )
 
 
 def _made_up(cls: Any, raw: Any, known: bool = True) -> Any:
-    """Return wire members with made-up values for masked and private ones, and for unnamed ones unless they are known to be masked."""
+    """Return wire members with made-up values for masked and private ones, and for unnamed ones unless they are known
+    to be masked.
+    """
     if isinstance(raw, list | tuple):
-        return [_made_up(cls, one, known) for one in raw]
+        return [_made_up(cls, item, known) for item in raw]
     if not isinstance(raw, Mapping) or not walk.is_record(cls):
         return raw
-    members = {one.wire: one for one in walk.members(cls)}
+    members = {member.wire: member for member in walk.members(cls)}
     return {wire: _value(cls, members.get(wire), value, known) for wire, value in raw.items()}
 
 
@@ -178,8 +191,8 @@ def _value(cls: Any, member: walk.Member | None, value: Any, known: bool) -> Any
         return _made_up(inner, value, known)
     if value is None or (member.about.privacy is Privacy.OPEN and not (isinstance(value, str) and masks.MASK in value)):
         return value
-    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
-    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
+    record = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(record)).get(member.wire)
 
 
 def _literal(text: str) -> str:
@@ -195,11 +208,13 @@ def _notebook(sequence: Sequence, seed: int | None) -> str:
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
     cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    made = {
+    notebook = {
         "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
-        "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5,
-    }  # fmt: skip
-    return strict_json.dumps(made).decode()
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return strict_json.dumps(notebook).decode()
 
 
 def _pytest(sequence: Sequence, seed: int | None) -> str:
@@ -233,14 +248,20 @@ def _har_entry(call: _Call) -> dict[str, Any]:
     content = {"size": len(text.encode()), "mimeType": "application/json", "text": text}
     milliseconds = call.seconds * 1000
     return {
-        "startedDateTime": call.started.isoformat(), "time": milliseconds, "cache": {},
+        "startedDateTime": call.started.isoformat(),
+        "time": milliseconds,
+        "cache": {},
         "timings": {"send": 0, "wait": milliseconds, "receive": 0},
         "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
         "response": {
-            "status": call.status, "statusText": "", "content": content, "redirectURL": "",
-            "headers": [{"name": name, "value": value} for name, value in call.headers.items()], **rest,
+            "status": call.status,
+            "statusText": "",
+            "content": content,
+            "redirectURL": "",
+            "headers": [{"name": name, "value": value} for name, value in call.headers.items()],
+            **rest,
         },
-    }  # fmt: skip
+    }
 
 
 _BASE = "https://recording.workbench.invalid" + PREFIX
@@ -259,9 +280,9 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     Raises:
         UsageError: No call was answered.
     """
-    with api.responses() as found:
+    with api.responses() as responses:
         yield
-    write_file(Path(path), (export(found, "har") + "\n").encode(), private=False)
+    write_file(Path(path), (export(responses, "har") + "\n").encode(), private=False)
 
 
 class Recording:
@@ -294,9 +315,11 @@ class Recording:
             if self.played == len(self.calls):
                 raise NotSent(f"the recording has no further call: {request.method} {visible(request.path, 200)}")
             name, recorded, response = self.calls[self.played]
-            found = _sent(request.method, target, request.body)
-            if found != (name, recorded):
-                differing = [one for one in recorded if found[0] == name and recorded[one] != found[1].get(one)]
+            sent = _sent(request.method, target, request.body)
+            if sent != (name, recorded):
+                differing = [
+                    exchange for exchange in recorded if sent[0] == name and recorded[exchange] != sent[1].get(exchange)
+                ]
                 detail = f", with another {', '.join(differing)}" if differing else ""
                 raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
             self.played += 1
@@ -324,9 +347,9 @@ def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
     request, response = entry["request"], entry["response"]
     parts = urlsplit(request["url"])
     target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
-    headers = {one["name"]: one["value"] for one in response["headers"]}
-    made = Response(response["status"], headers, response["content"]["text"].encode())
-    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), made
+    headers = {header["name"]: header["value"] for header in response["headers"]}
+    answer = Response(response["status"], headers, response["content"]["text"].encode())
+    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), answer
 
 
 @contextmanager

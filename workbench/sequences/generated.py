@@ -88,15 +88,15 @@ def traffic(
             number = next(numbers)
             begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
             purchase = _purchase(random, f"buy {number}", card, begins, mix, random.choice(merchants))
-            timed += [(when, number, attrs.evolve(one, name=f"{one.name} {number}")) for when, one in purchase]
-    timed.sort(key=lambda one: one[:2])
+            timed += [(when, number, attrs.evolve(action, name=f"{action.name} {number}")) for when, action in purchase]
+    timed.sort(key=lambda timed: timed[:2])
     steps: list[Step] = []
     now = 0
-    for place, (when, _, one) in enumerate(timed, 1):
+    for place, (when, _, act) in enumerate(timed, 1):
         if when > now:
             steps.append(Step(name=f"later {place}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
             now = when
-        steps.append(one)
+        steps.append(act)
     doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."
     return Sequence(name=f"traffic-{seed}", doc=doc, steps=tuple(steps))
 
@@ -154,12 +154,14 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
     """
     if isinstance(journal, str | bytes | Mapping):
         raise UsageError("expected a journal or its entries", of="from_journal")
-    entries = [one for one in journal if one.operation in SCRIPTED and one.outcome in (Outcome.DONE, Outcome.REFUSED)]
+    entries = [
+        entry for entry in journal if entry.operation in SCRIPTED and entry.outcome in (Outcome.DONE, Outcome.REFUSED)
+    ]
     entries = entries[-last:] if last is not None else entries
     if not entries:
         raise UsageError("the journal holds no call that a sequence could repeat", of="from_journal")
     reader = _JournalReader()
-    steps = tuple(one for entry in entries for one in reader.steps(entry))
+    steps = tuple(step for entry in entries for step in reader.steps(entry))
     doc = f"Made from {len(entries)} calls of a journal."
     return Sequence(name=name, doc=doc, parameters=tuple(reader.parameters.values()), steps=steps)
 
@@ -182,18 +184,20 @@ class _JournalReader:
         if refunded and transaction in self._known and transaction not in self._settled:
             self._settled.add(transaction)
             yield Step(
-                name=self._name("settle"), do="settle", arguments={"transaction_id": Ref(self._known[transaction])},
+                name=self._name("settle"),
+                do="settle",
+                arguments={"transaction_id": Ref(self._known[transaction])},
                 doc="Added: a refund needs a settled transaction.",
-            )  # fmt: skip
+            )
         answer = entry.answer if isinstance(entry.answer, Mapping) else {}
         expect = Expect(result={"status": answer["status"]}) if "status" in answer else NOTHING
         if entry.outcome is Outcome.REFUSED:
             expect = Expect(error={"status": entry.status})
         yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
-        for one in walk.members(operation.answer):
-            value = answer.get(one.wire)
+        for member in walk.members(operation.answer):
+            value = answer.get(member.wire)
             if isinstance(value, str) and UUID.fullmatch(value):
-                self._known.setdefault(value, f"{name}.{one.name}")
+                self._known.setdefault(value, f"{name}.{member.name}")
 
     def _name(self, operation: str) -> str:
         word = operation.removeprefix("simulate_").replace("_", " ")
@@ -201,28 +205,28 @@ class _JournalReader:
         return word if self._counts[word] == 1 else f"{word} {self._counts[word]}"
 
     def _arguments(self, cls: type[Any], request: Mapping[str, Any], step: str) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        for one in walk.members(cls):
-            value = request.get(one.wire)
+        arguments: dict[str, Any] = {}
+        for member in walk.members(cls):
+            value = request.get(member.wire)
             if value is None:
-                if isinstance(one.kind, walk.Integer) and one.kind.full:
-                    made[one.name] = FULL
+                if isinstance(member.kind, walk.Integer) and member.kind.full:
+                    arguments[member.name] = FULL
                 continue
-            inner = walk.record_of(one.kind)
+            inner = walk.record_of(member.kind)
             if inner is not None and isinstance(value, Mapping):
-                made[one.name] = self._arguments(inner, value, f"{step} {one.name}")
+                arguments[member.name] = self._arguments(inner, value, f"{step} {member.name}")
             elif isinstance(value, str) and masks.MASK in value:
-                made[one.name] = self._parameter(one, step)
+                arguments[member.name] = self._parameter(member, step)
             elif isinstance(value, str) and value in self._known:
-                made[one.name] = Ref(self._known[value])
+                arguments[member.name] = Ref(self._known[value])
             else:
-                made[one.name] = value
-        return made
+                arguments[member.name] = value
+        return arguments
 
-    def _parameter(self, one: walk.Member, step: str) -> Param:
-        name = one.name
-        if name in self.parameters and self.parameters[name].doc != one.about.doc:
+    def _parameter(self, member: walk.Member, step: str) -> Param:
+        name = member.name
+        if name in self.parameters and self.parameters[name].doc != member.about.doc:
             name = f"{step}_{name}".replace(" ", "_")
-        kind = "date" if isinstance(one.kind, walk.Date) else "text"
-        self.parameters[name] = Parameter(name=name, type=kind, doc=one.about.doc)
+        kind = "date" if isinstance(member.kind, walk.Date) else "text"
+        self.parameters[name] = Parameter(name=name, type=kind, doc=member.about.doc)
         return Param(name)

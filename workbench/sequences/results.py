@@ -1,4 +1,6 @@
-"""The result of runs: each step, the verdict, the ledger, rows for a table, a hash; and the file that a run is recorded in."""
+"""The result of runs: each step, the verdict, the ledger, rows for a table, a hash; and the file that a run is recorded
+in.
+"""
 
 import hashlib
 import hmac
@@ -55,15 +57,25 @@ def _row(number: int, result: StepResult) -> StepRow:
     transaction = get_path(answer, "transaction_id") or arguments.get("transaction_id")
     amounts = (arguments.get("amount"), arguments.get("new_amount"))
     return StepRow(
-        run=0, number=number, step=result.step.name, do=result.step.do, outcome=result.outcome, ok=result.ok, at=result.at,
-        amount=next((amount for amount in amounts if type(amount) is int), None), events=result.after - result.before,
-        status=None if status is None else str(status), transaction_id=None if transaction is None else str(transaction),
+        run=0,
+        number=number,
+        step=result.step.name,
+        do=result.step.do,
+        outcome=result.outcome,
+        ok=result.ok,
+        at=result.at,
+        amount=next((amount for amount in amounts if type(amount) is int), None),
+        events=result.after - result.before,
+        status=None if status is None else str(status),
+        transaction_id=None if transaction is None else str(transaction),
         message=result.message,
-    )  # fmt: skip
+    )
 
 
 class Run:
-    """The result of running a sequence: `ok`, `verdict`, the steps with their answers and events, the ledger, the hash."""
+    """The result of running a sequence: `ok`, `verdict`, the steps with their answers and events, the ledger, the
+    hash.
+    """
 
     row_type = StepRow
 
@@ -71,7 +83,7 @@ class Run:
         self.sequence = player.sequence
         self.values = dict(player.values)
         played = (player.results.get(step.name) for step in self.sequence.steps)
-        self.steps: tuple[StepResult, ...] = tuple(one for one in played if one is not None)
+        self.steps: tuple[StepResult, ...] = tuple(step for step in played if step is not None)
         self.started = player.started
         self.differences = player.differences()
         self._ledger = player.ledger
@@ -122,18 +134,29 @@ class Run:
     def hash(self) -> str:
         """SHA-256 of the file, the parameters and all results, without ids and times: equal for equal seed and file."""
         steps = [
-            [one.step.name, one.outcome, one.at.isoformat(), converter().unstructure(one.answer),
-             getattr(one.error, "status", None), getattr(one.error, "error", None), len(one.mismatches)]
-            for one in self.steps
-        ]  # fmt: skip
-        ledger = [[one.step, one.source, one.target, one.amount, one.kind] for one in self._ledger.entries]
+            [
+                step.step.name,
+                step.outcome,
+                step.at.isoformat(),
+                converter().unstructure(step.answer),
+                getattr(step.error, "status", None),
+                getattr(step.error, "error", None),
+                len(step.mismatches),
+            ]
+            for step in self.steps
+        ]
+        ledger = [[entry.step, entry.source, entry.target, entry.amount, entry.kind] for entry in self._ledger.entries]
         content = {
-            "sequence": self.sequence.to_toml(), "steps": steps, "events": self.events(), "ledger": ledger, "ok": self.ok,
-        }  # fmt: skip
+            "sequence": self.sequence.to_toml(),
+            "steps": steps,
+            "events": self.events(),
+            "ledger": ledger,
+            "ok": self.ok,
+        }
         ids: dict[str, str] = {}
         text = json.dumps(content, sort_keys=True, default=str)
-        text = UUID.sub(lambda found: ids.setdefault(found[0], f"id-{len(ids) + 1}"), text)
-        text = TIME.sub(lambda found: f"{(datetime.fromisoformat(found[0]) - self.started).total_seconds():+.3f}", text)
+        text = UUID.sub(lambda match: ids.setdefault(match[0], f"id-{len(ids) + 1}"), text)
+        text = TIME.sub(lambda match: f"{(datetime.fromisoformat(match[0]) - self.started).total_seconds():+.3f}", text)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def rows(self) -> list[StepRow]:
@@ -198,7 +221,8 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 APPLICATION = 0x57425351  # "WBSQ"
 SCHEMA = """
-CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), sequence TEXT NOT NULL, began TEXT NOT NULL, given TEXT NOT NULL);
+CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), sequence TEXT NOT NULL, began TEXT NOT NULL, \
+given TEXT NOT NULL);
 CREATE TABLE step (name TEXT PRIMARY KEY, state TEXT NOT NULL, at TEXT NOT NULL, before INTEGER NOT NULL,
   after INTEGER NOT NULL, arguments TEXT NOT NULL, answer TEXT NOT NULL, misses TEXT NOT NULL)
 """
@@ -218,19 +242,22 @@ class Record:
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")
         self._read_later: defaultdict[str, set[str]] = defaultdict(set)  # the members that references read, by step
-        for one in (
-            one for step in sequence.steps for one in step.references() if isinstance(one, Ref) and one.attribute
+        for later in (
+            reference
+            for step in sequence.steps
+            for reference in step.references()
+            if isinstance(reference, Ref) and reference.attribute
         ):
-            self._read_later[one.step].add(one.attribute.partition(".")[0])
+            self._read_later[later.step].add(later.attribute.partition(".")[0])
         text = sequence.to_toml()
-        found = self._file.run("SELECT sequence, began, given FROM run")
-        if not found:
+        run = self._file.run("SELECT sequence, began, given FROM run")
+        if not run:
             salt = os.urandom(16).hex()
             row = (text, now.isoformat(), salt + _digest(salt, values))
             with self._file.write() as connection:
                 connection.execute("INSERT INTO run VALUES (1, ?, ?, ?)", row)
             return
-        earlier, started, given = found[0]
+        earlier, started, given = run[0]
         self.started = datetime.fromisoformat(started)
         problems = []
         if earlier != text:
@@ -265,16 +292,16 @@ class Record:
             if step.name not in rows:
                 continue
             state, at, before, after, arguments, answer, mismatches = rows[step.name]
-            found = tuple(Mismatch(*one) for one in json.loads(mismatches))
+            mismatched = tuple(Mismatch(*load) for load in json.loads(mismatches))
             if state == Outcome.SENDING:
                 state = Outcome.UNKNOWN.value
-                found = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
+                mismatched = (Mismatch("outcome", "done", "unknown: the run was killed while the call was in flight"),)
             if step.name in resolved:
-                state, found = resolved[step.name], ()
+                state, mismatched = resolved[step.name], ()
             if state not in (Outcome.NOT_SENT, BLOCKED):
                 given = {name: FULL if value == "FULL" else value for name, value in json.loads(arguments).items()}
                 moment, answered = datetime.fromisoformat(at), json.loads(answer)
-                player.restore(StepResult(step, state, moment, given, answered, None, before, after, found))
+                player.restore(StepResult(step, state, moment, given, answered, None, before, after, mismatched))
 
     def put(self, result: StepResult) -> None:
         """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""
@@ -285,9 +312,10 @@ class Record:
             read &= _open_members(operation.answer)
         answer = None if result.answer is None else {name: walk.get_path(result.answer, name) for name in sorted(read)}
         written = (
-            {name: result.arguments[name] for name in result.arguments if name in sent}, answer,
-            [attrs.astuple(one) for one in result.mismatches],
-        )  # fmt: skip
+            {name: result.arguments[name] for name in result.arguments if name in sent},
+            answer,
+            [attrs.astuple(mismatch) for mismatch in result.mismatches],
+        )
         row = (step, result.outcome, result.at.isoformat(), result.before, result.after, *map(_to_json, written))
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -300,12 +328,12 @@ def _digest(salt: str, values: Mapping[str, Any]) -> str:
 
 
 def _open_members(cls: type[Any]) -> set[str]:
-    return {one.name for one in walk.members(cls) if one.about.privacy is Privacy.OPEN}
+    return {member.name for member in walk.members(cls) if member.about.privacy is Privacy.OPEN}
 
 
 def _to_json(value: Any) -> str:
     """Return a value as JSON; of a mapping the texts and numbers, FULL as a word."""
     if isinstance(value, dict):
-        shown = {name: "FULL" if one is FULL else one for name, one in value.items()}
-        value = {name: one for name, one in shown.items() if isinstance(one, str | int)}
+        shown = {name: "FULL" if member is FULL else member for name, member in value.items()}
+        value = {name: member for name, member in shown.items() if isinstance(member, str | int)}
     return json.dumps(value)
