@@ -339,7 +339,7 @@ def compare_recording(recording: str | Path, b: Any) -> Comparison:
             side.send(side.from_wire(name, raw))
         ends = (response, answers[-1])
         for reader, end in zip(readers, ends, strict=True):
-            answer = read_answer(operation, end.status, end.body)
+            answer = read_answer(operation, end.status, end.body, answers[-1].request.clean)
             reader.put(step, "outcome", end.status, end.status)
             reader.put(step, "answer" if end.status < 300 else "error", answer, answer)
         old, new = (UUID.findall(end.body.decode("utf-8", "replace")) for end in ends)

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -32,6 +32,7 @@ from workbench.system.messages import Request, Response
 from workbench.testing.generated import from_journal
 
 Format = Literal["pytest", "notebook", "har"]
+Clean = Callable[[Any], Any]
 _KEPT_HEADERS = ("content-type", "retry-after")
 
 
@@ -123,56 +124,60 @@ def _call(entry: Any) -> _Call | None:
     )
 
 
-def read_answer(operation: Operation[..., Any], status: int, body: bytes) -> Any:
-    """Return a body as JSON values; private values are made up; None for what is not JSON."""
+def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean: Clean) -> Any:
+    """Return a body as JSON values, or as text; private values of an answer are made up, and those of an error masked."""
     try:
         answer = strict_json.loads(body) if body else None
     except strict_json.NotJson:
-        return None
-    return _made_up(operation.answer, answer, known=False) if status < 300 else answer
+        answer = body[: messages.MAX_REFUSAL].decode("utf-8", "replace")
+    if status < 300:
+        return _made_up(operation.answer, answer, clean)
+    return clean(answer) if len(body) <= messages.MAX_REFUSAL else None
 
 
 def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
     """Return a call of a client, whole: also one that failed."""
-    answer = read_answer(operation, entry.status, entry.body)
-    if entry.status >= 300 and isinstance(answer, Mapping):  # words of an error may repeat what was sent
-        answer = {
-            name: entry.request.clean(member) if isinstance(member, str) else member for name, member in answer.items()
-        }
+    clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
-        operation=operation.name,
-        outcome=ends.get(entry.status // 100, Outcome.UNKNOWN),
-        status=entry.status,
-        answer=answer,
-        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1],
-        started=datetime.now(UTC),
-        headers={name: entry.headers[name] for name in _KEPT_HEADERS if name in entry.headers},
-    )
+        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status,
+        answer=read_answer(operation, entry.status, entry.body, clean),
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
+        headers={name: clean(entry.headers[name]) for name in _KEPT_HEADERS if name in entry.headers},
+    )  # fmt: skip
 
 
-def _made_up(cls: Any, raw: Any, known: bool = True) -> Any:
-    """Return wire members with made-up values for masked and private ones, and for unnamed ones unless they are known
-    to be masked.
+def _made_up(cls: Any, raw: Any, clean: Clean | None = None) -> Any:
+    """Return wire members with made-up values for masked and private ones.
+
+    Args:
+        clean: Masks private values in the others; then members that the document does not name, and values of another
+            form than declared, are made up too. None: private values are known to be masked.
     """
     if isinstance(raw, list | tuple):
-        return [_made_up(cls, item, known) for item in raw]
+        return [_made_up(cls, one, clean) for one in raw]
     if not isinstance(raw, Mapping) or not walk.is_record(cls):
-        return raw
-    members = {member.wire: member for member in walk.members(cls)}
-    return {wire: _value(cls, members.get(wire), value, known) for wire, value in raw.items()}
+        return raw if clean is None or raw is None else "made up"
+    members = {one.wire: one for one in walk.members(cls)}
+    return {wire: _value(cls, members.get(wire), value, clean) for wire, value in raw.items()}
 
 
-def _value(cls: Any, member: walk.Member | None, value: Any, known: bool) -> Any:
+def _value(cls: Any, member: walk.Member | None, value: Any, clean: Clean | None) -> Any:
     if member is None:  # a member that the document does not name
-        return value if known and masks.MASK not in str(value) else "made up"
+        return value if clean is None and masks.MASK not in str(value) else "made up"
     inner = walk.record_of(member.kind)
-    if inner is not None and not isinstance(value, str):
-        return _made_up(inner, value, known)
-    if value is None or (member.about.privacy is Privacy.OPEN and not (isinstance(value, str) and masks.MASK in value)):
-        return value
-    record = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
-    return strict_json.loads(strict_json.dumps(record)).get(member.wire)
+    if inner is not None and (clean is not None or not isinstance(value, str)):
+        return _made_up(inner, value, clean)
+    if value is None:
+        return None
+    if member.about.privacy is Privacy.OPEN:
+        if clean is not None:
+            is_nested = any(isinstance(one, list | Mapping) for one in (value if isinstance(value, list) else [value]))
+            value = "made up" if is_nested else clean(value)
+        if masks.MASK not in str(value):
+            return value
+    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
 
 
 def _literal(text: str) -> str:
@@ -262,7 +267,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     """
     with api.responses() as responses:
         yield
-    write_file(Path(path), (export(responses, "har") + "\n").encode(), private=False)
+    write_file(Path(path), (export(responses, "har") + "\n").encode())
 
 
 class Recording:
@@ -318,7 +323,7 @@ def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
         if operation.method == method and (in_path := operation.in_path(path)) is not None:
             given = strict_json.loads(body) if body else {}
             raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
-            return name, _made_up(operation.request, raw, known=False)
+            return name, _made_up(operation.request, raw, lambda value: value)
     return "", {}
 
 

@@ -127,14 +127,14 @@ class Inbox:
             now: Returns the time.
 
         Raises:
-            ValueError: There are no keys, so that anybody could send events, or a key is empty.
+            UsageError: There are no keys, so that anybody could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
             keys = (keys,)
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
-            raise ValueError(
+            raise UsageError(
                 "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
