@@ -34,6 +34,7 @@ from workbench.forms.widgets import Displayed, close, css, headline, sentence, s
 from workbench.interface.rules import RewardType, iso_day
 from workbench.rendering import markup
 from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.sandbox.controls import perform
 from workbench.session import sandbox_of
 from workbench.storage import write_file
 
@@ -389,7 +390,7 @@ class Panel(Displayed):
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                getattr(self.sandbox, do)(**arguments)
+                perform(self.sandbox, do, arguments)
                 self._changed()
                 return {"text": f"{one.label}: done."}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
