@@ -9,21 +9,23 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, NoReturn
 
 import attrs
 
 from workbench import errors
 from workbench.client import messages
+from workbench.client.cleaning import Cleaner
 from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import ClientContext
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
 from workbench.client.requests import encode, request_problems, what
 from workbench.errors import LOG, Attempt, Problem, advise, visible
-from workbench.interface import checks, strict_json
 from workbench.interface.convert import Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
+from workbench.schema import checks, strict_json
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
@@ -144,9 +146,10 @@ class Exchange:
                     self.give_up(outcome)
                 await pause(again)
 
-    def clean(self, words: str) -> str:
-        """Return words about this call with what they repeat of its private values masked."""
-        return messages.without_private(words, self.request, self.context.key.header())
+    @cached_property
+    def clean(self) -> Cleaner:
+        """What masks private values in whatever is said about this call."""
+        return Cleaner(self.operation, self.request, self.context.key.header)
 
     # the journal
 
@@ -455,7 +458,7 @@ class Exchange:
             return
         name, status, request_id = self.operation.name, None, None
         if isinstance(outcome, Response):
-            status, request_id = outcome.status, visible(outcome.request_id or "", 80) or None
+            status, request_id = outcome.status, visible(self.clean(outcome.request_id or ""), 80) or None
         call = {
             "operation": name, "method": self.operation.method, "path": self.operation.path,
             "host": self.context.host, "environment": self.context.environment, "try": self.tries,

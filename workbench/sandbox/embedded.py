@@ -17,7 +17,6 @@ from workbench.errors import (
     hide_arguments_of_methods,
     not_allowed,
 )
-from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -30,6 +29,8 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
+from workbench.system.http_post import THIS_MACHINE
+from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
 WorldSize = Literal["small", "program", "large"]
@@ -96,6 +97,7 @@ class Sandbox(Controls):
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
         random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
             to serve beyond this machine they have to be random. Kept in the file, as the seed is.
+        api_key: Full API key, of 16 characters or more; the other keys are made from it. Kept in the file.
         clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
         world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or "large"
@@ -117,11 +119,12 @@ class Sandbox(Controls):
         public_webhooks: bool = False,
         webhook_hosts: Sequence[str] = (),
         random_keys: bool | None = None,
+        api_key: str | None = None,
         clock: datetime | str | None = None,
         world: WorldSize | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
-        arguments |= {"clock": clock, "path": path}
+        arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(found, of="Sandbox")
         name, settings = read_behavior(behavior)
@@ -129,7 +132,8 @@ class Sandbox(Controls):
         store = open_store(path)
         try:
             with store:
-                given = {"seed": seed, "environment": environment, "behavior": name, "random_keys": random_keys}
+                given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
+                given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
                 new = _make(store, times["start"], size=world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
@@ -229,16 +233,16 @@ class Sandbox(Controls):
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            UsageError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
+            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
         """
-        from workbench import http_server
         from workbench.sandbox.server import refused
+        from workbench.system import http_server
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):
             raise UsageError(
                 "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
-                "random_keys=True."
+                "api_key=… or random_keys=True."
             )
         return http_server.serving(
             lambda url: self._http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
@@ -300,6 +304,8 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         clock_settings(given.get("clock"))
     except ValueError as error:
         found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
+    if not re.fullmatch(r"[!-~]{16,200}", str(given.get("api_key", "-" * 16))):
+        found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         found.append(Problem("path", "type", "must be a path"))
     try:
@@ -357,13 +363,15 @@ def _make(store: Store, start: int, **given: Any) -> bool:
         chosen = {name: value for name, value in given.items() if value is not None}
         made = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if made["random_keys"]:
-            made["secret"] = os.urandom(32).hex()
+            made["secret"] = made.get("full_key") or os.urandom(32).hex()
         store.put("meta", "made", made)
         for kind, values in world_of(made).copy().items():
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
+    if given["full_key"] not in (None, made.get("full_key")):
+        raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
     for name, value in given.items():
-        if value not in (None, made.get(name, _DEFAULTS[name])):
+        if value not in (None, made.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(
                 f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
             )

@@ -9,19 +9,27 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import NotSent, WrongEnvironment, hide_arguments
-from workbench.http_post import LOOPBACK
-from workbench.interface import strict_json, table
+from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.interface import table
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control import Control
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import Delivered
-from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
+from workbench.schema import strict_json
+from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
 """Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by anybody."""
+
+
+_WAYS = (
+    "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or advance; "
+    "to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); in a class by wb.connect(URL, code=CODE), and check "
+    "the code."
+)
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
@@ -68,11 +76,22 @@ class RemoteSandbox(Controls):
         self._full_key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
         self._identity: str | None = None
-        guide = self._exchange("guide", {}, method="GET" if self._full_key is None else "POST")
+        guide = self._guide(api_key)
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
         self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
+
+    def _guide(self, api_key: str | None) -> Any:
+        """Return the guide: without a key where the sandbox is open to this machine, else with the key that was given."""
+        if self._full_key is None:
+            try:
+                return self._exchange("guide", {}, method="GET")
+            except WrongEnvironment:
+                if api_key is None:
+                    raise
+            self._full_key = api_key  # as of a container that publishes its port here
+        return self._exchange("guide", {})
 
     @property
     def full_key(self) -> str:
@@ -148,18 +167,16 @@ class RemoteSandbox(Controls):
             said = None
         identity, host = answer.headers.get(IDENTITY), self._http.base_url.host
         refused = isinstance(said, dict) and said.keys() == {"statusCode", "error", "message"} and answer.is_error
-        if not refused and (identity is None or answer.status_code != 200):
-            raise WrongEnvironment(
-                f"{host} is a real service or another program: it has no controls such as settle or advance."
-            )
+        unidentified = (
+            (identity or self._identity) is None if refused else identity is None or answer.status_code != 200
+        )
+        if unidentified:
+            reason = f' "{visible(str(said["message"]), 200)}"' if refused else ""
+            raise WrongEnvironment(f"{host} answered {answer.status_code}{reason} for {CONTROL_PATH}{name}. {_WAYS}")
         if identity is not None:
             if self._identity not in (None, identity):
                 raise WrongEnvironment(f"{self._url} now serves another sandbox than the one connected to.")
             self._identity = identity
-        if refused and self._identity is None:
-            raise WrongEnvironment(
-                f"{host} refused access to its controls; a sandbox on this machine returns its guide without a key."
-            )
         if refused:
             raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
