@@ -276,7 +276,8 @@ class Draft:
     def review(self) -> Review:
         """Return the request, its problems and advice on it, from one record."""
         record = self.record()
-        refused, advised = checks.cautions(record, self.ticks)
+        seen = checks.survey(record)
+        refused, advised = checks.cautions(seen, self.ticks)
         texts = {
             leaf.wire: text
             for leaf in self.leaves.values()
@@ -284,14 +285,14 @@ class Draft:
         }
         found = [
             Problem(one.path, one.rule, no_amount(texts[one.path])) if one.path in texts else one
-            for one in checks.problems(record, partial="partial_address" in self.ticks)
+            for one in checks.problems(seen, partial="partial_address" in self.ticks)
         ]
         ids = placeholders(self.operation.path)
         if self.operation.method == "PATCH" and all(self.leaves[path].wire in ids for path in self.given):
             found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
         found += refused
         if "unverified_address" not in self.ticks:
-            found += address_problems(record)
+            found += address_problems(seen)
         for leaf in self.leaves.values():
             if leaf.acknowledged and leaf.path not in self.given and leaf.path not in self.accepted:
                 text = f"is omitted, which means {leaf.default}: choose yes or no, or confirm the omission"
