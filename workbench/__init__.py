@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from workbench.webhooks.inbox import Inbox as Inbox
 
 if not TYPE_CHECKING:  # a type checker sees the names above and no others
+    from workbench.extras import install_finder
     from workbench.lazy import public_names
 
+    install_finder()
     __getattr__, __dir__ = public_names(__name__, __file__)

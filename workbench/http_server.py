@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
 from typing import Any
 
+import httptools  # noqa: F401 - uvicorn may be there without it
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 

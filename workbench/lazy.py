@@ -40,15 +40,10 @@ def public_names(package: str, file: str) -> "tuple[Callable[[str], object], Cal
             new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, attribute = places[name]
-        try:
-            if module == "workbench":
-                loaded: object = import_module(f"workbench.{attribute}")
-            else:
-                loaded = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            from workbench.errors import missing_extra
-
-            raise missing_extra(error) or error from None
+        if module == "workbench":
+            loaded: object = import_module(f"workbench.{attribute}")
+        else:
+            loaded = getattr(import_module(module), attribute)
         if hasattr(loaded, "__code__"):
             from workbench import errors
 

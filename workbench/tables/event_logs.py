@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import UsageError, missing_extra
+from workbench.errors import UsageError
 from workbench.interface import strict_json
 from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
@@ -244,12 +244,9 @@ def duckdb() -> Any:
     """Return the library DuckDB.
 
     Raises:
-        ModuleNotFoundError: It is not installed; the message says how.
+        MissingExtra: It is not installed.
     """
-    try:
-        return import_module("duckdb")
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) or error from None
+    return import_module("duckdb")
 
 
 @contextmanager
