@@ -27,15 +27,15 @@ from tests.client.doubles import CARD, KEY, URL
 from tests.disk import Disk
 from workbench.bulk.outcomes import RunRecord
 from workbench.bulk.plan import write_rejects
-from workbench.classroom.results import Results
 from workbench.client.client import Client
 from workbench.client.journal import Journal
 from workbench.client.keys import installation_secret, pin
+from workbench.course.classroom.class_results import Results
 from workbench.course.learner import read_stored, write_stored
 from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.server import self_signed
-from workbench.sequences.exports import record
+from workbench.testing.exports import record
 
 Notes = list[tuple[Any, ...]]
 MISSING = (FileNotFoundError, WorkbenchError)

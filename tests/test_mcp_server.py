@@ -17,7 +17,7 @@ import pytest
 
 import workbench as wb
 from workbench.interface.table import OPERATIONS
-from workbench.mcp_server import make_server
+from workbench.testing.agent_tools import make_server
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"

@@ -40,8 +40,7 @@ def install_finder() -> None:
 
 
 def _requirements() -> "Iterator[tuple[str, str]]":
-    """Yield the extra and the text of each requirement that an extra adds, as the installed package states them: in full for
-    each extra, also where it takes in others."""
+    """Yield the extra and the text of each requirement of an extra, also of those that it takes in, as the wheel states them."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:

@@ -26,7 +26,7 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
-from workbench.progress import ipython_shell
+from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
@@ -194,7 +194,7 @@ def _show_records() -> None:
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
     from workbench import rendering
-    from workbench.interface.fields import Answer
+    from workbench.schema.fields import Answer
 
     if Answer not in shell.display_formatter.formatters["text/html"].type_printers:
         rendering.register(shell)

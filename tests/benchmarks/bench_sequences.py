@@ -13,9 +13,10 @@ import httpx
 
 from workbench.client.client import Client
 from workbench.sandbox import Sandbox
-from workbench.sequences import Sequence, param, ref, run, run_many, step, traffic
+from workbench.sequences import Sequence, param, ref, run, run_many, step
 from workbench.sequences.sequence import Parameter, guide
 from workbench.tables.frames import to_frame
+from workbench.testing import traffic
 
 SCRIPT = Sequence(
     name="authorize, settle, refund",

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.sandbox.driver import PERSON
+from workbench import reports
 from workbench.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
 
@@ -98,10 +99,10 @@ class Year:
 def draw(year: Year, folder: Path) -> None:
     """Save charts of the year."""
     import workbench as wb
-    from workbench import charts, tables
+    from workbench import charts
 
     events = [one["event"] for one in year.sandbox.events()]
-    transactions = tables.transactions(events)
+    transactions = reports.transactions(events)
     users = [user for user, _ in year.people]
     sandbox = year.sandbox
     with wb.Client(
@@ -112,11 +113,11 @@ def draw(year: Year, folder: Path) -> None:
     disputes = list(sandbox.records("dispute"))
     applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]
     made = {
-        "approvals": charts.approvals_chart(tables.approvals(transactions, "week")),
-        "spend": charts.spend_chart(tables.spend(transactions, "merchant_name")),
+        "approvals": charts.approvals_chart(reports.approvals(transactions, "week")),
+        "spend": charts.spend_chart(reports.spend(transactions, "merchant_name")),
         "points": charts.points_chart(rewards),
-        "applications": charts.applications_chart(tables.applications(applied, "week")),
-        "disputes": charts.disputes_chart(tables.disputes(disputes, at=now)),
+        "applications": charts.applications_chart(reports.applications(applied, "week")),
+        "disputes": charts.disputes_chart(reports.disputes(disputes, at=now)),
     }
     for name, axes in made.items():
         axes.figure.savefig(folder / f"year-{name}.svg", bbox_inches="tight")

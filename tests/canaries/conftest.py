@@ -16,8 +16,9 @@ import pytest
 import workbench as wb
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERSON, PLANTED
 from tests.client.doubles import Service, client_on
-from workbench.sequences import export, from_journal, run
+from workbench.sequences import run
 from workbench.session import Session
+from workbench.testing import export, from_journal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 USER = "3f2a0b1c-0000-4000-8000-000000000001"

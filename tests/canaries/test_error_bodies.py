@@ -15,9 +15,9 @@ import pytest
 
 import workbench as wb
 from workbench import sequences, testing
-from workbench.interface.fields import OPEN
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import build, values
+from workbench.schema.fields import OPEN
+from workbench.schema.walk import build, values
 
 USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
 ADDRESS = {"region": "Qregion{n}", "country_code": "US"}

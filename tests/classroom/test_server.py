@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.classroom.actions import ACTIONS, EVENTS, LESSONS
-from workbench.classroom.exports import FORMS
-from workbench.classroom.results import Results, read_roster
-from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
+from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
+from workbench.course.classroom.class_results import Results, read_roster
+from workbench.course.classroom.exports import FORMS
+from workbench.course.classroom.server import MAX_WRONG_CODES, ClassServer
 from workbench.sandbox.server import self_signed
 
 pytestmark = pytest.mark.slow  # each serves a class

@@ -15,10 +15,10 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
 from workbench.forms.fields import explained, text_of, value_of
-from workbench.forms.panel import form
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import member
+from workbench.panel.panel import form
+from workbench.schema.rules import FULL
+from workbench.schema.walk import member
 from workbench.sequences import loads
 from workbench.session import Session
 from workbench.terminal import main, operations

@@ -42,7 +42,6 @@ COMMANDS = {
     "report chart points": "tables",
     "report dashboard --out x.html": "lab",
     "rewards read 3f2a0b1c-0000-4000-8000-000000000000": "tables",
-    "bulk run create-user-application people.csv --path x.db": "tables",
 }
 TRIED = """
 import workbench as wb
@@ -67,7 +66,6 @@ def test_python_names_the_extra(use: str, environment: Environment, tmp_path: Pa
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_name_the_extra(command: str, environment: Environment, tmp_path: Path) -> None:
     """With the base install alone, each command ends as by wrong input, and names the command to run."""
-    (tmp_path / "people.csv").write_text("first_name\nAnn\n")
     state = {"WORKBENCH_STATE": str(tmp_path / "state"), "HOME": str(tmp_path)}
     done = subprocess.run(
         [environment("").parent / "workbench", *command.split()],
@@ -143,7 +141,7 @@ def test_the_command_fits_the_installation(origin: str, command: str, monkeypatc
     "origin", [None, '{"url": "file:///no/such/file.whl", "archive_info": {}}'], ids=["unknown", "gone"]
 )
 def test_libraries_are_named_where_the_wheel_is_gone(origin: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody knows a place to install from, the libraries are named; our name alone is never asked of an index."""
+    """Where no place to install from is known, the libraries are named; our name alone is never asked of an index."""
     stated = metadata.requires(extras.DISTRIBUTION)
     monkeypatch.setattr(metadata, "requires", lambda _: stated)
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda *_: origin)

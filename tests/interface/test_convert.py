@@ -21,16 +21,18 @@ from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
 from workbench.errors import WorkbenchError
-from workbench.interface import contracts, events, people, strict_json, table, transactions
-from workbench.interface.checks import flags, problems
+from workbench.interface import contracts, events, people, table, transactions
 from workbench.interface.contracts import IssuingContract, Token
 from workbench.interface.convert import Converter, Unreadable, converter, placeholders, read_time
 from workbench.interface.events import Event
-from workbench.interface.fields import Answer
-from workbench.interface.readers import write_time
-from workbench.interface.rules import FULL, CompletionReason
 from workbench.interface.table import Operation
-from workbench.interface.walk import build, members, records
+from workbench.interface.vocabulary import CompletionReason
+from workbench.schema import strict_json
+from workbench.schema.checks import flags, problems
+from workbench.schema.fields import Answer
+from workbench.schema.readers import write_time
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build, members, records
 
 ROWS = list(table.OPERATIONS.values())
 ANSWERS = [record for record in RECORDS if issubclass(record, Answer)]

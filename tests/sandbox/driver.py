@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 import attrs
 
-from workbench.interface import strict_json
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
+from workbench.schema import strict_json
 
 PERSON = {
     "firstName": "Ada",

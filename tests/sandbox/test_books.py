@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.rules import DeclineReason
+from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import Sandbox
 
 WORDS = {reason.replace("_", " ") for reason in DeclineReason}

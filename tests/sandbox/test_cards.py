@@ -4,11 +4,11 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.errors import UsageError
-from workbench.interface import walk
-from workbench.interface.rules import DeclineReason
 from workbench.interface.transactions import SimulatedTransaction
+from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import CardState
+from workbench.sandbox.control_records import CardState
+from workbench.schema import walk
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

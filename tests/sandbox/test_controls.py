@@ -6,10 +6,10 @@ import pytest
 
 from tests.sandbox.driver import state_of
 from workbench.errors import BadRequest, NotFound, UsageError
-from workbench.interface.checks import flags
 from workbench.interface.table import OPERATIONS
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
-from workbench.sandbox.results import to_json
+from workbench.schema.checks import flags
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

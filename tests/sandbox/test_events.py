@@ -8,10 +8,10 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench import connect
-from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.events import Event
 from workbench.sandbox import Sandbox
+from workbench.schema import checks
 
 
 def cause_all(api):

@@ -4,9 +4,9 @@ import pytest
 
 import workbench as wb
 from tests.sandbox.driver import PERSON, Api, state_of
-from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
+from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import ApplicationState
+from workbench.sandbox.control_records import ApplicationState
 from workbench.sandbox.store import open_store
 
 NOBODY = "00000000-0000-4000-8000-000000000000"

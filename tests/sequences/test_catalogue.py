@@ -7,7 +7,7 @@ import pytest
 
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import WrongEnvironment
-from workbench.interface.rules import DeclineReason, EventApplicationStatus
+from workbench.interface.vocabulary import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sequences import Stepper, catalogue, dumps, guide, loads, problems, run, run_async
 

@@ -141,7 +141,7 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
     """A sandbox with the corrected values then answers as the service did; the file is a profile that opens one."""
     names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
     service = Sandbox(behavior="observed")
-    found = wb.sequences.evidence(service, sequences=names)
+    found = wb.testing.evidence(service, sequences=names)
     like_it = Sandbox(behavior=dict(found.corrected))
 
     assert found.corrected["refund_amount_omitted"] == "400"
@@ -152,7 +152,7 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
 
 
 def test_the_default_behavior_confirms_itself() -> None:
-    found = wb.sequences.evidence(Sandbox(seed=3), sequences=["refund-partial"])
+    found = wb.testing.evidence(Sandbox(seed=3), sequences=["refund-partial"])
 
     assert not found.corrected
     assert {"event_completion_reason", "merchant_padding"} <= {*found.confirmed}

@@ -9,8 +9,9 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, export, loads, run
+from workbench.sequences import catalogue, loads, run
 from workbench.session import Session, connect
+from workbench.testing import export
 
 SEED = 3
 PRIVATE = {"first_name": "Adalind", "last_name": "Canary", "email": "canary@example.org", "national_id": "000654321"}

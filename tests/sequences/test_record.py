@@ -9,10 +9,11 @@ import pytest
 
 from workbench.errors import FileBusy, UnusableFile, UsageError
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
+from workbench.sequences import InvalidSequence, Sequence, catalogue, run
 from workbench.sequences.reading import loads
 from workbench.session import connect
-from workbench.storage import FileLock
+from workbench.system.locks import FileLock
+from workbench.testing import from_journal
 
 SECRET = "Planted-canary"
 STORY = catalogue["refund-down-to-zero"]

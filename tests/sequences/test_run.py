@@ -13,28 +13,26 @@ import pytest
 import workbench as wb
 from workbench.bulk import Interrupted
 from workbench.errors import UsageError, WrongEnvironment
-from workbench.interface.rules import FULL
-from workbench.interface.walk import given
 from workbench.sandbox import Request, Response, Sandbox
+from workbench.schema.rules import FULL
+from workbench.schema.walk import given
 from workbench.sequences import (
     InvalidSequence,
-    Mix,
     Sequence,
     Stepper,
     Unbalanced,
     catalogue,
-    from_journal,
     loads,
     param,
     ref,
     run,
     run_many,
     step,
-    traffic,
 )
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.sequence import Parameter, duration, duration_text, guide
 from workbench.session import connect
+from workbench.testing import Mix, from_journal, traffic
 
 BUY = {
     "card_id": guide("cards.active"),

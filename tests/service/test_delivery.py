@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from workbench.http_post import Request, Response, post
-from workbench.http_server import running
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import Delivery
+from workbench.sandbox.control_records import Delivery
+from workbench.system.http_post import post
+from workbench.system.http_server import running
+from workbench.system.messages import Request, Response
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import hmac_signature, read_delivery, sign
 

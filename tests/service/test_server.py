@@ -18,13 +18,13 @@ import pytest
 
 from tests.interrupts import start_of_python
 from tests.service.plain import Plain
-from workbench import http_server
-from workbench.http_server import PortTaken
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.server import introduction, refused
+from workbench.system import http_server
+from workbench.system.http_server import PortTaken
 
 pytestmark = pytest.mark.slow  # each serves over HTTP
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.terminal.conftest import ROOT
 from workbench.interface.assumptions import assumptions
-from workbench.interface.rules import DeclineReason
+from workbench.interface.vocabulary import DeclineReason
 from workbench.terminal.where import completion_script
 
 

@@ -15,7 +15,7 @@ from workbench.bulk.plan import Plan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
-from workbench.storage import Database
+from workbench.system.database import Database
 
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """

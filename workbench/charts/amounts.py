@@ -36,7 +36,7 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.errors import UsageError
-from workbench.interface.rules import RewardType
+from workbench.interface.vocabulary import RewardType
 from workbench.rendering.design import GRAY, GREEN, TEAL, Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import to_frame

@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib import font_manager
 
 from workbench.errors import UsageError, visible
+from workbench.reports.balances import REDEEMED
+from workbench.rewards.read_result import HIDDEN
 from workbench.tables.frames import to_frame
-from workbench.tables.reports import REDEEMED
-from workbench.tables.results import HIDDEN
 from workbench.tables.rows import EXACT, check_in_memory
 
 MAX_LABEL = 30

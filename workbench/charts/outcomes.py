@@ -41,10 +41,10 @@ from workbench.charts.data import (
 )
 from workbench.errors import UsageError
 from workbench.interface.events import Event
-from workbench.interface.rules import EventApplicationStatus
-from workbench.interface.walk import get_path
+from workbench.interface.vocabulary import EventApplicationStatus
 from workbench.rendering.design import BLUE, Look, look, word
-from workbench.tables.reports import contract_values, status_history, time_in_status
+from workbench.reports.balances import contract_values, status_history, time_in_status
+from workbench.schema.walk import get_path
 from workbench.tables.rows import decimals
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
@@ -182,7 +182,7 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw applications by status: how many are in it now, and how many ever were.
 
     Args:
-        applications: Events, the result of `tables.status_history`, or users and companies (their present status only).
+        applications: Events, the result of `reports.status_history`, or users and companies (their present status only).
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -246,7 +246,7 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
     """Draw how long applications stayed in each status: the median, and the range from shortest to longest.
 
     Args:
-        stays: The result of `tables.time_in_status` or `tables.status_history`, or events.
+        stays: The result of `reports.time_in_status` or `reports.status_history`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -289,7 +289,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     """Draw the value of contracts by chain and token in USD, and within it the advance.
 
     Args:
-        contracts: Contracts, their frame, or the result of `tables.contract_values`.
+        contracts: Contracts, their frame, or the result of `reports.contract_values`.
         top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.

@@ -37,7 +37,8 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
-from workbench.tables import analysis, reports
+from workbench.reports import activity as analysis
+from workbench.reports import balances as reports
 from workbench.tables.rows import decimals
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
@@ -60,7 +61,7 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw the approval rate over time.
 
     Args:
-        approvals: The result of `tables.approvals`, or transactions.
+        approvals: The result of `reports.approvals`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -92,7 +93,7 @@ def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw what becomes of authorizations: requested, approved, posted, refunded, net, with amounts and counts.
 
     Args:
-        funnel: The result of `tables.spend_funnel`, or transactions.
+        funnel: The result of `reports.spend_funnel`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -125,7 +126,7 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
     """Draw net spend by category, merchant, card or user.
 
     Args:
-        spend: The result of `tables.spend`, or transactions.
+        spend: The result of `reports.spend`, or transactions.
         top: Number of groups drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -155,7 +156,7 @@ def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw how long transactions took from authorization to posting: the median, and nine of ten.
 
     Args:
-        times: The result of `tables.posting_times`, or transactions.
+        times: The result of `reports.posting_times`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -177,7 +178,7 @@ def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "no
     """Draw how long webhooks took to each endpoint, and how many failed.
 
     Args:
-        deliveries: The result of `tables.deliveries`, or a session with a sandbox.
+        deliveries: The result of `reports.deliveries`, or a session with a sandbox.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -225,7 +226,7 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
     """Draw the share of each month's new users that were active in the months after.
 
     Args:
-        cohorts: The result of `tables.cohorts`, or transactions.
+        cohorts: The result of `reports.cohorts`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -261,7 +262,7 @@ def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Si
     """Draw the largest changes of spend from one month to the next.
 
     Args:
-        movers: The result of `tables.movers`, or transactions.
+        movers: The result of `reports.movers`, or transactions.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -312,7 +313,7 @@ def applications_chart(applications: Any, *, ax: Axes | None = None, size: Size 
     """Draw how many applications were in each status over time.
 
     Args:
-        applications: The result of `tables.applications`, or events.
+        applications: The result of `reports.applications`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -328,7 +329,7 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
     """Draw the value of collateral by chain over the times it was recorded.
 
     Args:
-        balances: The result of `tables.record_balances`.
+        balances: The result of `reports.record_balances`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -375,7 +376,7 @@ def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "noteb
     """Draw disputes by status and age.
 
     Args:
-        disputes: The result of `tables.disputes`.
+        disputes: The result of `reports.disputes`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """

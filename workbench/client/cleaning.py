@@ -7,12 +7,12 @@ from functools import cache, cached_property
 from typing import Any
 from urllib.parse import quote
 
-from workbench.interface import walk
-from workbench.interface.fields import OPEN
-from workbench.interface.masks import DOTS
-from workbench.interface.strict_json import JsonObject
 from workbench.interface.table import Operation
-from workbench.interface.walk import is_record
+from workbench.schema import walk
+from workbench.schema.fields import OPEN
+from workbench.schema.masks import DOTS
+from workbench.schema.strict_json import JsonObject
+from workbench.schema.walk import is_record
 
 
 class Cleaner:

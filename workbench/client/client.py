@@ -15,7 +15,7 @@ from workbench.client.probe import Findings, verify
 from workbench.client.requests import build_request
 from workbench.errors import InvalidArguments, NotSent, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
-from workbench.interface.walk import given
+from workbench.schema.walk import given
 
 _KEY_HEADER = KEY_HEADER.encode()
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}

@@ -23,9 +23,9 @@ from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
 from workbench.client.requests import encode, request_problems, what
 from workbench.errors import LOG, Attempt, Problem, advise, visible
-from workbench.interface import checks, strict_json
 from workbench.interface.convert import Unreadable
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
+from workbench.schema import checks, strict_json
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",

@@ -34,10 +34,11 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
-from workbench.interface.masks import masked
 from workbench.interface.table import OPERATIONS, Operation
-from workbench.interface.walk import is_record
-from workbench.storage import Database, check_place
+from workbench.schema.masks import masked
+from workbench.schema.walk import is_record
+from workbench.system.database import Database
+from workbench.system.files import check_place
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)

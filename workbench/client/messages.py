@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 
 from workbench.errors import visible
-from workbench.interface import masks, strict_json, walk
-from workbench.interface.rules import Role
 from workbench.interface.table import Operation
+from workbench.interface.vocabulary import Role
+from workbench.schema import masks, strict_json, walk
 
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted

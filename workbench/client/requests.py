@@ -10,14 +10,14 @@ from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
 from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
-from workbench.interface import checks, strict_json
-from workbench.interface.checks import Survey
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import SECRET
-from workbench.interface.rules import ADDRESS_PATTERNS, FULL
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
-from workbench.interface.walk import Member, UnknownMember, build, given, members, records, snake
+from workbench.schema import checks, strict_json
+from workbench.schema.checks import Survey
+from workbench.schema.fields import SECRET
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Member, UnknownMember, build, given, members, records, snake
 
 # arguments
 
@@ -246,7 +246,7 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
 def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
     for path, one, value, holder in checks.surveyed(request).values():
         pattern = str(one.about.rule.pattern)
-        if isinstance(value, str) and pattern in ADDRESS_PATTERNS and re.fullmatch(pattern, value):
+        if isinstance(value, str) and one.about.rule.chain_address and re.fullmatch(pattern, value):
             yield path, one, value, holder
 
 

@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.errors import OutcomeUnknown
-from workbench.http_post import check_url, post
-from workbench.interface import strict_json
 from workbench.sandbox.contracts import example_bank
+from workbench.schema import strict_json
+from workbench.system.http_post import check_url, post
 
 Facts = dict[str, Any]
 _FRAUD = "Quick Gift Cards"

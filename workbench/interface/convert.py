@@ -16,15 +16,15 @@ from typing import Any, TypeVar, get_args
 import cattrs
 
 from workbench.errors import MAX_PROBLEMS, Problem, first_problems
-from workbench.interface import walk
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import Answer
-from workbench.interface.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
-from workbench.interface.readers import Unreadable as Unreadable
-from workbench.interface.readers import read_time as read_time
-from workbench.interface.rules import FULL
 from workbench.interface.table import Operation
-from workbench.interface.walk import Kind, Member, is_record, members, snake
+from workbench.schema import walk
+from workbench.schema.fields import Answer
+from workbench.schema.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
+from workbench.schema.readers import Unreadable as Unreadable
+from workbench.schema.readers import read_time as read_time
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
 Hook = Callable[..., Any]

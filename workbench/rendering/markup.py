@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Literal
 
-from workbench.interface import rules
+from workbench.interface import transitions
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
 from workbench.rendering.text import ASSUMED, LEGEND, Block, Cell, Grid, Row, Sheet, is_assumed
@@ -135,9 +135,9 @@ class Shown(ABC):
 Kind = Literal["transaction", "application", "card", "dispute"]
 Place = tuple[float, float]
 
-_TABLES: Mapping[Kind, rules.Table] = {
-    "transaction": rules.TRANSACTION, "application": rules.APPLICATION, "card": rules.CARD,
-    "dispute": rules.DISPUTE,
+_TABLES: Mapping[Kind, transitions.Table] = {
+    "transaction": transitions.TRANSACTION, "application": transitions.APPLICATION, "card": transitions.CARD,
+    "dispute": transitions.DISPUTE,
 }  # fmt: skip
 _PLACES: Mapping[Kind, Mapping[str, Place]] = {
     "transaction": {"": (0, 0), "authorized": (1, 0), "settled": (2, 0), "reversed": (2, 1), "declined": (1, 2)},

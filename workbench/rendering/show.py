@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -10,15 +11,12 @@ import attrs
 
 from workbench import errors
 from workbench.errors import Problem, WorkbenchError, visible
-from workbench.interface import checks, masks, strict_json
 from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
 from workbench.interface.events import Event
-from workbench.interface.fields import OPEN, Answer
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -37,6 +35,10 @@ from workbench.rendering.text import (
     status_cell,
     unpainted,
 )
+from workbench.schema import checks, masks, strict_json, walk
+from workbench.schema.fields import OPEN, Answer
+from workbench.schema.rules import Full
+from workbench.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 
 Reveal = Collection[str]
 
@@ -422,3 +424,22 @@ def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any
     parts = plain(error).split("\n")
     shell._showtraceback(kind, error, parts)
     return parts
+
+
+def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a call as Python writes them: `amount=500`; nested records as dictionaries."""
+    return [f"{name}={_python(value)}" for name, value in arguments.items()]
+
+
+def _python(value: Any) -> str:
+    match walk.given(value) if walk.is_record(value) else value:
+        case Full():
+            return "wb.FULL"
+        case Mapping() as members:
+            return "{" + ", ".join(f'"{name}": {_python(member)}' for name, member in members.items()) + "}"
+        case str() as text:
+            plain = text.isascii() and text.isprintable()
+            return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
+        case date() as day:
+            return repr(day.isoformat())
+    return repr(value)

@@ -20,10 +20,10 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.errors import visible
-from workbench.interface.fields import OPEN
-from workbench.interface.rules import Full
-from workbench.interface.walk import Member
 from workbench.rendering.design import look, paint, word
+from workbench.schema.fields import OPEN
+from workbench.schema.rules import Full
+from workbench.schema.walk import Member
 
 MAX_ROWS = 200
 """Rows of a table that are shown unless more are requested; the rest is counted."""

@@ -16,7 +16,7 @@ from workbench.interface import table
 from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
-from workbench.sandbox.results import ExecutedWithdrawal, WalletSignature, from_json
+from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
 
 
 class TeachingWallet:

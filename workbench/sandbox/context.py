@@ -19,10 +19,10 @@ from workbench.errors import ApiError, Problem, UsageError
 from workbench.interface import table
 from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
-from workbench.interface.readers import write_time
 from workbench.interface.table import Failure, Operation
-from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
+from workbench.schema.readers import write_time
+from workbench.schema.walk import given, is_record, member
 
 Record = dict[str, Any]
 _BY_MESSAGE: Mapping[str, Failure] = {

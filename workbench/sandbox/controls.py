@@ -12,23 +12,18 @@ from typing import Annotated, Any
 
 from workbench.errors import Problem, hide_arguments
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import (
-    FULL,
+from workbench.interface.transactions import Dispute, SimulatedTransaction
+from workbench.interface.vocabulary import (
     CompletionReason,
     EventApplicationStatus,
     MicroDepositRail,
     StatusChangeReason,
     TransactionStatus,
 )
-from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.walk import build, change
 from workbench.sandbox import cards, chain, contracts, people, rewards
 from workbench.sandbox.context import error_of, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, Control, Record, control
-from workbench.sandbox.creation import CreationControls, application_state
-from workbench.sandbox.delivery import listed
-from workbench.sandbox.extensions import ROWS, SettleTransaction
-from workbench.sandbox.results import (
+from workbench.sandbox.control_records import (
     ApplicationState,
     AutomaticSettlement,
     CardBalance,
@@ -45,10 +40,15 @@ from workbench.sandbox.results import (
     WalletAddress,
     WalletSignature,
 )
+from workbench.sandbox.creation import CreationControls, application_state
+from workbench.sandbox.delivery import listed
+from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.store import in_world
 from workbench.sandbox.timeline import WithTimeline
 from workbench.sandbox.webhook_controls import WebhookControls
 from workbench.sandbox.world import guide, new_world, world
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build, change
 
 _CENTS = Between(1, 10**12, "cents")
 _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}

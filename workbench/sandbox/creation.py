@@ -5,11 +5,11 @@ from typing import Annotated
 
 from workbench.errors import Problem, not_allowed
 from workbench.interface.contracts import IssuingContract
-from workbench.interface.rules import EventApplicationStatus, Role
+from workbench.interface.vocabulary import EventApplicationStatus, Role
 from workbench.sandbox import contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
-from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
+from workbench.sandbox.control_records import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 

@@ -17,7 +17,6 @@ from workbench.errors import (
     hide_arguments_of_methods,
     not_allowed,
 )
-from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
@@ -30,6 +29,8 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
+from workbench.system.http_post import THIS_MACHINE
+from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
 WorldSize = Literal["small", "program", "large"]
@@ -234,8 +235,8 @@ class Sandbox(Controls):
             UnusableFile: The certificate or its key cannot be used.
             UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
         """
-        from workbench import http_server
         from workbench.sandbox.server import refused
+        from workbench.system import http_server
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):

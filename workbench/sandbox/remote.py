@@ -10,14 +10,15 @@ from urllib.parse import urlsplit
 import httpx
 
 from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
-from workbench.http_post import LOOPBACK
-from workbench.interface import strict_json, table
+from workbench.interface import table
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control import Control
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import Delivered
-from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
+from workbench.schema import strict_json
+from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)

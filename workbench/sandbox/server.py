@@ -22,17 +22,18 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
-from workbench.http_post import Request, Response
-from workbench.interface import strict_json, table
+from workbench.interface import table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
-from workbench.sandbox.results import to_json
-from workbench.storage import make_folder, write_file
+from workbench.schema import strict_json
+from workbench.system.files import make_folder, write_file
+from workbench.system.messages import Request, Response
 
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from workbench.http_post import Request, Response
+from workbench.system.messages import Request, Response
 
 _CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {

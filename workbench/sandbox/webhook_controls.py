@@ -5,15 +5,15 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from workbench.errors import Problem, unknown_name
-from workbench.http_post import ForbiddenUrl
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.walk import build, members, snake
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
+from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
-from workbench.sandbox.results import Delivery, Endpoint, FaultRule, FlushResult
+from workbench.schema.walk import build, members, snake
+from workbench.system.http_post import ForbiddenUrl
 
 _COUNT = Between(1, 10**9)
 

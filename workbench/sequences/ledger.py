@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 
 from workbench.errors import WorkbenchError
-from workbench.interface.rules import FULL
-from workbench.interface.walk import get_path
+from workbench.schema.rules import FULL
+from workbench.schema.walk import get_path
 
 ACCOUNTS = ("available", "held", "posted", "refunded")
 

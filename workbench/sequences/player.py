@@ -26,11 +26,11 @@ from workbench.errors import (
     WrongEnvironment,
     visible,
 )
-from workbench.interface import masks, strict_json, walk
-from workbench.interface.rules import FULL
-from workbench.interface.walk import get_path
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
+from workbench.schema import masks, strict_json, walk
+from workbench.schema.rules import FULL
+from workbench.schema.walk import get_path
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import (

@@ -15,11 +15,11 @@ from typing import Any, TypeVar, get_origin
 import attrs
 
 from workbench.errors import Problem, UsageError, hide_arguments, not_allowed, visible
-from workbench.interface import checks, walk
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.sandbox.controls import CONTROLS
+from workbench.schema import checks, walk
+from workbench.schema.rules import FULL
 from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (
     PARAMETER_TYPES,

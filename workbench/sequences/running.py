@@ -11,16 +11,16 @@ from typing import Any, Literal
 import attrs
 
 from workbench.bulk.plan import rows_of
-from workbench.bulk.thread_pool import Interrupted, ThreadPool
+from workbench.bulk.rows import load
 from workbench.client.base import BaseClient, context_of
 from workbench.errors import Problem, UsageError, hide_arguments
-from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import reading
 from workbench.sequences.player import Player, StepResult, Target
-from workbench.sequences.results import Record, Run, Runs
+from workbench.sequences.runs import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
-from workbench.storage import FileLock
-from workbench.tables.bodies import load
+from workbench.system.locks import FileLock
+from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.system.thread_pool import Interrupted, ThreadPool
 
 LONG = 200  # steps or runs from which on progress is shown
 

@@ -13,10 +13,10 @@ import attrs
 
 from workbench import rendering
 from workbench.errors import Problem, WorkbenchError, visible
-from workbench.interface import masks, walk
-from workbench.interface.fields import Privacy
-from workbench.interface.rules import ISO_DAY, UUID, Full
 from workbench.interface.table import OPERATIONS
+from workbench.schema import masks, walk
+from workbench.schema.fields import Privacy
+from workbench.schema.rules import ISO_DAY, UUID, Full
 
 
 class InvalidSequence(WorkbenchError, ValueError):

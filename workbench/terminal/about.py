@@ -21,10 +21,10 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.interface.examples import example, example_of
-from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.table import OPERATIONS, VERSION, Operation
-from workbench.interface.walk import build, described, leaves, members
 from workbench.rendering.text import screen_of
+from workbench.schema.fields import OPEN, Confidence
+from workbench.schema.walk import build, described, leaves, members
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show

@@ -13,11 +13,12 @@ from cyclopts import Group, Parameter
 from workbench.client.base import context_of
 from workbench.client.requests import request_problems
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface import strict_json
 from workbench.interface.convert import placeholders
-from workbench.interface.readers import value_of
 from workbench.interface.table import OPERATIONS, Operation, Operations
-from workbench.interface.walk import (
+from workbench.rendering.show import curl
+from workbench.schema import strict_json
+from workbench.schema.readers import value_of
+from workbench.schema.walk import (
     Boolean,
     Choice,
     Integer,
@@ -29,7 +30,6 @@ from workbench.interface.walk import (
     leaves,
     wire_path,
 )
-from workbench.rendering.show import curl
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session

@@ -17,11 +17,11 @@ from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.http_post import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.embedded import clock_settings, renew_file
+from workbench.system.messages import LOOPBACK
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
@@ -214,7 +214,7 @@ def serve_until_stopped(
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
     with waiting_for_signals() as wait:
-        from workbench.http_server import served_names
+        from workbench.system.http_server import served_names
 
         try:
             names = served_names(at.host, at.host_name)

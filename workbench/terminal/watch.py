@@ -257,7 +257,7 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.ask("How far: 2h30m, 3d", "1h", move)
 
         def action_copy(self, to: Literal["curl", "python"]) -> None:
-            from workbench.sequences.exports import call_as
+            from workbench.testing.exports import call_as
 
             one = self.chosen()
             text = None if one is None or one.lane != "request" else call_as(one.record, to, base_url=api.base_url)

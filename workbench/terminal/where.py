@@ -20,7 +20,7 @@ from workbench.client.keys import state_folder
 from workbench.client.settings import open_profile, profile_names
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Boolean, Choice, Member
+from workbench.schema.walk import Boolean, Choice, Member
 from workbench.terminal.exits import Stopped, say, usage_error
 
 

@@ -32,8 +32,8 @@ from workbench.errors import (
     unknown_name,
     visible,
 )
-from workbench.http_post import LOOPBACK, Request, Response
 from workbench.interface.events import Event
+from workbench.system.messages import LOOPBACK, Request, Response
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import (
@@ -442,7 +442,7 @@ class Inbox:
         Raises:
             InvalidWebhook: Anybody could send anything this way.
         """
-        from workbench import http_server  # an inbox that is not served needs none
+        from workbench.system import http_server  # an inbox that is not served needs none
 
         path = "/" + path.lstrip("/")
         if not (host in LOOPBACK or self.verifies):

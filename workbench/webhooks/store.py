@@ -10,8 +10,8 @@ from typing import Any
 import attrs
 
 from workbench.interface.events import Event
-from workbench.interface.walk import get_path
-from workbench.storage import Database
+from workbench.schema.walk import get_path
+from workbench.system.database import Database
 from workbench.webhooks.verify import read_delivery, state_digest
 
 APPLICATION = 0x57424958  # "WBIX"

@@ -16,11 +16,11 @@ import attrs
 from workbench import chains
 from workbench.chains.values import BytesLike
 from workbench.errors import Problem, UsageError, hide_arguments
-from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
-from workbench.storage import write_file
+from workbench.schema.masks import DOTS
+from workbench.system.files import write_file
 from workbench.withdrawals.amounts import NativeUnits, amount_problems, in_both_units
 from workbench.withdrawals.terms import Terms, sheet_of
 

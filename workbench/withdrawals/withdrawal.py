@@ -15,10 +15,10 @@ from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruct
 from workbench.client.guards import ClientContext
 from workbench.errors import Problem, UsageError, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
-from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
+from workbench.schema.masks import DOTS
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
 from workbench.withdrawals.terms import Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
