@@ -224,7 +224,7 @@ def _run(
 def _world_of(api: Any) -> str:
     """Return the id of the world of a client's sandbox; empty for a real service, which has one."""
     try:
-        return str(api.sandbox.world_id())
+        return str(api.sandbox._world_id())
     except (WrongEnvironment, AttributeError):
         return ""
 

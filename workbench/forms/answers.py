@@ -12,9 +12,9 @@ from workbench.forms.offers import Offer, after_call
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.rendering.markup import isolated
 from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.controls import perform
 from workbench.schema import walk
 from workbench.schema.fields import OPEN
-from workbench.session import sandbox_of
 
 REVEAL_SECONDS = 60.0
 _MAX_EVENTS = 20
@@ -90,7 +90,7 @@ class AnswerCard:
         def use() -> None:
             """Use a control of the sandbox, once; then show what followed and what can be done next."""
             step_button.disabled = True
-            answer = getattr(sandbox_of(api), offer.do)(**arguments, **offer.extra)
+            answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             self.check_events()
             steps = [step for step in after_call(offer.do, None, answer, api) if not step[0].opens]
             self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)

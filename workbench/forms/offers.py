@@ -89,7 +89,7 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
         Offer("accept_terms", "Accept terms", "user_id=id", "application_status=tosNotAccepted"),
         _REVIEW,
         Offer(
-            "issue_card", "Issue card", "user_id=id", "kind=user application_status=approved", asks={"limit": "money"}
+            "create_card", "Issue card", "user_id=id", "kind=user application_status=approved", asks={"limit": "money"}
         ),
     ),
     "companies": (Offer("create_payment_account", _ADD_ACCOUNT, "company_id=id"), _REVIEW),

@@ -54,7 +54,7 @@ def terminal(draft: Draft, api: Any = None) -> str:
 
 def _url(api: Any) -> str:
     """Return the URL of the session's sandbox; empty where it is not served, or there is none."""
-    return getattr(sandbox_of(api), "url", "")
+    return getattr(sandbox_of(api), "_url", "")
 
 
 def note(snippet: str, api: Any) -> str:

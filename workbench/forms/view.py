@@ -8,7 +8,7 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.client.guards import Confirmation, confirmation
-from workbench.client.requests import what
+from workbench.client.journal import what
 from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review

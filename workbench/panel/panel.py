@@ -32,6 +32,7 @@ from workbench.panel.listing import Listing, choices
 from workbench.panel.lists import Column, Rows
 from workbench.rendering import markup
 from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.sandbox.controls import perform
 from workbench.schema.rules import iso_day
 from workbench.session import sandbox_of
 from workbench.system.files import write_file
@@ -408,7 +409,7 @@ class Panel(Displayed):
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
-                getattr(self.sandbox, do)(**arguments)
+                perform(self.sandbox, do, arguments)
                 self._changed()
                 return {"text": f"{offer.label}: done."}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")

@@ -9,13 +9,16 @@ that is not ours is left alone. Deleted values are overwritten. The file is read
 import glob
 import hashlib
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +60,7 @@ class Database:
         checked: Sequence[str] = (),
         version: int = 1,
         oldest: int = 1,
+        added: Collection[str] = (),
         remedy: str = "",
         busy_seconds: float = 5.0,
         survives_power_loss: bool = True,
@@ -71,6 +75,7 @@ class Database:
             checked: Tables whose rows get a checksum each, so that a damaged one is noticed; see `undamaged`.
             version: Version of the schema; a file of a newer one is left alone.
             oldest: Oldest version of a file that can be read.
+            added: Tables and indexes that files of earlier versions lack, and get.
             remedy: What to do with an older one, for its error.
             survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
                 the file stays whole, but a power failure may take the last moments.
@@ -88,6 +93,7 @@ class Database:
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version, oldest, remedy)
+            _check_stored(self.path, schema, added, remedy)  # before anything is written, also into its log
         self._connect()
         try:
             self._open(application, schema, version, file_system)
@@ -204,22 +210,16 @@ class Database:
         return [number for (number,) in self.run(query)]
 
     def _add_tables(self, schema: str) -> None:
-        """Add what a file of an earlier version lacks; where it has something else under a name of ours, it is
-        refused.
-        """
-        expected, existing = _expected(schema), set(self.connection.execute(_OBJECTS))
-        missing = expected - existing
-        if {name for _, name, _ in missing} & {name for _, name, _ in existing}:
-            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
+        """Add what a file of an earlier version lacks."""
+        stored = _objects(self.connection)
+        missing = [row for row in _expected(schema) if row not in stored]
         for _, _, statement in sorted(missing, key=lambda row: row[0] != "table"):
             self.connection.execute(statement)
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
-        expected, existing = _expected(schema), set(self.connection.execute(_OBJECTS))
-        strange = {kind for kind, _, _ in existing - expected} - {"table", "index"}
-        if strange or not expected <= existing:
-            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
+        if problem := _schema_problem(_objects(self.connection), schema, ()):
+            raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
     @contextmanager
     def write(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
@@ -360,14 +360,58 @@ def _prepare(path: Path) -> None:
 _OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 
-def _expected(schema: str) -> set[tuple[str, str, str]]:
-    """Return what a schema makes: type, name and statement of each table and index."""
-    ours = sqlite3.connect(":memory:")
-    try:
+_Objects = set[tuple[str, str, str]]
+
+
+def _objects(connection: sqlite3.Connection) -> _Objects:
+    """Return type, name and statement of each table and index; spaces and line ends in a statement mean nothing."""
+    return {(kind, name, " ".join(sql.split())) for kind, name, sql in connection.execute(_OBJECTS)}
+
+
+@cache
+def _expected(schema: str) -> _Objects:
+    """Return what a schema makes."""
+    with closing(sqlite3.connect(":memory:")) as ours:
         ours.executescript(schema)
-        return set(ours.execute(_OBJECTS))
-    finally:
-        ours.close()
+        return _objects(ours)
+
+
+def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> str:
+    """Return what is wrong with what a file holds; empty where it can be used, with what is added to it."""
+    expected = _expected(schema)
+    missing = {row for row in expected - stored if row[1] not in added}
+    if {name for _, name, _ in missing} & {name for _, name, _ in stored}:
+        return "was written by an earlier workbench and cannot be read"
+    strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
+    return "holds a schema that is not ours" if missing or strange else ""
+
+
+def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) -> None:
+    """Refuse a file with another schema, without opening it for writing: not even its log is touched."""
+    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being made, or killed while it was
+        return
+    problem = _stored_problem(path, schema, added)
+    log = path.with_name(f"{path.name}-wal")
+    if problem and log.exists() and log.stat().st_size:  # what the log changes is seen in a copy
+        if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
+            return  # and checked when it is open
+        with tempfile.TemporaryDirectory() as folder:
+            copied = Path(folder, path.name)
+            for file in (path, log):
+                shutil.copyfile(file, copied.with_name(file.name))
+            problem = _stored_problem(copied, schema, added, immutable=False)
+    if problem:
+        raise UnusableFile(f"{path} {problem}; file left unchanged. {remedy}".rstrip())
+
+
+def _stored_problem(path: Path, schema: str, added: Collection[str], *, immutable: bool = True) -> str:
+    address = f"{path.absolute().as_uri()}?mode={'ro&immutable=1' if immutable else 'rw'}"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            stored = _objects(connection)
+    except sqlite3.Error:
+        return ""  # damaged, or being changed: said when it is opened
+    return _schema_problem(stored, schema, added) if stored else ""
 
 
 def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:
