@@ -117,7 +117,7 @@ class Recorder:
             if self._database is None:
                 self._database = Database(
                     self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
-                    version=_VERSION,
+                    version=_VERSION, added=("keys", "keys_key"),
                 )  # fmt: skip
                 self._database.remove_ended_leases()
             if self._unwritten:
