@@ -39,6 +39,7 @@ PURPOSES = {
     "interface": "the service as data",
     "errors": "exception classes",
     "lazy": "public names",
+    "renamed": "names of earlier versions",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}
 """Packages of one layer that exchange bytes, without importing each other."""
