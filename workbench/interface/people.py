@@ -27,6 +27,7 @@ from workbench.interface.rules import (
     CrossRule,
     OneOf,
     PaymentAccountType,
+    PaymentAccountTypeText,
     When,
 )
 
@@ -295,7 +296,7 @@ class CreatePaymentAccount:
         OneOf((("user_id",), ("company_id",)), "Provide either userId or companyId"),
     )
 
-    type: PaymentAccountType | str = about("Kind of account", assumed=REQUIRED)
+    type: PaymentAccountType | PaymentAccountTypeText = about("Kind of account", assumed=REQUIRED)
     nickname: str | None = about("Friendly name", NICKNAME, default=None)
     external_fiat_account: ExternalFiatAccount | Mapping[str, Any] = about("The bank account", assumed=REQUIRED)
     user_id: str | None = about("User it belongs to, for individual teams", ID, default=None)

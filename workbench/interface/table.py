@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
@@ -137,7 +137,7 @@ class Operation(Generic[P, R]):
     @overload
     def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
     @overload
-    def __get__(self, instance: Async, owner: Any) -> Call[P, Awaitable[R]]: ...
+    def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
 

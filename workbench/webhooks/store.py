@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from workbench.interface.events import Event
+from workbench.interface.events import AnyEvent
 from workbench.interface.walk import get_path
 from workbench.storage import Database
 from workbench.webhooks.verify import read_delivery, state_digest
@@ -62,7 +62,7 @@ class StoredEvent:
     """An event as the inbox stores it."""
 
     sequence: int  # 1, 2, 3… in order of arrival
-    event: Event
+    event: AnyEvent
     raw: bytes = attrs.field(repr=False)  # exactly as it arrived
     arrived: datetime
     verified: bool
@@ -78,7 +78,7 @@ class Conflict:
     id: str
     arrived: datetime
     verified: bool
-    event: Event
+    event: AnyEvent
     raw: bytes = attrs.field(repr=False)
 
 
@@ -86,7 +86,7 @@ class Conflict:
 class Receipt:
     """The result of an accepted delivery."""
 
-    event: Event  # of this delivery; the stored one is in `inbox.stored(…)`
+    event: AnyEvent  # of this delivery; the stored one is in `inbox.stored(…)`
     verified: bool  # signed with a key of the inbox
     duplicate: bool  # the id was known
     conflict: bool  # … with other bytes
@@ -101,7 +101,7 @@ class Store:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"])
         self.file.run(_POSITIONS)  # beside the schema: files of an earlier version have none
 
-    def keep(self, event: Event, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
+    def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
         """Store a delivery, each event once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()
