@@ -11,19 +11,18 @@ ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 PURPOSES = {
-    "rewards": "read rewards",
     "events": "read events",
     "records": "the types",
     "terminal": "commands and shell",
     "course": "exercises",
-    "classroom": "one server for a class",
-    "chaos": "tries handlers",
-    "testing": "fixtures for tests",
-    "mcp_server": "for agents",
-    "forms": "forms and panels",
+    "testing": "proves an application",
+    "forms": "forms",
+    "panel": "panel, dashboard",
     "charts": "drawings",
     "sequences": "scripted transactions",
+    "reports": "reports, event logs",
     "bulk": "many calls",
+    "rewards": "reads of any size",
     "tables": "DataFrames, exports",
     "session": "connect()",
     "client": "sends one call",
@@ -32,14 +31,12 @@ PURPOSES = {
     "withdrawals": "plans and checks",
     "rendering": "text and HTML",
     "chains": "addresses, signatures",
-    "storage": "one SQLite file",
-    "http_server": "local HTTP server",
-    "http_post": "one POST",
-    "progress": "progress lines",
     "interface": "the service as data",
+    "schema": "declared records",
+    "system": "this machine",
     "errors": "exception classes",
     "lazy": "public names",
-    "renamed": "names of earlier versions",
+    "renamed": "names of 0.2",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}
 """Packages of one layer that exchange bytes, without importing each other."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from docs.make_interface import table
 from workbench.interface.assumptions import BEHAVIORS, Assumption, Behavior, assumptions
-from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS
+from workbench.schema.fields import Confidence
 
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {

@@ -11,7 +11,7 @@ import pytest
     "library, extra, use",
     [
         ("pandas", "tables", "wb.to_frame"),
-        ("matplotlib", "charts", "wb.charts.points_chart"),
+        ("matplotlib", "tables", "wb.charts.points_chart"),
         ("ipywidgets", "lab", "wb.browse"),
     ],
 )

@@ -103,7 +103,7 @@ MISTAKES = {
     "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
-    "a period": (lambda: wb.tables.approvals([], "year"), "must be one of day, week, month"),
+    "a period": (lambda: wb.reports.approvals([], "year"), "must be one of day, week, month"),
     "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
@@ -137,4 +137,4 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
             with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
                 sandbox.settle("00000000-0000-4000-8000-000000000000")
             with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
-                sandbox.lock_card(card_id=3)
+                sandbox.cards.lock(card_id=3)

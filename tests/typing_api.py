@@ -29,7 +29,7 @@ from workbench.records import (
     UserUpdated,
     WithdrawalSignature,
 )
-from workbench.tables import Rewards
+from workbench.rewards import Rewards
 
 
 def sync(api: wb.Client) -> None:

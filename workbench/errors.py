@@ -583,8 +583,8 @@ class FileBusy(UnusableFile):
 
 
 _EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
-    "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
+    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "tables",
+    "uvicorn": "server", "httptools": "server", "duckdb": "tables", "ipywidgets": "lab", "IPython": "lab",
     "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
 }  # fmt: skip
 

@@ -7,9 +7,10 @@ from typing import Any, get_args
 import pytest
 
 from workbench.errors import AdviceWarning
-from workbench.interface import contracts, events, people, rules, table, transactions
-from workbench.interface.rules import FULL, OneOf, Role
-from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
+from workbench.interface import contracts, events, people, table, transactions, vocabulary
+from workbench.interface.vocabulary import Role
+from workbench.schema.rules import FULL, OneOf
+from workbench.schema.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
 WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 EVM = r"^0x[0-9a-fA-F]{40}$"
@@ -134,30 +135,30 @@ def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
     "words,expected",
     [
         (
-            rules.ApplicationStatus,
+            vocabulary.ApplicationStatus,
             "approved pending needsInformation needsVerification manualReview denied locked canceled",
         ),
         (
-            rules.EventApplicationStatus,
+            vocabulary.EventApplicationStatus,
             (
                 "approved pending needsInformation needsVerification manualReview denied locked canceled "
                 "notStarted exempt tosNotAccepted"
             ),
         ),
-        (rules.StatusChangeReason, "provider_initiated"),
-        (rules.TransactionStatus, "authorized declined settled"),
-        (rules.CompletionReason, "SETTLEMENT REFUND"),
+        (vocabulary.StatusChangeReason, "provider_initiated"),
+        (vocabulary.TransactionStatus, "authorized declined settled"),
+        (vocabulary.CompletionReason, "SETTLEMENT REFUND"),
         (
-            rules.DeclineReason,
+            vocabulary.DeclineReason,
             (
                 "account_credit_limit_exceeded card_locked card_canceled card_not_activated blocked_mcc blocked_merchant "
                 "balance_inquiry_not_permitted expiry_mismatch cvv_mismatch invalid_pin restricted_country"
             ),
         ),
-        (rules.PaymentAccountType, "externalFiatAccount"),
-        (rules.DisputeUpdateStatus, "canceled"),
-        (rules.RewardType, "earned redeemed"),
-        (rules.MicroDepositRail, "ach wire"),
+        (vocabulary.PaymentAccountType, "externalFiatAccount"),
+        (vocabulary.DisputeUpdateStatus, "canceled"),
+        (vocabulary.RewardType, "earned redeemed"),
+        (vocabulary.MicroDepositRail, "ach wire"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -168,16 +169,18 @@ def test_words(words: Any, expected: str) -> None:
 
 def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
     """Answers know eight statuses of applications, events eleven; a decline has eleven reasons."""
-    counts = [len(e) for e in (rules.ApplicationStatus, rules.EventApplicationStatus, rules.DeclineReason)]
+    counts = [
+        len(e) for e in (vocabulary.ApplicationStatus, vocabulary.EventApplicationStatus, vocabulary.DeclineReason)
+    ]
 
     assert counts == [8, 11, 11]
 
 
 def test_observed_words_are_known() -> None:
     """The values the document calls observed are known, beside assumptions."""
-    assert "ready" in list(rules.SignatureStatus)
-    assert "individual" in list(rules.BeneficiaryType)
-    assert "canceled" in list(rules.DisputeStatus)
+    assert "ready" in list(vocabulary.SignatureStatus)
+    assert "individual" in list(vocabulary.BeneficiaryType)
+    assert "canceled" in list(vocabulary.DisputeStatus)
 
 
 ENDPOINTS = """
@@ -477,8 +480,8 @@ def test_documented_events(kind: str, body: type[Any]) -> None:
 
 def test_status_of_an_event_is_of_eleven() -> None:
     """The event's status is one of eleven words, the answer's one of eight."""
-    assert Choice(rules.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
-    assert Choice(rules.ApplicationStatus) == member(people.User, "application_status").kind
+    assert Choice(vocabulary.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
+    assert Choice(vocabulary.ApplicationStatus) == member(people.User, "application_status").kind
 
 
 def test_camel_case() -> None:
@@ -490,10 +493,10 @@ def test_camel_case() -> None:
 @pytest.mark.parametrize(
     "texts, enum",
     [
-        (rules.DeclineReasonText, rules.DeclineReason),
-        (rules.PaymentAccountTypeText, rules.PaymentAccountType),
-        (rules.DisputeUpdateStatusText, rules.DisputeUpdateStatus),
-        (rules.RewardTypeText, rules.RewardType),
+        (vocabulary.DeclineReasonText, vocabulary.DeclineReason),
+        (vocabulary.PaymentAccountTypeText, vocabulary.PaymentAccountType),
+        (vocabulary.DisputeUpdateStatusText, vocabulary.DisputeUpdateStatus),
+        (vocabulary.RewardTypeText, vocabulary.RewardType),
     ],
 )
 def test_the_texts_that_requests_take_are_those_of_the_enums(texts, enum) -> None:
@@ -503,7 +506,7 @@ def test_the_texts_that_requests_take_are_those_of_the_enums(texts, enum) -> Non
 
 def test_a_comparison_with_a_misspelled_value_warns() -> None:
     """At the line that compares, with the nearest value; a value, another type and a dictionary's key do not."""
-    status = rules.TransactionStatus.AUTHORIZED
+    status = vocabulary.TransactionStatus.AUTHORIZED
     with pytest.warns(AdviceWarning, match="did you mean authorized"):
         assert status != "authorised"
     with pytest.warns(AdviceWarning, match="no value of TransactionStatus") as warned:
@@ -511,6 +514,6 @@ def test_a_comparison_with_a_misspelled_value_warns() -> None:
 
     assert warned[0].filename == __file__
     assert status == "authorized"
-    assert "reversed" not in list(rules.TransactionStatus)  # a word of a later release
+    assert "reversed" not in list(vocabulary.TransactionStatus)  # a word of a later release
     assert {"authorized": 1, "done": 2}[status] == 1
     assert status != 7

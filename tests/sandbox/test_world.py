@@ -8,12 +8,12 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.chains import address_problems
-from workbench.interface import checks
 from workbench.interface.convert import converter
-from workbench.interface.rules import DisputeStatus, EventApplicationStatus
 from workbench.interface.table import OPERATIONS
+from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
+from workbench.schema import checks
 
 
 def test_the_guide_is_plain_data_with_the_full_key_first(api):

@@ -14,8 +14,8 @@ import pytest
 
 from tests.sandbox.driver import write_earlier_file
 from workbench.interface.people import User
-from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
+from workbench.schema.walk import build
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import kept_path

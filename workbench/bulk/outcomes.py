@@ -15,7 +15,7 @@ from workbench.bulk.plan import Plan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
-from workbench.storage import Database
+from workbench.system.database import Database
 
 APPLICATION = 0x57425255  # "WBRU"
 SCHEMA = """
@@ -24,6 +24,7 @@ CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
   at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
 """
+EARLIER = "Finish the run with workbench 0.1, which made the file."
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
@@ -62,7 +63,9 @@ class RunRecord:
     """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
+        self._file = Database(
+            path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], oldest=2, remedy=EARLIER
+        )
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from workbench.bulk.rows import Body, nested, raw_bodies, read_cells
 from workbench.client.guards import Limits
 from workbench.client.requests import findings
 from workbench.errors import InvalidRequest, Problem, UsageError, visible
-from workbench.interface import masks, walk
 from workbench.interface.convert import converter
-from workbench.interface.fields import Privacy
-from workbench.interface.readers import is_empty
-from workbench.interface.rules import Full
-from workbench.interface.strict_json import dumps
 from workbench.interface.table import Call, Operation, Operations
-from workbench.tables.bodies import Body, nested, raw_bodies, read_cells
+from workbench.schema import masks, walk
+from workbench.schema.fields import Privacy
+from workbench.schema.readers import is_empty
+from workbench.schema.rules import Full
+from workbench.schema.strict_json import dumps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,7 +163,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     """Write rows, by their numbers, with the reasons, in the format of the path's extension; only its owner may read it."""
     import pandas as pd
 
-    from workbench.storage import write_file
+    from workbench.system.files import write_file
 
     rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)

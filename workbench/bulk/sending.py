@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
-from workbench.bulk.thread_pool import Interrupted, ThreadPool
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
 from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
@@ -31,8 +30,9 @@ from workbench.errors import (
     hide_arguments,
 )
 from workbench.interface.table import OPERATIONS, Operation, Sync
-from workbench.progress import Progress, ProgressCallback, progress_callback
-from workbench.storage import FileLock
+from workbench.system.locks import FileLock
+from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.system.thread_pool import Interrupted, ThreadPool
 
 MAX_CONSECUTIVE_FAILURES = 5  # rows without an answer after which a run stops
 MAX_WORKERS = 8  # more threads slow each other down
@@ -186,7 +186,7 @@ def _run(
 def _world_of(api: Any) -> str:
     """Return the id of the world of a client's sandbox; empty for a real service, which has one."""
     try:
-        return str(api.sandbox.world_id())
+        return str(api.sandbox._world_id())
     except (WrongEnvironment, AttributeError):
         return ""
 

@@ -1,5 +1,6 @@
 """The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
 
+from types import NoneType
 from typing import Any
 
 import ipywidgets
@@ -7,10 +8,13 @@ import ipywidgets
 from workbench import rendering
 from workbench.client.base import context_of
 from workbench.errors import visible
-from workbench.forms.details import Offer, after_call, private
+from workbench.forms.offers import Offer, after_call
 from workbench.forms.widgets import Later, after, button, close, line, row
 from workbench.rendering.markup import isolated
-from workbench.session import sandbox_of
+from workbench.sandbox.control_records import StoredRecord
+from workbench.sandbox.controls import perform
+from workbench.schema import walk
+from workbench.schema.fields import OPEN
 
 REVEAL_SECONDS = 60.0
 _MAX_EVENTS = 20
@@ -80,7 +84,7 @@ class AnswerCard:
         def use() -> None:
             """Use a control of the sandbox, once; then show what followed and what can be done next."""
             made.disabled = True
-            answer = getattr(sandbox_of(api), one.do)(**arguments, **one.extra)
+            answer = perform(api.sandbox, one.do, {**arguments, **one.extra})
             self.check_events()
             steps = [step for step in after_call(one.do, None, answer, api) if not step[0].opens]
             self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
@@ -113,3 +117,13 @@ class AnswerCard:
             title = f"<strong>{isolated(visible(one.kind, 80))}</strong> {isolated(visible(one.id, 80))}"
             lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(one)}</details>')
         self.events.value = "".join(lines) if events else line("quiet", "No events yet.")
+
+
+def private(thing: Any) -> set[str]:
+    """Return the (dotted) names of the private values of a thing, which are masked until they are revealed."""
+    if isinstance(thing, StoredRecord):
+        shown = thing.shown()
+        return {name for name, value in thing.items() if shown.get(name) != value}
+    found = walk.leaves(type(thing)) if walk.is_record(thing) else ()
+    paths = (path for path, one in found if one.about.privacy is not OPEN)
+    return {path for path in paths if not isinstance(walk.get_path(thing, path), tuple | NoneType)}

@@ -9,13 +9,13 @@ import attrs
 from workbench.chains.values import refuse_private_key
 from workbench.client.requests import address_problems, takes_hash
 from workbench.errors import Problem, UsageError, hide_arguments
-from workbench.interface import checks, walk
 from workbench.interface.convert import placeholders
-from workbench.interface.fields import OPEN, SECRET
-from workbench.interface.readers import MAX_DIGITS
-from workbench.interface.rules import OneOf, When
 from workbench.interface.table import Operation
-from workbench.interface.walk import Boolean, Integer, Member, Nested
+from workbench.schema import checks, walk
+from workbench.schema.fields import OPEN, SECRET
+from workbench.schema.readers import MAX_DIGITS
+from workbench.schema.rules import OneOf, When
+from workbench.schema.walk import Boolean, Integer, Member, Nested
 
 TICKS = {
     "masked_value": "A value contains •, as masked values do. Send it anyway",

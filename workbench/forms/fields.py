@@ -13,10 +13,10 @@ from workbench import rendering
 from workbench.errors import Problem, UsageError, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, cents_of, is_money, joined, typed_amount
 from workbench.forms.widgets import Quiet, css_name, line, sentence
-from workbench.interface import readers, walk
-from workbench.interface.fields import OPEN, SECRET
-from workbench.interface.rules import FULL, iso_day
-from workbench.interface.walk import Boolean, Choice, Date, Integer, Member, Text
+from workbench.schema import readers, walk
+from workbench.schema.fields import OPEN, SECRET
+from workbench.schema.rules import FULL, iso_day
+from workbench.schema.walk import Boolean, Choice, Date, Integer, Member, Text
 from workbench.withdrawals.terms import grouped
 
 NOTHING = ""

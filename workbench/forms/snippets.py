@@ -14,21 +14,20 @@ import ipywidgets
 from workbench.client.guards import class_url
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row
-from workbench.interface import masks
-from workbench.interface.readers import text_of
 from workbench.interface.table import PREFIX
-from workbench.progress import ipython_shell
 from workbench.rendering.show import curl as curl_command
+from workbench.rendering.show import python_arguments
+from workbench.schema import masks
+from workbench.schema.readers import text_of
 from workbench.sequences import Parameter, Sequence, Step, param
 from workbench.session import profile_of, sandbox_of
+from workbench.system.progress import ipython_shell
 
 _LINE_LENGTH = 90
 
 
 def python(draft: Draft) -> str:
     """Return the call as Python."""
-    from workbench.sequences.exports import python_arguments  # which loads the sandbox
-
     name = f"api.{draft.operation.name}"
     arguments = python_arguments(draft.nested(partial(_masked, draft)))
     call = f"{name}({', '.join(arguments)})"
@@ -53,7 +52,7 @@ def terminal(draft: Draft, api: Any = None) -> str:
 
 def _url(api: Any) -> str:
     """Return the URL of the session's sandbox; empty where it is not served, or there is none."""
-    return getattr(sandbox_of(api), "url", "")
+    return getattr(sandbox_of(api), "_url", "")
 
 
 def note(snippet: str, api: Any) -> str:

@@ -1,7 +1,6 @@
 """The widgets of a form: they show a draft, edit it, and show what became of the call."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any, Literal
 
@@ -9,16 +8,15 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.client.guards import Confirmation, confirmation
-from workbench.client.requests import what
+from workbench.client.journal import what
 from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
-from workbench.forms.listing import choices
 from workbench.forms.snippets import Script, SnippetPanel
 from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row, sentence
-from workbench.interface.walk import get_path
 from workbench.rendering.markup import isolated
+from workbench.schema.walk import get_path
 
 _HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."
 State = Literal["open", "sending", "done", "unknown", "closed"]
@@ -36,9 +34,17 @@ class FormView(Quiet):
 
     Args:
         send: Called by the button.
+        choices: Returns what an argument may name, by the words that show it.
     """
 
-    def __init__(self, draft: Draft, api: Any, script: Script, send: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        api: Any,
+        script: Script,
+        send: Callable[[], None],
+        choices: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         operation = self._operation = draft.operation
         self.draft = draft
         self.state: State = "open"
@@ -48,7 +54,7 @@ class FormView(Quiet):
         self.entry: str | None = None
         """Id of the last call in the journal."""
         self._api, self._send = api, send
-        self.inputs = Inputs(draft, partial(choices, api), self._edit)
+        self.inputs = Inputs(draft, choices, self._edit)
         self.snippets = SnippetPanel(draft, api, script, self.guard)
         head = headline(sentence(rendering.label(operation.name)), api)
         head += f"<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"

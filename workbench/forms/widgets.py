@@ -13,9 +13,9 @@ from typing import Any
 import ipywidgets
 
 from workbench.errors import WorkbenchError, visible
-from workbench.progress import ipython_shell
 from workbench.rendering.design import variables
 from workbench.rendering.markup import isolated
+from workbench.system.progress import ipython_shell
 
 CLOSE_DELAY = 2.0
 """Seconds after which a browser has received a widget."""
@@ -105,13 +105,15 @@ def hiding(widget: Any) -> Any:
 @cache
 def css(name: str, below: str, *, by_system: bool = False) -> str:
     """Return a style sheet of this package by its name, with the tokens of the design for everything below a selector."""
-    return variables(below, by_system=by_system) + (Path(__file__).parent / f"{name}.css").read_text(encoding="utf-8")
+    return variables(below, by_system=by_system) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(
+        encoding="utf-8"
+    )
 
 
 def style_sheet() -> Any:
     """Return the style sheet as a widget."""
     return ipywidgets.HTML(
-        f"<style>{css('forms', '.wb-root')}</style>", layout=ipywidgets.Layout(display="block", height="0")
+        f"<style>{css('forms/forms', '.wb-root')}</style>", layout=ipywidgets.Layout(display="block", height="0")
     )
 
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 from workbench.errors import UsageError
 from workbench.interface.contracts import Signature, WithdrawalSignature
 from workbench.interface.convert import converter
-from workbench.interface.fields import ANY, SECRET, About, Answer, Privacy
-from workbench.interface.readers import DECIMAL, MAX_DIGITS, write_time
-from workbench.interface.walk import (
+from workbench.schema.fields import ANY, SECRET, About, Answer, Privacy
+from workbench.schema.readers import DECIMAL, MAX_DIGITS, write_time
+from workbench.schema.walk import (
     Array,
     Boolean,
     Choice,

@@ -24,11 +24,11 @@ from workbench.errors import Problem, UsageError, visible
 from workbench.interface.events import Event
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.interface.transactions import RewardsActivity, RewardsItem
-from workbench.interface.walk import is_record
 from workbench.rendering.text import FORMULA
-from workbench.storage import write_file
+from workbench.schema.walk import is_record
+from workbench.system.files import write_file
 from workbench.tables.columns import json_text, plan
-from workbench.tables.events import events_frame, has_events
+from workbench.tables.event_frames import events_frame, has_events
 from workbench.tables.rows import check_in_memory, is_missing, mark_report, records_frame
 
 Reveal = Collection[str]

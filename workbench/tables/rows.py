@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.errors import Problem, UsageError
-from workbench.interface import masks
-from workbench.interface.walk import Choice, DecimalNumber, Numeric
+from workbench.schema import masks
+from workbench.schema.walk import Choice, DecimalNumber, Numeric
 from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))

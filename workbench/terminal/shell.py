@@ -17,7 +17,7 @@ import workbench
 from workbench import rendering
 from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Choice
+from workbench.schema.walk import Choice
 from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error
@@ -251,7 +251,7 @@ def dashboard(
         out: File to write; one that exists is left unchanged.
         open_: Open the file in a browser.
     """
-    from workbench.forms.dashboard import dashboard as dashboard_of
+    from workbench.panel.dashboard import dashboard as dashboard_of
     from workbench.session import connect
 
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
@@ -293,7 +293,7 @@ def mcp(*, where: Where = Where()) -> None:
     """
     import asyncio
 
-    from workbench import mcp_server
+    from workbench.testing import agent_tools as mcp_server
 
     with session(where) as api:
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")

@@ -14,10 +14,10 @@ from workbench.client.base import EnvironmentName
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import get_path
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior
+from workbench.schema.walk import get_path
 from workbench.sequences.player import event_kind
 from workbench.session import Session, connect
 
