@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 import workbench as wb
-from workbench.classroom.actions import ACTIONS, EVENTS, LESSONS
-from workbench.classroom.exports import FORMS
-from workbench.classroom.results import Results, read_roster
-from workbench.classroom.server import MAX_WRONG_CODES, ClassServer
+from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
+from workbench.course.classroom.class_results import Results, read_roster
+from workbench.course.classroom.exports import FORMS
+from workbench.course.classroom.server import MAX_WRONG_CODES, ClassServer
 from workbench.sandbox.server import self_signed
 
 pytestmark = pytest.mark.slow  # each serves a class
@@ -140,6 +140,12 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
 
 
 @pytest.mark.slow
+def test_a_mistyped_code_is_named(url: str) -> None:
+    """Whoever mistypes the code learns that it is the code."""
+    with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*check the code'):
+        wb.connect(url, code="olive-42-haron")
+
+
 def test_a_wrong_code_is_refused_and_cannot_be_searched_for(url: str, ann: Caller) -> None:
     answers = [httpx.get(f"{url}/olive-{n}-olive/_sandbox/guide").status_code for n in range(MAX_WRONG_CODES + 3)]
 

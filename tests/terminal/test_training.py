@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench.classroom.server import ClassServer
+from workbench.course.classroom.server import ClassServer
 from workbench.course.drills import DRILLS
 from workbench.session import connect
 
@@ -111,7 +111,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
 
 
 def test_results_are_exported_and_verified(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
     server.results.add("Ann <b>", "check", "start-1", missing=[], confirmed=True)
@@ -130,7 +130,7 @@ def test_results_are_exported_and_verified(wb, tmp_path: Path):
 
 
 def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
     server.close()
@@ -145,7 +145,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
 
 
 def test_the_board_of_a_served_class_is_shown(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann", "Bob"], tmp_path / "class")
     server.results.add("Ann", "check", "start-1", missing=["no authorization of 4.20 USD."])

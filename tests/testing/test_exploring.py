@@ -27,7 +27,8 @@ from workbench import testing
 from workbench.sandbox import Sandbox
 from workbench.testing import Exploration, NotSimulated, Universe
 
-SANDBOX = Sandbox(behavior="observed", settings={"refund_event_id": "transaction"})
+BEHAVIOR = {"behavior": "observed", "refund_event_id": "transaction"}
+SANDBOX = Sandbox(behavior=BEHAVIOR)
 INVARIANTS = (*testing.MONEY, bonuses_are_paid)
 
 
@@ -231,7 +232,7 @@ def test_exploring_within_an_event_loop_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.workbench(universes=20, behavior="observed", refund_event_id="transaction")
+@pytest.mark.workbench(universes=20, behavior=BEHAVIOR)
 def test_the_fixture_explores_as_the_marker_says(explore: Any) -> None:
     assert explore(Shop).universes == 20
 

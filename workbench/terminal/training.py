@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from cyclopts import App, Parameter
 
-from workbench import classroom, course
+from workbench import course
+from workbench.course import classroom
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
@@ -37,7 +38,7 @@ def serve(
     """
 
     def make() -> Any:
-        from workbench.classroom.results import read_roster
+        from workbench.course.classroom.class_results import read_roster
 
         made = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
         if not made.learners:
@@ -99,9 +100,9 @@ def grade(
 
     A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
     """
-    from workbench.classroom.exports import export
-    from workbench.classroom.results import grade as graded
-    from workbench.classroom.server import DEFAULT_SEED
+    from workbench.course.classroom.class_results import grade as graded
+    from workbench.course.classroom.exports import export
+    from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
         print(export(kept, form, DEFAULT_SEED), end="")
@@ -115,8 +116,8 @@ def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = 
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; that of its last start if omitted.
     """
-    from workbench.classroom.exports import answers, sheets
-    from workbench.classroom.server import inline_style
+    from workbench.course.classroom.exports import answers, sheets
+    from workbench.course.classroom.server import inline_style
 
     if what == "answers":
         print(answers(inline_style()), end="")

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from workbench.interface import strict_json
+from workbench.schema import strict_json
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
@@ -60,13 +60,13 @@ class Deliveries(Life):
         self.names: dict[str, str] = {}  # of records, by id
         self.cause = ""  # what the traffic is doing, where a record has several of its events
         self._threads = threads
-        self._seen = self.sandbox.last_event()
+        self._seen = self.sandbox._last_event()
 
     def collect(self) -> None:
         """Plan the deliveries of new events."""
-        if self.sandbox.last_event() == self._seen:
+        if self.sandbox._last_event() == self._seen:
             return
-        drained, self._seen = self.sandbox.drain(self._seen)
+        drained, self._seen = self.sandbox._drain(self._seen)
         for _, _, body in drained:
             event = strict_json.loads(body)
             name = f"{event['resource']}.{event['action']}"

@@ -167,7 +167,7 @@ class Life:
     def _open(self, cls: type[Any], clock: Clock, **options: Any) -> Any:
         arguments = {
             "sandbox": self.sandbox, "base_url": self.sandbox.base_url, "api_key": self.sandbox.full_key,
-            "environment": self.sandbox.environment, "transport": self.sandbox.direct(), "clock": clock,
+            "environment": self.sandbox._environment, "transport": self.sandbox._direct(), "clock": clock,
         }  # fmt: skip
         return cls(**{**arguments, "journal": Journal(clock=clock), **options})
 

@@ -8,7 +8,7 @@ import pytest
 
 _COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 _MARK = (
-    'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), universes=500, **settings): '
+    'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), universes=500): '
     "the sandbox of a test, and the number of universes that `explore` tries"
 )
 
@@ -42,12 +42,10 @@ def explore(request: pytest.FixtureRequest) -> Any:
     from workbench.sandbox import Sandbox
     from workbench.testing.exploring import explore
 
-    given = {"seed": 1, **_marked(request)}
-    universes, seed = given.pop("universes", 500), given.pop("seed")
-    behavior, environment = given.pop("behavior", None), given.pop("environment", None)
-    given.pop("faults", None)
-    made = Sandbox(behavior=behavior, environment=environment, settings=given)
-    chosen = {"universes": universes, "seed": seed, "sandbox": made, "universe": request.config.getoption("--universe")}
+    given = _marked(request)
+    made = Sandbox(behavior=given.get("behavior"), environment=given.get("environment"))
+    chosen: dict[str, Any] = {"sandbox": made, "universe": request.config.getoption("--universe")}
+    chosen |= {name: given[name] for name in ("universes", "seed") if name in given}
 
     def run(application: Any, **options: Any) -> Any:
         result = explore(application, **{**chosen, **options})
