@@ -211,8 +211,14 @@ REDEEMED = (
 
 
 def outstanding(
-    rewards: Any, *, at: Any = None, by: By = "created_at", group: Group | None = None, tz: str = "UTC"
-) -> pd.DataFrame:  # fmt: skip
+    rewards: Any,
+    *,
+    at: Any = None,
+    by: By = "created_at",
+    group: Group | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
     """Return the points that are outstanding at a date: earned until then, less redeemed until then.
 
     Args:
@@ -222,27 +228,38 @@ def outstanding(
             "minted_at", when they were minted, so that points on their way do not count.
         group: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
 
     Returns:
         Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        UsageError: `at` is not a time.
+        UsageError: `at` is not a time, or the read was of a part of the rows and `opening` is not given.
         UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, by, group, tz)
+    before = _opening(rewards, opening, until)
+    if group and before:
+        raise UsageError("opening is of all points, so it goes without group", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
     made = _sums(data, [group] if group else [])
-    made["outstanding"] = decimal_series([e - r for e, r in zip(made["earned"], made["redeemed"], strict=True)])
+    made["outstanding"] = decimal_series(
+        [before + e - r for e, r in zip(made["earned"], made["redeemed"], strict=True)]
+    )
     made = made[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
     return mark_report(made, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
 
 
 def liability(
-    rewards: Any, *, by: By = "created_at", usd_per_point: Decimal | None = None, tz: str = "UTC"
-) -> pd.DataFrame:  # fmt: skip
+    rewards: Any,
+    *,
+    by: By = "created_at",
+    usd_per_point: Decimal | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
     """Return the points outstanding at the end of each month, from the first row to the last.
 
     Args:
@@ -250,12 +267,17 @@ def liability(
         by: From when points count; see `outstanding`.
         usd_per_point: What a point is worth, for a column `value`; the service does not state it.
         tz: Time zone of the months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
+
+    Raises:
+        UsageError: The read was of a part of the rows, and `opening` is not given.
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end), and
         value (USD) if `usd_per_point` is given; decimals.
     """
     data, notes = _activity(rewards, by, None, tz)
+    before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
@@ -265,10 +287,30 @@ def liability(
     ends = [end_of_month(month, tz) for month in made["month"]]
     made["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
     made["earned"], made["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
-    made["outstanding"] = cumsum(made["earned"] - made["redeemed"])
+    made["outstanding"] = decimal_series([before + points for points in cumsum(made["earned"] - made["redeemed"])])
     if usd_per_point is not None:
         made["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in made["outstanding"]])
     return mark_report(made, "points_liability", notes, rewards, by=by, tz=tz)
+
+
+def _opening(rewards: Any, opening: Decimal | None, until: datetime | None) -> Decimal:
+    """Return the balance before the first row; refuse a read of a part of the rows that has none."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else None
+    filters = frame.attrs.get("filters", {}) if frame is not None else getattr(rewards, "filters", {})
+    if filters.get("type") is not None:
+        raise UsageError(f"a read of {filters['type']} rows alone has no balance; read both types", of="reports")
+    end = filters.get("until")
+    if end is not None and until is not None and until > datetime.fromisoformat(end):
+        raise UsageError(
+            f"only rows until {end} were read, so the balance at {until.isoformat()} is not known", of="reports"
+        )
+    if filters.get("since") is not None and opening is None:
+        raise UsageError(
+            f"rows were read from {filters['since']} on, so the balance before is not known: give opening=, the points "
+            "outstanding then, or read all rows",
+            of="reports",
+        )
+    return Decimal(0) if opening is None else opening
 
 
 def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
