@@ -137,4 +137,4 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
             with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
                 sandbox.settle("00000000-0000-4000-8000-000000000000")
             with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
-                sandbox.lock_card(card_id=3)
+                sandbox.cards.lock(card_id=3)

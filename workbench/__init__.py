@@ -10,6 +10,7 @@
 
 from typing import TYPE_CHECKING
 
+from workbench.extras import install_finder
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
@@ -101,5 +102,6 @@ _NAMES = {
     "withdrawals": "workbench.withdrawals",
 }
 
+install_finder()
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
     __getattr__, __dir__ = public_names(__name__, _NAMES)

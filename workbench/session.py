@@ -95,7 +95,7 @@ class _Session(BaseClient):
                 f"{self.host} is a real service: it has no controls such as settle or advance. "
                 "connect() gives a session on an embedded sandbox."
             )
-        sandbox: Sandbox = self._sandbox.for_key(self._key.header().decode())
+        sandbox: Sandbox = self._sandbox._for_key(self._key.header().decode())
         return sandbox
 
     @property
@@ -107,7 +107,7 @@ class _Session(BaseClient):
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
             if self._sandbox is not None:  # the events of the key's tenant, signed with the key
-                source = partial(self._sandbox.drain, api_key=keys[0].decode())
+                source = partial(self._sandbox._drain, api_key=keys[0].decode())
             self._inboxes.append(Inbox(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
 
@@ -172,8 +172,8 @@ def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     """Return a session on another embedded sandbox, such as a fork, with the key and settings of a session."""
     clock, context = SandboxTime(sandbox), context_of(like)
     return Session(
-        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox.environment, clock=clock,
-        transport=sandbox.direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
+        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox._environment, clock=clock,
+        transport=sandbox._direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
         wire_names=like.converter.names,
     )  # fmt: skip
 
@@ -375,7 +375,7 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     clock = SandboxTime(sandbox)
     return {
         "sandbox": sandbox, "base_url": sandbox.base_url, "api_key": key,
-        "environment": sandbox.environment, "transport": sandbox.direct(), "clock": clock,
+        "environment": sandbox._environment, "transport": sandbox._direct(), "clock": clock,
         "journal": Journal(clock=clock), **client,
     }  # fmt: skip
 

@@ -321,6 +321,6 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
             resume(path, api, rows, progress=False)
-        assert api.sandbox.world_id() == sandbox.world_id()
+        assert api.sandbox._world_id() == sandbox._world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(path, api, rows, progress=False).ok

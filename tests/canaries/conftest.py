@@ -169,7 +169,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]
-        things["sandbox events"], things["drained"] = api.sandbox.events(), api.sandbox.drain()
+        things["sandbox events"], things["drained"] = api.sandbox.events(), api.sandbox._drain()
         root.removeHandler(captured)
         root.setLevel(level)
         patch.undo()

@@ -194,7 +194,7 @@ class Class:
             len(sandbox.list_faults()),
             len(sandbox.endpoints()),
             sandbox.clock.now(),
-            sandbox.last_event(),
+            sandbox._last_event(),
         )
 
     def step(self) -> None:

@@ -54,7 +54,7 @@ ACTIONS = [
     ("contracts", {}, {"sign_withdrawal"}),
     (
         "users", {"kind": "user", "application_status": "approved"},
-        {"update_user", "list_rewards_activity", "create_payment_account", "review", "issue_card"},
+        {"update_user", "list_rewards_activity", "create_payment_account", "review", "create_card"},
     ),
     (
         "users", {"kind": "user", "application_status": "tosNotAccepted"},

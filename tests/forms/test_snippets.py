@@ -231,7 +231,7 @@ def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: p
     answer = httpx.post(target, headers=headers, content=body)
 
     assert (0, 200) == (code, answer.status_code)
-    assert url == api.sandbox.share() == api.sandbox.url
+    assert url == api.sandbox.share() == api.sandbox._url
     assert ["simulate_authorization"] * 2 == [one.operation for one in api.sandbox.requests()]
     assert note("curl", api).endswith(f"--url {url} -o csv --fields api_keys.full | tail -1)")
     assert api.sandbox.full_key not in f"{capsys.readouterr()} {made.snippets}"

@@ -24,15 +24,24 @@ def test_a_file_a_mapping_and_a_session_agree(file) -> None:
     ]  # fmt: skip
 
     assert {sandbox.behavior for sandbox in sandboxes} == {"observed"}
-    assert all(sandbox.settings == sandboxes[0].settings for sandbox in sandboxes)
-    assert (sandboxes[0].settings["settle_route"], sandboxes[0].settings["currency"]) == (False, ("USD", "EUR"))
-    assert sandboxes[0].settings["bearer_keys"]
+    assert all(
+        sandbox._engine.environment.settings == sandboxes[0]._engine.environment.settings for sandbox in sandboxes
+    )
+    assert (
+        sandboxes[0]._engine.environment.settings["settle_route"],
+        sandboxes[0]._engine.environment.settings["currency"],
+    ) == (False, ("USD", "EUR"))
+    assert sandboxes[0]._engine.environment.settings["bearer_keys"]
 
 
 def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None:
     sandbox = wb.Sandbox(behavior={"rate_limit": 100})
 
-    assert (sandbox.behavior, sandbox.settings["rate_limit"], sandbox.settings["bearer_keys"]) == (
+    assert (
+        sandbox.behavior,
+        sandbox._engine.environment.settings["rate_limit"],
+        sandbox._engine.environment.settings["bearer_keys"],
+    ) == (
         "documented",
         100,
         False,

@@ -38,7 +38,7 @@ def story(sandbox):
     sandbox.deposit()
     return (
         strict_json.dumps([seen, sandbox.events(), to_json([change(one, seconds=0) for one in sandbox.requests()])])
-        + repr(sandbox.drain()).encode()
+        + repr(sandbox._drain()).encode()
     )
 
 

@@ -92,7 +92,7 @@ def test_seeds_make_no_difference() -> None:
     )
 
     assert found.ok, found.rows()
-    assert [side.last_event() for side in sides] == [0, 0]
+    assert [side._last_event() for side in sides] == [0, 0]
 
 
 def test_branches_of_a_world_are_compared_by_their_records() -> None:
@@ -100,7 +100,7 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
     base = Sandbox(seed=3)
     branch = base.fork()
     card, user = (base.guide()[kind][state][0] for kind, state in (("cards", "active"), ("users", "approved")))
-    branch.lock_card(card)
+    branch.cards.lock(card)
     branch.deposit(amount="0.40")
     with wb.Client(base_url=branch.base_url, api_key=branch.full_key, transport=branch.transport()) as api:
         api.update_user(user_id=user, last_name="Canary")
@@ -117,7 +117,7 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
 def test_what_cannot_run_is_said() -> None:
     """A sequence with examples that one side does not have is skipped, with the reason."""
     sandbox = Sandbox(seed=3)
-    other = sandbox.for_key(sandbox.guide()["api_keys"]["no corporate cards"])
+    other = sandbox._for_key(sandbox.guide()["api_keys"]["no corporate cards"])
     found = wb.compare_behavior(
         wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"]
     )

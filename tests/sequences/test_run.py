@@ -217,11 +217,11 @@ def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
 
 def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
     """Nothing is sent for the right rows either."""
-    before = sandbox.last_event()
+    before = sandbox._last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
         run_many(catalogue["refund-full"], sandbox, [{"amount": 100}, {"amount": "250"}])
 
-    assert sandbox.last_event() == before
+    assert sandbox._last_event() == before
 
 
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:

@@ -60,10 +60,10 @@ def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
     """No key of another installation is one of this, and the guide needs the key."""
     sandbox, url = public
     sandbox.reset()
-    made = sandbox.create_key("made")
+    made = sandbox.create.key("made")
 
     assert not set(KEYS.values()) & set(sandbox.guide()["api_keys"].values())
-    assert made.api_key != Sandbox().create_key("made").api_key
+    assert made.api_key != Sandbox().create.key("made").api_key
     for key in (None, KEYS["full"]):
         assert ask(url, "/_sandbox/guide", key=key).status_code == 401
         assert ask(url, "/_sandbox/reset", body={}, key=key).status_code == 401

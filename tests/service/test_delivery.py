@@ -158,7 +158,7 @@ def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
 
     assert (receiver.seen, sandbox.endpoints()[0].enabled) == (["locked"], False)
     assert [one.state for one in before] == ["failed"]
-    sandbox.enable_endpoint(made.id)
+    sandbox.update_endpoint(made.id, enabled=True)
     flushed(sandbox)
     assert receiver.seen == ["locked", "approved"]
 
@@ -181,7 +181,7 @@ def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     receiver, url = endpoint
     made = sandbox.register_endpoint(url, signing_key="first-key")
     for key in ("second-key", "third-key"):
-        sandbox.rotate_signing_key(made.id, key)
+        sandbox.update_endpoint(made.id, signing_key=key)
         review(sandbox, "locked" if key == "second-key" else "approved")
         flushed(sandbox)
     (one, first), (two, second) = receiver.came

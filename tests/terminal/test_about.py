@@ -69,7 +69,7 @@ def completed(script, *words: str) -> set[str]:
     "words, expected",
     [
         (["transactions", "a"], {"authorize"}),
-        (["sandbox", "set"], {"settle", "settle-after"}),
+        (["sandbox", "set"], {"settle"}),
         (["transactions", "authorize", "--dec"], {"--decline-reason"}),
         (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
         (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
@@ -135,7 +135,7 @@ def test_a_balance_reads_as_money(wb):
 @pytest.mark.parametrize(
     "tokens",
     [["sandbox", "settle"], ["sandbox", "advance", "--days", "x"], ["sandbox", "pending_first", "--times", "1.5"],
-     ["sandbox", "execute", "[]"], ["sandbox", "enable_endpoint", "x", "--enabled", "perhaps"]],
+     ["sandbox", "execute", "[]"], ["sandbox", "update-endpoint", "x", "--enabled", "perhaps"]],
     ids=["missing", "no number", "no whole number", "no object", "no flag"],
 )  # fmt: skip
 def test_a_control_with_wrong_arguments(wb, tokens):

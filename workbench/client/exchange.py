@@ -19,11 +19,12 @@ from workbench.client import messages
 from workbench.client.cleaning import Cleaner
 from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import ClientContext
+from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import encode, request_problems, what
+from workbench.client.requests import request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
-from workbench.interface.convert import Unreadable
+from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 from workbench.schema import checks, strict_json
 
@@ -96,13 +97,14 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        problems = request_problems(
-            operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
-        )
-        if problems:
-            raise errors.InvalidRequest(problems, of=operation.name)
+        if seen.doubtful or context.limits.caps:
+            problems = request_problems(
+                operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
+            )
+            if problems:
+                raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
-        outgoing = encode(operation, seen, context.headers)
+        outgoing = self.encode()
         outgoing.clean = self.clean
         try:
             if operation.effect:
@@ -150,6 +152,22 @@ class Exchange:
     def clean(self) -> Cleaner:
         """What masks private values in whatever is said about this call."""
         return Cleaner(self.operation, self.request, self.context.key.header)
+
+    def encode(self) -> Request:
+        """Return what to send for a request that was checked."""
+        operation, body, headers = self.operation, self.seen.body.copy(), self.context.headers
+        try:
+            path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
+            content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
+            target = operation.target(path, body if operation.in_query else {})
+        except (TypeError, ValueError, OverflowError):
+            problem = Problem("", "type", "holds a value that cannot be written as JSON")
+            raise errors.InvalidRequest((problem,), of=operation.name) from None
+        if content is not None:
+            headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
+        if operation.name == Operations.sign_withdrawal.name:
+            headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
+        return Request(operation, target, headers, content)
 
     # the journal
 

@@ -36,7 +36,7 @@ class SandboxEvidence:
         elif getattr(self.sandbox, "in_class", False):
             place = "your sandbox in the class"
         else:
-            place = f"the sandbox at {urlsplit(self.sandbox.url).netloc}"
+            place = f"the sandbox at {urlsplit(self.sandbox._url).netloc}"
         count = len(self.requests)
         return f"on {place}, which received {count} request{'' if count == 1 else 's'}"
 

@@ -118,7 +118,7 @@ def board(api: Any, trainer_key: str | None = None, *, ca_file: str | os.PathLik
         WrongEnvironment: No class is served there, or this is not its trainer's key.
     """
     session = None if isinstance(api, str) else api
-    url = urlsplit(api if session is None else session.sandbox.url)
+    url = urlsplit(api if session is None else session.sandbox._url)
     key = trainer_key or os.environ.get("WORKBENCH_TRAINER_KEY") or getpass.getpass("Trainer key: ")
     authority = ca_file or (session and session._ca_file) or os.environ.get("WORKBENCH_CLASS_CA")
     return Board(f"{url.scheme}://{url.netloc}", key, None if authority is None else str(authority))

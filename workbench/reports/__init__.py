@@ -1,4 +1,6 @@
-"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any size."""
+"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any
+size.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -60,7 +60,7 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     context.store.save("transaction", transaction)
     if reason is None:
         _move(context, transaction, available=-request.amount, held=request.amount)
-        by_clock = context.store.get("meta", "settle_by_clock") or context.settings.get("settle_by_clock")
+        by_clock = context.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
             context.schedule(by_clock, "settle", transaction["id"])
     _emit(context, transaction, "transaction.requested", step.emits)

@@ -145,13 +145,6 @@ class SandboxTime:
 
 
 @record
-class AutomaticSettlement:
-    """When authorizations settle automatically."""
-
-    seconds: Any = about("Seconds of the sandbox's clock; absent: only by `settle`", default=None)
-
-
-@record
 class Snapshots:
     """The saved states."""
 

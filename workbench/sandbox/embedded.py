@@ -50,7 +50,7 @@ class DirectTransport:
     """Answers calls without httpx, and is a transport of `httpx.AsyncClient`, for which it is loaded.
 
     Args:
-        handler: Answers a request, as `Sandbox.handle` does.
+        handler: Answers a request.
     """
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
@@ -148,10 +148,8 @@ class Sandbox(Controls):
     def _set_up(self, engine: Engine) -> None:
         made = engine.store.get("meta", "made")
         self.seed: int = made["seed"]
-        self.environment: ServiceEnvironment = made["environment"]
+        self._environment: ServiceEnvironment = made["environment"]
         self.behavior: BehaviorName = made["behavior"]
-        self.settings = engine.environment.settings
-        self.wire_names = engine.wire_names
         self.base_url = BASE_URL
         self._engine = engine
         self.clock = engine.clock
@@ -163,7 +161,7 @@ class Sandbox(Controls):
         """The API key with all permissions."""
         return self._engine.full_key
 
-    def handle(self, request: Request) -> Response:
+    def _handle(self, request: Request) -> Response:
         """Return the response to a request; a rejected request changes nothing.
 
         Raises:
@@ -174,7 +172,7 @@ class Sandbox(Controls):
             raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"a fault rule is on: {answer.manner}")
         return answer
 
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
         that was looked at; where there are a thousand, more may follow it.
 
@@ -192,9 +190,9 @@ class Sandbox(Controls):
 
     def transport(self) -> "SandboxTransport":
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
-        return self.direct().over_httpx()
+        return self._direct().over_httpx()
 
-    def direct(self) -> DirectTransport:
+    def _direct(self) -> DirectTransport:
         """Return a transport for a client in this process, which loads no HTTP library."""
         return DirectTransport(self._engine.answer)
 
@@ -206,7 +204,9 @@ class Sandbox(Controls):
                 store.fill(kind, values)
         fork = Sandbox.__new__(Sandbox)
         reached = self._engine.dispatcher
-        fork._set_up(Engine(store, self.settings, self.wire_names, reached.reach, reached.hosts))
+        fork._set_up(
+            Engine(store, self._engine.environment.settings, self._engine.wire_names, reached.reach, reached.hosts)
+        )
         fork._key = self._key
         return fork
 
@@ -245,7 +245,7 @@ class Sandbox(Controls):
                 "api_key=… or random_keys=True."
             )
         return http_server.serving(
-            lambda url: self.http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
+            lambda url: self._http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
             max_body=MAX_BODY, refusal=refused, certfile=certfile, keyfile=keyfile, private="the API keys",
         )  # fmt: skip
 
@@ -257,14 +257,14 @@ class Sandbox(Controls):
         if not self._shared:
             serving = self.serve()
             self._shared[:] = serving, serving.__enter__()
-        return self.url
+        return self._url
 
     @property
-    def url(self) -> str:
+    def _url(self) -> str:
         """The URL that `share` returned; empty where it was not called."""
         return self._shared[1] if self._shared else ""
 
-    def http_app(self, url: str, local: bool = True) -> "App":
+    def _http_app(self, url: str, local: bool = True) -> "App":
         """Return the HTTP application that `serve` runs.
 
         Args:
@@ -285,7 +285,7 @@ class Sandbox(Controls):
         self._engine.close()
 
     def __repr__(self) -> str:
-        made = f"seed {self.seed}, {self.environment}, behavior {self.behavior}"
+        made = f"seed {self.seed}, {self._environment}, behavior {self.behavior}"
         count = self._engine.faults.count
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
         return f"<Sandbox {made}, at {self.clock.text()}{faults}>"

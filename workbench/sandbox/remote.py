@@ -69,16 +69,16 @@ class RemoteSandbox(Controls):
             )
         learner = parts.path.rstrip("/").removesuffix(table.PREFIX)  # in a class
         self.in_class = bool(learner)
-        self.url = f"{parts.scheme}://{parts.netloc}{learner}"
+        self._url = f"{parts.scheme}://{parts.netloc}{learner}"
         self._http = httpx.Client(
-            base_url=self.url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
+            base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
         self._full_key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
         self._identity: str | None = None
         guide = self._guide(api_key)
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
-        self.base_url = f"{self.url}{table.PREFIX}"
+        self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
 
@@ -98,7 +98,7 @@ class RemoteSandbox(Controls):
         """The API key with all permissions."""
         return self._full_key or ""
 
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
         found = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
         return [
@@ -107,7 +107,7 @@ class RemoteSandbox(Controls):
 
     def share(self) -> str:
         """Return the URL; the sandbox is served already."""
-        return self.url
+        return self._url
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
@@ -154,10 +154,10 @@ class RemoteSandbox(Controls):
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
         except httpx.ConnectError as error:
             if "certificate" in str(error).lower():
-                raise NotSent(f"The certificate of {self.url} is not trusted: name it by ca_file.") from error
-            raise NotSent(f"Connection refused at {self.url}: is the sandbox still served?") from error
+                raise NotSent(f"The certificate of {self._url} is not trusted: name it by ca_file.") from error
+            raise NotSent(f"Connection refused at {self._url}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
-            raise WrongEnvironment(f"{self.url} is not a sandbox of the workbench.") from error
+            raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench.") from error
         return self._result(name, answer)
 
     def _result(self, name: str, answer: httpx.Response) -> Any:
@@ -175,14 +175,14 @@ class RemoteSandbox(Controls):
             raise WrongEnvironment(f"{host} answered {answer.status_code}{reason} for {CONTROL_PATH}{name}. {_WAYS}")
         if identity is not None:
             if self._identity not in (None, identity):
-                raise WrongEnvironment(f"{self.url} now serves another sandbox than the one connected to.")
+                raise WrongEnvironment(f"{self._url} now serves another sandbox than the one connected to.")
             self._identity = identity
         if refused:
             raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
 
     def __repr__(self) -> str:
-        return f"<sandbox served at {self.url}{table.PREFIX}>"
+        return f"<sandbox served at {self._url}{table.PREFIX}>"
 
 
 class RemoteClock:

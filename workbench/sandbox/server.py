@@ -151,7 +151,7 @@ class App:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
             raise error_of("drain", usage_error("after must be a number"))
-        due, last = self.sandbox.drain(after, key)
+        due, last = self.sandbox._drain(after, key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 
@@ -166,7 +166,7 @@ def introduction(sandbox: Any, url: str) -> list[str]:
     if sandbox._engine.seeds.full_key:
         listed = ["  the full one is as given; the guide lists all"]
     return [
-        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox.environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
+        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
         "",
         "API keys for the header Api-Key:",
         *listed,

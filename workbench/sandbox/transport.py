@@ -23,7 +23,7 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Sends the requests of a sync or async client to a function.
 
     Args:
-        handler: Answers a request, as `Sandbox.handle` does.
+        handler: Answers a request.
     """
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:

@@ -27,6 +27,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
 from workbench.schema import masks, strict_json, walk
 from workbench.schema.rules import FULL
@@ -114,7 +115,7 @@ class Target:
         self.api = api
         self._sandbox: Any = None
         if isinstance(api, Sandbox):
-            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.direct(), journal=False)
+            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api._direct(), journal=False)
             self._sandbox = api
         else:
             with suppress(WrongEnvironment, AttributeError):
@@ -149,7 +150,7 @@ class Target:
 
     def cursor(self) -> int:
         """Return the number of events so far."""
-        return len(self.events(0)) if self._sandbox is None else int(self._sandbox.last_event())
+        return len(self.events(0)) if self._sandbox is None else int(self._sandbox._last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
         """Return the events after a cursor, and up to another one, as wire members."""
@@ -167,7 +168,7 @@ class Target:
             WrongEnvironment: There is no such control.
         """
         if self._sandbox is not None:
-            return getattr(self._sandbox, name)(**arguments)
+            return perform(self._sandbox, name, arguments)
         if name != "settle":
             raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
         # assumed: settle_route, the route that public clients call

@@ -131,7 +131,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
         if unsigned is None:
             yield api.inbox, key or own
             return
-        source = partial(api.sandbox.drain, api_key=own)
+        source = partial(api.sandbox._drain, api_key=own)
         with Inbox(keys=[own, key] if key else [own], accept_unsigned=unsigned, source=source) as inbox:
             yield inbox, key or own
 

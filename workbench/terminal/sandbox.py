@@ -19,7 +19,7 @@ from workbench import rendering
 from workbench.errors import visible
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control import Control
-from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.embedded import clock_settings, renew_file
 from workbench.system.messages import LOOPBACK
 from workbench.terminal.commands import kebab, read_duration
@@ -54,7 +54,7 @@ def _command(control: Control) -> Callable[..., int | None]:
         given = {one.name: _value(one, texts[one.name]) for one in taken if texts[one.name] is not None}
         given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
         with session(where) as api:
-            answer = getattr(api.sandbox, control.name)(**given)
+            answer = perform(api.sandbox, control.name, given)
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)

@@ -30,7 +30,7 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.openapi import document
 from workbench.interface.table import OPERATIONS, Operation
-from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.controls import CONTROLS, perform
 from workbench.schema.masks import MaskedDict, masked
 from workbench.schema.walk import camel, is_record, snake
 from workbench.sequences.sequence import PARAMETER_TYPES, Sequence
@@ -40,7 +40,7 @@ Schema = dict[str, Any]
 _JSON = "application/json"
 _ASSUMPTION_MEMBERS = ("id", "reason", "confidence", "change")
 _KEY_CONTROLS = frozenset(
-    {"wallet_sign", "execute", "rotate_signing_key", "create_key"}
+    {"wallet_sign", "execute", "update_endpoint", "create_key"}
 )  # they take or return keys or signatures
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _KEY_CONTROLS}
 _WITHHELD = frozenset(
@@ -154,11 +154,11 @@ class _Tools:
 
     def _control(self, name: str | None, arguments: Mapping[str, Any]) -> Any:
         row = _CONTROLS.get(name or "")
-        if row is None:
+        if row is None or self._sandbox is None:
             raise WorkbenchError(f"no control {visible(str(name), 60)!r} (known: {', '.join(_CONTROLS)})")
         schema = _control_schema(row)["arguments"]
         _check_names(arguments, schema["properties"], row.name, schema["required"])
-        answer = getattr(self._sandbox, row.name)(**{snake(key): value for key, value in arguments.items()})
+        answer = perform(self._sandbox, row.name, {snake(key): value for key, value in arguments.items()})
         if row.name == "guide":  # its examples are ids, and its keys no data of an agent
             return _plain({key: value for key, value in answer.items() if key != "api_keys"})
         return _plain(answer)

@@ -144,7 +144,7 @@ def compare_behavior(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | No
     facts, other_facts = (
         {key: fact for key, fact in played.facts.items() if key[0] not in skipped} for played in (first, second)
     )
-    settings = [{} if (sandbox := _embedded(side)) is None else sandbox.settings for side in sides]
+    settings = [{} if (sandbox := _embedded(side)) is None else sandbox._engine.environment.settings for side in sides]
     changed = {name for name, value in settings[0].items() if settings[1] and value != settings[1].get(name)}
     reasons = {
         step: (changed - {"rate_limit"}) & (first.rests.get(step, set()) | second.rests.get(step, set()))
@@ -327,7 +327,7 @@ def compare_recording(recording: str | Path, b: Any) -> Comparison:
     recorded = Recording(Path(recording))
     side = _fork(_side(b))
     if isinstance(side, Sandbox):
-        side = Client(base_url=side.base_url, api_key=side.full_key, transport=side.direct(), journal=False)
+        side = Client(base_url=side.base_url, api_key=side.full_key, transport=side._direct(), journal=False)
     readers = [_Reader(recorded.of, None), _Reader(recorded.of, None)]
     ids: dict[str, str] = {}
     for number, (name, sent, response) in enumerate(recorded.calls, 1):

@@ -40,7 +40,7 @@ class Action:
 def _purchase(sandbox: Sandbox, *, settle: bool = False, refund: bool = False, decline: str | None = None) -> None:
     card = sandbox.guide()["cards"]["active"][0]
     with Client(
-        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.direct(), journal=False
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False
     ) as client:
         made = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
         if settle or refund:
@@ -76,9 +76,9 @@ EVENTS: Mapping[str, Callable[[Sandbox], Any]] = {
     "a micro deposit of 0.45 USD (microDeposit.received)": lambda one: one.deposit(amount="0.45"),
     "an approved application (user.updated)": lambda one: one.review(_first(one, "users", "pending"), "approved"),
     "a denied application (user.updated)": lambda one: one.review(_first(one, "users", "manualReview"), "denied"),
-    "a new user (user.updated)": lambda one: one.create_user(),
-    "a card activated (card.updated)": lambda one: one.activate_card(_first(one, "cards", "notActivated")),
-    "a card locked (card.updated)": lambda one: one.lock_card(_last_card(one)),
+    "a new user (user.updated)": lambda one: one.create.user(),
+    "a card activated (card.updated)": lambda one: one.cards.activate(_first(one, "cards", "notActivated")),
+    "a card locked (card.updated)": lambda one: one.cards.lock(_last_card(one)),
     "the last event, delivered again": _again,
 }
 """Events by what the board calls them, and what sends them in a sandbox."""

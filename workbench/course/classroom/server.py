@@ -136,7 +136,7 @@ class ClassServer:
         environment: Any = prefix.removeprefix("/") or "sandbox"
         path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
         sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
-        return sandbox.http_app(f"{self.url}/{learner.code}{prefix}", self._local)
+        return sandbox._http_app(f"{self.url}/{learner.code}{prefix}", self._local)
 
     def serve(
         self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), *,
