@@ -203,7 +203,12 @@ def read_on_cluster(
         state.ended = True
         report(state)
     return ClusterRewards(
-        users=tuple(users), names=names, path=None if path is None else Path(path), cursors=cursors, parts=tuple(rows)
+        users=tuple(users),
+        names=names,
+        path=None if path is None else Path(path),
+        filters={name: value for name, value in wanted.as_json().items() if value is not None},
+        cursors=cursors,
+        parts=tuple(rows),
     )
 
 
