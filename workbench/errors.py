@@ -582,26 +582,12 @@ class FileBusy(UnusableFile):
     """Another process kept the file locked for too long; nothing was stored."""
 
 
-_EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "tables",
-    "uvicorn": "server", "httptools": "server", "duckdb": "tables", "ipywidgets": "lab", "IPython": "lab",
-    "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
-}  # fmt: skip
-
-
 class MissingExtra(WorkbenchError, ImportError):
     """A library that an extra of the package installs is missing; `.extra` names the extra."""
 
-    def __init__(self, library: str, extra: str) -> None:
+    def __init__(self, library: str, extra: str, command: str) -> None:
         self.library, self.extra = library, extra
-        super().__init__(f"{library} is not installed. Run: pip install 'card-issuing-workbench[{extra}]'")
-
-
-def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
-    """Return the error that names the extra to install, or None where the missing module belongs to none."""
-    library = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(library)
-    return None if extra is None else MissingExtra(library, extra)
+        super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
 
 
 def __dir__() -> list[str]:

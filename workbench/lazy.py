@@ -36,14 +36,9 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
             new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, _, attribute = names[name].partition(":")
-        try:
-            loaded: object = import_module(module)
-            if module != f"{package}.{name}":
-                loaded = getattr(loaded, attribute or name)
-        except ModuleNotFoundError as error:
-            from workbench.errors import missing_extra
-
-            raise missing_extra(error) or error from None
+        loaded: object = import_module(module)
+        if module != f"{package}.{name}":
+            loaded = getattr(loaded, attribute or name)
         if hasattr(loaded, "__code__"):
             from workbench import errors
 

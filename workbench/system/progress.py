@@ -58,10 +58,12 @@ class Progress:
         """Counts, rate and time as text, without the bar."""
         left = self.seconds_left
         parts = (
-            f"{self.done:,} of {self.total:,} {self.unit}", f"{self.rows:,} rows" if self.rows else "", self.detail,
+            f"{self.done:,} of {self.total:,} {self.unit}",
+            f"{self.rows:,} rows" if self.rows else "",
+            self.detail,
             f"{self.rate:,.0f}/s",
             f"in {clock(self.seconds)}" if self.ended else "" if left is None else f"{clock(left)} left",
-        )  # fmt: skip
+        )
         return " · ".join(filter(None, parts))
 
     def __str__(self) -> str:

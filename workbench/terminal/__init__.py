@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from workbench import __version__
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -45,7 +46,7 @@ def make_app(noun: str = "") -> Any:
     from cyclopts import App, Parameter
 
     app = App(
-        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
+        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=__version__,
         result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
     )  # fmt: skip
@@ -63,12 +64,6 @@ def make_app(noun: str = "") -> Any:
 def _shown_default(value: Any) -> Any:
     """Show the default of an option unless it is an unset flag, or empty."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("card-issuing-workbench")
 
 
 def _run(tokens: list[str]) -> int:

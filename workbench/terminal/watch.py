@@ -69,10 +69,8 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench events tail")
-    try:
-        import textual  # noqa: F401
-    except ModuleNotFoundError:
-        raise usage_error('watch needs an extra: pip install "card-issuing-workbench[lab]"') from None
+    import textual  # noqa: F401 - missing, it is said before a session opens
+
     if journal is not None and not journal.is_file():
         raise usage_error(f"--journal: no file {visible(str(journal), 200)}.")
     with session(where) as api:
