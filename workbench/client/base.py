@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from workbench import __version__
 from workbench.client.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.guards import Arming, ClientContext, Limits
 from workbench.client.journal import Journal, recorder_of
@@ -24,7 +25,6 @@ from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
 from workbench.interface.table import Call, Operation, Operations
 
-VERSION = "0.2.0"  # that of the distribution; reading its metadata would cost more than a call
 EnvironmentName = Literal["sandbox", "production"]
 
 
@@ -152,7 +152,7 @@ class BaseClient(Operations, ABC):
                 (b"Host", self._url.host.encode()),
                 (b"Accept", b"application/json"),
                 (b"Accept-Encoding", b"gzip, deflate"),
-                (b"User-Agent", f"card-issuing-workbench/{VERSION}".encode()),
+                (b"User-Agent", f"card-issuing-workbench/{__version__}".encode()),
             ],
             idempotency_header=idempotency_header,
         )
@@ -300,7 +300,7 @@ class BaseClient(Operations, ABC):
 
         armed = self.armed
         return {
-            "workbench": VERSION,
+            "workbench": __version__,
             "interface": INTERFACE,
             "python": ".".join(map(str, sys.version_info[:3])),
             "httpx": version("httpx"),

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from workbench import __version__
 from workbench.client.keys import state_folder, state_path
 from workbench.client.settings import config_path, open_profile, profile_names
 from workbench.errors import WorkbenchError, visible
@@ -219,8 +220,7 @@ def doctor() -> int:
 
 
 def _findings() -> Iterator[tuple[bool, str]]:
-    package = version("card-issuing-workbench")
-    yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"
+    yield True, f"workbench {__version__}, interface {VERSION}, Python {platform.python_version()}"
     for name in ("httpx", "cattrs"):
         yield find_spec(name) is not None, f"{name} {_version(name)}"
     extras = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
