@@ -44,7 +44,7 @@ class Board(Shown):
 
     __repr__ = Shown.__str__
 
-    def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
+    def act(self, action: str, learners: str | list[str] = "all", **arguments: object) -> dict[str, Any]:
         """Do something for learners, as `act("note", "Ann", text="Look at the guide")`.
 
         Args:
@@ -92,7 +92,7 @@ class Board(Shown):
         if self._shown is not None:
             self._shown.set()
 
-    def _exchange(self, method: str, path: str, content: Any = None) -> Any:
+    def _exchange(self, method: str, path: str, content: object = None) -> Any:
         try:
             answer = self._http.request(method, path, json=content)
         except httpx.HTTPError as error:

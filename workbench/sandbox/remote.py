@@ -129,7 +129,7 @@ class RemoteSandbox(Controls):
         status: dict[str, Any] = self._ask_class("GET", None)
         return status
 
-    def class_report(self, kind: str, exercise: str, **detail: Any) -> None:
+    def class_report(self, kind: str, exercise: str, **detail: object) -> None:
         """Report a try of an exercise ("check"), a hint or a reset to the class server."""
         self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
 

@@ -116,12 +116,12 @@ class Results:
 
     # settings
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return a setting of the class."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else default
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: object) -> None:
         """Keep a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
@@ -148,7 +148,7 @@ class Results:
 
     # what was done
 
-    def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
+    def add(self, learner: str, kind: str, exercise: str = "", **detail: object) -> None:
         """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something."""
         with self._file.write() as connection:
             connection.execute(
