@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from workbench import chains
@@ -172,13 +173,16 @@ def findings(
         limits: What a profile allows a call.
     """
     seen = checks.surveyed(request)
-    if not (seen.doubtful or limits.caps):
+    in_path = path_problems(operation, seen.record)
+    if not (seen.doubtful or limits.caps or in_path):
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     found = checks.problems(seen, partial=check and "partial_address" in allowing)
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
         paths = {one.wire for one in members(operation.request) if "{" + one.wire + "}" in operation.path}
         found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
+    named = {problem.path for problem in found}
+    found += tuple(problem for problem in in_path if problem.path not in named)
     problems = (*found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
         problems += address_problems(seen)
@@ -187,6 +191,27 @@ def findings(
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
     # A number that was never issued is what a sandbox should get.
     return problems, tuple(one for one in warned if real or not one.path.endswith("nationalId"))
+
+
+_SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
+
+
+def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
+    """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
+    return tuple(
+        Problem(
+            wire,
+            "path",
+            "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone",
+        )
+        for name, wire in _in_path(operation.path, operation.request)
+        if not (isinstance(value := getattr(request, name), str) and _SEGMENT.fullmatch(value))
+    )
+
+
+@cache
+def _in_path(path: str, cls: type[Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, one.wire) for one in members(cls) if one.wire in placeholders(path))
 
 
 _SHORTEST = 47  # twelve words of three letters; any other private key is longer
