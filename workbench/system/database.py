@@ -1,7 +1,8 @@
 """One SQLite file of ours: opened with suspicion, written so that what was answered is stored.
 
 What was committed survives a kill, and a loss of power where that is asked for (WAL, `synchronous=FULL`). Several
-processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a schema
+processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a
+schema
 that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
 """
 
@@ -109,8 +110,11 @@ class Database:
         try:
             self.connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
-                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
-            )  # fmt: skip
+                timeout=_WAIT,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
                 self.connection.execute(f"PRAGMA {name}={value}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -119,7 +123,9 @@ class Database:
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
-        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the parent."""
+        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the
+        parent.
+        """
         if self._pid != os.getpid() and self.path is not None:
             self._of_parents.append((self.connection, self._leases))
             self._connect()
@@ -143,7 +149,7 @@ class Database:
                 run(_CHECKSUMS)
                 run(f"PRAGMA user_version={version:d}")
                 for table in self._checked:  # of a file of an earlier version
-                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")  # noqa: S608 - our own names
+                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")
             run("COMMIT")
         except BaseException:
             self._rollback_open()
@@ -157,8 +163,10 @@ class Database:
         self._patiently(f"PRAGMA journal_mode={'DELETE' if shared else 'WAL'}")
         self._watch()
         for table in self._checked if self.path.stat().st_size <= _CHECKED_WHOLE else ():
-            if found := self.damaged(table):
-                numbers = ", ".join(map(str, found[:20])) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
+            if damage := self.damaged(table):
+                numbers = ", ".join(map(str, damage[:20])) + (
+                    f" and {len(damage) - 20} more" if len(damage) > 20 else ""
+                )
                 advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
 
     # checksums of rows
@@ -173,8 +181,8 @@ class Database:
         # Once: queries of the connection belong inside its lock.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
-            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"  # noqa: S608 - our own names
-            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"  # noqa: S608 - our own names
+            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"
+            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"
             for event, statements in {"INSERT": put, "UPDATE": drop + put, "DELETE": drop}.items():
                 self.connection.execute(
                     f"CREATE TEMP TRIGGER {table}_{event} AFTER {event} ON main.{table} BEGIN {statements} END"
@@ -187,7 +195,7 @@ class Database:
         """
         if table not in self._checked:
             return "1"
-        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"  # noqa: S608 - our own names
+        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"
         return f"coalesce(({stored}) = {self._sums[table]}, 1)"
 
     def damaged(self, table: str) -> list[int]:
@@ -195,7 +203,8 @@ class Database:
         if table not in self._checked:
             return []
         query = (
-            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} UNION SELECT of_row FROM checksums "  # noqa: S608 - our own names
+            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} "
+            "UNION SELECT of_row FROM checksums "
             f"WHERE of_table = '{table}' AND of_row NOT IN (SELECT rowid FROM {table}) ORDER BY 1"
         )
         return [number for (number,) in self.run(query)]
@@ -275,14 +284,16 @@ class Database:
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
-            words = "is busy: another process holds it" if busy else f"cannot be used: {error}"
-            return kind(f"{self.path or 'memory'} {words}. Nothing was stored.")
+            state = "is busy: another process holds it" if busy else f"cannot be used: {error}"
+            return kind(f"{self.path or 'memory'} {state}. Nothing was stored.")
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
             return error
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str) -> bool:
-        """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
+        """Return whether this process is the one that does some work; of several on one file only one is, until it ends
+        or closes it.
+        """
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
@@ -337,13 +348,13 @@ def _prepare(path: Path) -> None:
     try:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
-        found = path.stat()
-        if os.name == "posix" and found.st_size == 0:
+        status = path.stat()
+        if os.name == "posix" and status.st_size == 0:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
-    if found.st_nlink > 1:  # locks and the write-ahead log go by name
-        raise UnusableFile(f"{path} has {found.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+    if status.st_nlink > 1:  # locks and the write-ahead log go by name
+        raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
@@ -410,12 +421,12 @@ def _check_header(path: Path, application: int, version: int, oldest: int, remed
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
-    found = int.from_bytes(head[60:64], "big")
-    if found < oldest:
-        words = "was written by an earlier workbench and cannot be read; file left unchanged."
-        raise UnusableFile(f"{path} {words} {remedy}".rstrip())
-    if found > version:
+    file_version = int.from_bytes(head[60:64], "big")
+    if file_version < oldest:
+        advice = "was written by an earlier workbench and cannot be read; file left unchanged."
+        raise UnusableFile(f"{path} {advice} {remedy}".rstrip())
+    if file_version > version:
         raise UnusableFile(
-            f"{path} was written by a newer workbench (version {found} of the file, {version} is known here). "
+            f"{path} was written by a newer workbench (version {file_version} of the file, {version} is known here). "
             "The file was left unchanged."
         )

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -21,7 +22,7 @@ def file_system(path: Path) -> str:
         return ""
     whole = path.absolute()
     points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
-    return next((points[one] for one in (whole, *whole.parents) if one in points), "")
+    return next((points[parent] for parent in (whole, *whole.parents) if parent in points), "")
 
 
 def make_folder(folder: Path) -> None:
@@ -30,10 +31,10 @@ def make_folder(folder: Path) -> None:
     Raises:
         OSError: It cannot be made.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-    for one in missing:
-        sync_folder(one.parent)
+    for made_folder in missing:
+        sync_folder(made_folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -65,7 +66,7 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
         OSError: It cannot be written; what was there before is there still.
     """
     path = path.resolve()  # a link stays one
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(write) if isinstance(write, bytes) else write(file)
@@ -82,6 +83,32 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
     sync_folder(path.parent)
 
 
+_TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
+
+
+def remove_temporary(folder: Path) -> bool:
+    """Remove what writers of files in a folder left when they were killed; return whether something else is there."""
+    others = False
+    for path in folder.iterdir():
+        writer = _TEMPORARY.fullmatch(path.name)
+        others = others or writer is None
+        if writer is not None and not _is_running(int(writer[1])):
+            path.unlink(missing_ok=True)
+    return others
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:
     """Refuse a place where no file can be made, and warn of a shared file system; nothing is made.
 
@@ -89,7 +116,7 @@ def check_place(path: Path, file_system: Callable[[Path], str] = file_system) ->
         UnusableFile: There is no folder that can be written.
     """
     path = path.resolve()
-    folder = next(one for one in path.parents if one.exists())
+    folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise UnusableFile(f"{path} cannot be made: {folder} is not a folder that can be written")
     warn_if_shared(path, file_system)
