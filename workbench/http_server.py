@@ -101,7 +101,7 @@ class _App:
             more = message["more_body"]
         return Request(
             scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1"), headers,
-            bytes(body), local=hosts[0] in LOOPBACK,
+            bytes(body), local=hosts[0] in LOOPBACK, peer=(scope.get("client") or ("",))[0],
         )  # fmt: skip
 
 

@@ -62,8 +62,11 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    with closing(classroom.ClassServer((), _existing(folder))) as server:
-        print(server.export(form), end="")
+    from workbench.classroom.exports import export
+    from workbench.classroom.server import inline_style
+
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        print(export(kept, form, kept.get("seed"), inline_style()), end="")
 
 
 def board(
@@ -95,12 +98,12 @@ def board(
 def grade(
     notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
 ) -> None:
-    """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
+    """Run notebooks that learners handed in, and print what a class server of each saw. Your progress stays unchanged.
 
-    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
+    A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles and HOME.
     """
     from workbench.classroom.exports import export
-    from workbench.classroom.results import grade as graded
+    from workbench.classroom.grading import grade as graded
     from workbench.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
