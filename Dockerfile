@@ -2,10 +2,12 @@
 FROM python:3.12-slim
 WORKDIR /app
 COPY requirements/server.txt pyproject.toml README.md ./
+COPY docs/SKILL.md docs/llms.txt docs/
 COPY workbench workbench
-RUN pip install --no-cache-dir --no-deps -r server.txt && pip install --no-deps --no-build-isolation . && useradd --create-home sandbox && install -d -o sandbox /data
+RUN pip install --no-cache-dir --no-deps -r server.txt && pip install --no-cache-dir --no-deps --no-build-isolation .
+RUN useradd --create-home sandbox && install -d -o sandbox /data
 USER sandbox
 VOLUME /data
 EXPOSE 8080
-ENTRYPOINT ["workbench", "sandbox", "serve", "--host", "0.0.0.0", "--port", "8080", "--db", "/data/sandbox.db"]
-CMD ["--host-name", "sandbox"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://localhost:8080/_sandbox/health')"]
+ENTRYPOINT ["workbench", "sandbox", "serve", "--host", "0.0.0.0", "--port", "8080", "--db", "/data/sandbox.db", "--host-name", "sandbox", "--host-name", "localhost"]

@@ -11,20 +11,18 @@ ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 PURPOSES = {
-    "rewards": "read rewards",
     "events": "read events",
     "records": "the types",
     "terminal": "commands and shell",
-    "demo": "guided tour",
     "course": "exercises",
-    "classroom": "one server for a class",
-    "chaos": "tries handlers",
-    "testing": "fixtures for tests",
-    "mcp_server": "for agents",
-    "forms": "forms and panels",
+    "testing": "proves an application",
+    "forms": "forms",
+    "panel": "panel, dashboard",
     "charts": "drawings",
     "sequences": "scripted transactions",
+    "reports": "reports, event logs",
     "bulk": "many calls",
+    "rewards": "reads of any size",
     "tables": "DataFrames, exports",
     "session": "connect()",
     "client": "sends one call",
@@ -33,13 +31,13 @@ PURPOSES = {
     "withdrawals": "plans and checks",
     "rendering": "text and HTML",
     "chains": "addresses, signatures",
-    "storage": "one SQLite file",
-    "http_server": "local HTTP server",
-    "http_post": "one POST",
-    "progress": "progress lines",
     "interface": "the service as data",
+    "schema": "declared records",
+    "system": "this machine",
     "errors": "exception classes",
     "lazy": "public names",
+    "extras": "optional libraries",
+    "renamed": "names of 0.2",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}
 """Packages of one layer that exchange bytes, without importing each other."""

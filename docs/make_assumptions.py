@@ -8,8 +8,8 @@ from typing import Any
 
 from docs.make_interface import table
 from workbench.interface.assumptions import BEHAVIORS, Assumption, Behavior, assumptions
-from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS
+from workbench.schema.fields import Confidence
 
 PAGE = Path(__file__).parent / "assumptions.md"
 MEANINGS = {
@@ -30,7 +30,7 @@ This page is written by `python docs/make_assumptions.py`; a test compares it wi
 BEHAVIOR = """
 The sandbox has two behaviors. `documented` follows the letter of the document wherever it says anything; `observed` follows what
 live services were seen to do. `wb.connect(behavior="observed")` chooses one, and where the table shows values,
-`wb.connect(settings={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
+`wb.connect(behavior={"withdrawal_lifetime": 300})` or a profile changes one of them. *As said*: both act as the third column says.
 """
 
 

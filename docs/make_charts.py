@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 import workbench as wb
-from workbench import charts, sequences, tables
+from workbench import charts, reports, sequences, testing
 from workbench.interface.transactions import RewardsItem
 
 FOLDER = Path(__file__).parent / "images" / "charts"
@@ -106,10 +106,10 @@ def endpoints() -> pd.DataFrame:
 
 def balances(api: Any, folder: str) -> pd.DataFrame:
     """Record the balances of contracts for some weeks; what they are worth changes by rates made up here."""
-    made = tables.record_balances(api, f"{folder}/balances.parquet")
+    made = reports.record_balances(api, f"{folder}/balances.parquet")
     for _ in range(7):
         api.sandbox.advance(days=7)
-        made = tables.record_balances(api, f"{folder}/balances.parquet")
+        made = reports.record_balances(api, f"{folder}/balances.parquet")
     rates = [Decimal(100 + (place * 37 % 23)) / 100 for place in range(len(made))]
     values = [value * rate for value, rate in zip(made["value"], rates, strict=True)]
     return made.assign(value=pd.Series(values, dtype=made["value"].dtype))
@@ -130,9 +130,9 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         events = applications(api, chance)
         transactions = declines(api)
     with wb.connect() as api, TemporaryDirectory() as folder:
-        sequences.run(sequences.traffic(seed=4, cards=6, days=120, a_day=0.7), api, progress=False)
-        spent, held = tables.transactions(api), balances(api, folder)
-        disputes = tables.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
+        sequences.run(testing.traffic(seed=4, cards=6, days=120, a_day=0.7), api, progress=False)
+        spent, held = reports.transactions(api), balances(api, folder)
+        disputes = reports.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
     yield "states-transaction", lambda size: charts.state_diagram("transaction", "authorized")
     yield "states-application", lambda size: charts.state_diagram("application", "pending")
     yield "states-card", lambda size: charts.state_diagram("card", "active")
@@ -152,12 +152,12 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "money-timeline-months", lambda size: charts.money_timeline_chart(months, size=size)
     yield "declines", lambda size: charts.declines_chart(transactions, size=size)
     yield "deliveries", lambda size: charts.deliveries_chart(tried, size=size)
-    yield "approvals", lambda size: charts.approvals_chart(tables.approvals(spent, "week"), size=size)
+    yield "approvals", lambda size: charts.approvals_chart(reports.approvals(spent, "week"), size=size)
     yield "spend-funnel", lambda size: charts.spend_funnel_chart(spent, size=size)
-    yield "spend", lambda size: charts.spend_chart(tables.spend(spent, "merchant_name"), size=size)
+    yield "spend", lambda size: charts.spend_chart(reports.spend(spent, "merchant_name"), size=size)
     yield (
         "posting-times",
-        lambda size: charts.posting_times_chart(tables.posting_times(spent, "merchant_name"), size=size),
+        lambda size: charts.posting_times_chart(reports.posting_times(spent, "merchant_name"), size=size),
     )
     yield "cohorts", lambda size: charts.cohorts_chart(spent, size=size)
     yield "movers", lambda size: charts.movers_chart(spent, size=size)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from docs.make_interface import kind_words, table
 from workbench.interface.events import EVENT_KINDS, ORDER, Event, EventKind
-from workbench.interface.fields import OPEN
-from workbench.interface.walk import Member, Nested, leaves, members, rule_words
+from workbench.schema.fields import OPEN
+from workbench.schema.walk import Member, Nested, leaves, members, rule_words
 
 PAGE = Path(__file__).parent / "events.md"
 INTRODUCTION = """# Events

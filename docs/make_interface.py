@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from workbench.interface import rules, walk
+from workbench.interface import formats, transitions, vocabulary
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event
-from workbench.interface.fields import Reason
 from workbench.interface.table import KEY_HEADER, OPERATIONS, PREFIX, VERSION, Failure, Operation
+from workbench.schema import walk
+from workbench.schema.fields import Reason
 
 PAGE = Path(__file__).parent / "interface.md"
 SECTIONS = (
@@ -47,15 +48,15 @@ DOCUMENTED = {("", "authorize"), ("", "decline"), ("authorized", "reduce"), ("au
               ("tosNotAccepted", "accept_terms"), ("", "file")}  # fmt: skip
 """Transitions that the interface document gives; all others are assumed."""
 ADDRESSES = {
-    "EvmOrSolanaWalletAddress": rules.WALLET,
-    "EVM address": rules.EVM_ADDRESS,
-    "Solana address": rules.SOLANA_ADDRESS,
-    "Stellar address": rules.STELLAR_ADDRESS,
+    "EvmOrSolanaWalletAddress": formats.WALLET,
+    "EVM address": formats.EVM_ADDRESS,
+    "Solana address": formats.SOLANA_ADDRESS,
+    "Stellar address": formats.STELLAR_ADDRESS,
 }
 STATES = {
     "Application status": (
         "application",
-        rules.APPLICATION,
+        transitions.APPLICATION,
         (
             "Of users, companies and owners; [what each means](glossary.md#application). Events can show three statuses that responses "
             "do not: `notStarted`, `exempt`, `tosNotAccepted`. `review` and `conclude` are decisions of the review, to any status."
@@ -63,11 +64,11 @@ STATES = {
     ),
     "Simulated card transaction": (
         "transaction",
-        rules.TRANSACTION,
+        transitions.TRANSACTION,
         "`reversed` is a state of the sandbox; responses and events show it as described under [Assumed behavior](#assumed-behavior).",
     ),
-    "Disputes": ("dispute", rules.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
-    "Cards": ("card", rules.CARD, "The statuses of cards are assumed."),
+    "Disputes": ("dispute", transitions.DISPUTE, "A client can only set `canceled`. All other statuses are assumed."),
+    "Cards": ("card", transitions.CARD, "The statuses of cards are assumed."),
 }
 NOTES = {
     "Endpoints 1": "Available to tenants that issue corporate cards.",
@@ -248,9 +249,9 @@ def states() -> Iterator[str]:
     """Yield the states of each record and what leads from one to the next."""
     yield "## States and transitions\n"
     yield "The transitions are those of the sandbox. The document gives only some of them; the others are marked **assumed**."
-    for heading, (kind, transitions, note) in STATES.items():
+    for heading, (kind, moves, note) in STATES.items():
         grouped: dict[tuple[str, str, str, str], list[str]] = {}
-        for (before, action), row in transitions.items():
+        for (before, action), row in moves.items():
             mark = "" if (before, action) in DOCUMENTED else "assumed"
             after = f"`{row.to}`" if row.to else "as decided"
             key = (f"`{action}`", after, f"`{row.emits}`" if row.emits else "", mark)
@@ -358,7 +359,7 @@ def lines() -> Iterator[str]:
     for operation in OPERATIONS.values():
         yield from endpoint(operation)
     yield f"## Authentication\n{AUTHENTICATION}"
-    yield f"Roles the document names: {codes(rules.Role)}.\n"
+    yield f"Roles the document names: {codes(vocabulary.Role)}.\n"
     yield from events()
     yield from errors()
     yield from limits()

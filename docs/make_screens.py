@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 import workbench as wb
-from workbench import chaos, testing
+from workbench import testing
 from workbench.rendering import text
+from workbench.testing import chaos
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.chaos.handlers import CountsRepetitions

@@ -27,15 +27,15 @@ from tests.client.doubles import CARD, KEY, URL
 from tests.disk import Disk
 from workbench.bulk.outcomes import RunRecord
 from workbench.bulk.plan import write_rejects
-from workbench.classroom.results import Results
 from workbench.client.client import Client
 from workbench.client.journal import Journal
 from workbench.client.keys import installation_secret, pin
+from workbench.course.classroom.class_results import Results
 from workbench.course.learner import read_stored, write_stored
 from workbench.errors import AdviceWarning, DuplicateSuspected, UnusableFile, WorkbenchError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.server import self_signed
-from workbench.sequences.exports import record
+from workbench.testing.exports import record
 
 Notes = list[tuple[Any, ...]]
 MISSING = (FileNotFoundError, WorkbenchError)
@@ -373,7 +373,7 @@ class SandboxOf:
         body = {"cardId": _at_first()[0], "amount": 100, "merchantName": name, "currency": "USD"}
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         content = json.dumps({**body, "merchantCategoryCode": "5411"}).encode()
-        answer = sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
+        answer = sandbox._handle(Request("POST", "/v1/simulate/transactions/authorize", "", headers, content))
         if answer.status != 200:
             raise UnusableFile(str(answer.status))
 

@@ -38,9 +38,9 @@ from tests.client.doubles import CARD, client_on
 from workbench import bulk, events, rendering, sequences, tables
 from workbench.bulk.plan import plan_of
 from workbench.errors import InvalidRequest, WorkbenchError
-from workbench.interface import strict_json
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.table import OPERATIONS
+from workbench.schema import strict_json
 from workbench.sequences import reading
 
 SECOND = 1.0  # of processor time: longer is a hang

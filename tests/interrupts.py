@@ -154,7 +154,7 @@ def bulk(folder: Path) -> Scenario:
 def _person() -> dict[str, Any]:
     api = wb.connect()
     request = api.from_wire("create_user_application", PERSON)
-    from workbench.interface.walk import given
+    from workbench.schema.walk import given
 
     return dict(given(request))
 
@@ -311,7 +311,7 @@ def serve(folder: Path) -> Served:
 
 def class_serve(folder: Path) -> Served:
     """A class of one learner, who buys."""
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     def kept() -> set[str]:
         server = ClassServer((), folder / "class")

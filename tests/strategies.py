@@ -12,10 +12,10 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from workbench.interface.fields import Rule
-from workbench.interface.rules import FULL, OneOf, When
 from workbench.interface.table import Operation
-from workbench.interface.walk import (
+from workbench.schema.fields import Rule
+from workbench.schema.rules import FULL, OneOf, When
+from workbench.schema.walk import (
     Array,
     Boolean,
     Choice,

@@ -18,7 +18,7 @@ import pytest
 from tests.disk import Disk
 from tests.durable import FILES, Files, InboxOf, JournalOf, ResultsOf, RunOf, SandboxOf, SequenceOf
 from workbench.errors import WorkbenchError
-from workbench.storage import Database
+from workbench.system.database import Database
 
 pytestmark = pytest.mark.filterwarnings(  # archives that are given up try to end their file as they are collected
     "ignore::pytest.PytestUnraisableExceptionWarning"

@@ -21,17 +21,21 @@ import pytest
 import workbench as wb
 from tests import interrupts
 from tests.client.doubles import AUTHORIZED, PURCHASE, URL
-from workbench import storage
 from workbench.client import client as client_module
 from workbench.client import exchange
 from workbench.client import journal as journal_module
 from workbench.client.base import BaseClient
 from workbench.client.client import AsyncClient, Client
 from workbench.client.journal import Journal
-from workbench.storage import Database
-from workbench.tables import read_job
+from workbench.rewards import read_job
+from workbench.system import database, locks
+from workbench.system import files as system_files
+from workbench.system import interrupts as signals
+from workbench.system.database import Database
 
 SCHEMA = "CREATE TABLE things (name TEXT NOT NULL) STRICT"
+
+STORAGE = tuple(str(module.__file__) for module in (database, system_files, signals, locks))
 
 
 def interrupted_at(
@@ -54,7 +58,7 @@ def interrupted_at(
         quiet = line == "try:" or line.endswith(("is mine:", "holder = None", "active = False", "_pulling = None"))
         if event == "line" and not quiet and not (line.startswith("with ") and place in begun):
             begun.add(place)
-            seen += storage.uninterrupted.depth == 0
+            seen += signals.uninterrupted.depth == 0
             if seen == number:
                 raise error
         return trace
@@ -96,7 +100,7 @@ def test_an_interrupt_at_any_line_of_a_transaction(in_file: bool, error: type[Ba
             run.execute("INSERT INTO things VALUES ('b')")
 
     number = 1
-    while interrupted_at(number, {storage.__file__}, write, error):
+    while interrupted_at(number, set(STORAGE), write, error):
         number += 1
         assert free(database.lock), number
         write()
@@ -142,7 +146,7 @@ def test_signals_wait_for_a_transaction(name: str) -> None:
         signal.signal(number, original)
     assert {one: signal.getsignal(one) for one in before} == before
     assert database.run("SELECT name FROM things") == [("a",)]
-    assert storage.uninterrupted.depth == 0
+    assert signals.uninterrupted.depth == 0
 
 
 @pytest.mark.slow
@@ -172,7 +176,10 @@ def test_an_interrupt_at_any_line_of_a_call(in_file: bool, kind: type[BaseClient
             kept.append(error)
             raise
 
-    files = {str(module.__file__) for module in (storage, journal_module, exchange, client_module)}
+    files = {
+        str(module.__file__)
+        for module in (database, signals, locks, system_files, journal_module, exchange, client_module)
+    }
     number = 1
     while interrupted_at(number, files, interrupted_call):
         number += 1
@@ -193,7 +200,7 @@ def test_an_interrupt_at_any_line_of_the_sandbox(in_file: bool, tmp_path: Path) 
     """After each, the next call works, and cards, events and clock are those of whole calls."""
     api = wb.connect(path=tmp_path / "sandbox.db") if in_file else wb.connect()
     card = interrupts.example_card(api)
-    files = {storage.__file__, *map(str, (Path(wb.__file__).parent / "sandbox").glob("*.py"))}
+    files = {*STORAGE, *map(str, (Path(wb.__file__).parent / "sandbox").glob("*.py"))}
 
     def act() -> None:
         made = interrupts.purchase(api, card)
@@ -222,7 +229,7 @@ def test_an_interrupt_at_any_line_of_the_inbox(in_file: bool, tmp_path: Path) ->
     inbox = wb.Inbox(tmp_path / "inbox.db" if in_file else None, keys=["a-signing-key"])
     handled: list[str] = []
     inbox.on("user.updated")(lambda event: handled.append(event.id))
-    files = {storage.__file__, *map(str, (Path(wb.__file__).parent / "webhooks").glob("*.py"))}
+    files = {*STORAGE, *map(str, (Path(wb.__file__).parent / "webhooks").glob("*.py"))}
 
     def act() -> None:
         sample = wb.events.sample("user.updated", "a-signing-key")
@@ -253,7 +260,7 @@ def test_an_interrupt_at_any_moment_of_a_read() -> None:
             nonlocal seen, reached
             if frame.f_code.co_filename not in files:
                 return None
-            seen += event in {"line", "return"} and storage.uninterrupted.depth == 0
+            seen += event in {"line", "return"} and signals.uninterrupted.depth == 0
             if seen == number and not reached:
                 reached = True
                 raise KeyboardInterrupt

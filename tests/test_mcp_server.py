@@ -17,7 +17,7 @@ import pytest
 
 import workbench as wb
 from workbench.interface.table import OPERATIONS
-from workbench.mcp_server import make_server
+from workbench.testing.agent_tools import make_server
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
 USER = "9b26cf74-10af-42ce-bea3-5d52ed4a93c6"
@@ -143,7 +143,7 @@ def test_no_control_hands_a_key_to_an_agent() -> None:
                 arguments = dict.fromkeys(described["arguments"]["required"], value)
                 answer = await client.call_tool("control", {"name": name, "arguments": arguments})
                 answers.append(answer.content[0].text)
-        keys = [*api.sandbox.guide()["api_keys"].values(), api.sandbox.create_key("another one").api_key]
+        keys = [*api.sandbox.guide()["api_keys"].values(), api.sandbox.create.key("another one").api_key]
         assert len(keys) > 3
         assert not [key for key in keys if key in "".join(answers)]
 

@@ -80,10 +80,13 @@ def test_typed() -> None:
 def test_dev_is_everything() -> None:
     """Whoever installs `dev` has every other extra as well, through `all`."""
     extras = PROJECT["optional-dependencies"]
-    named = {name: {extra for line in extras[name] for extra in Requirement(line).extras} for name in ("dev", "all")}
+    ours = {name: [Requirement(line) for line in extras[name]] for name in extras}
+    named = {
+        name: {extra for one in ours[name] if one.name == PROJECT["name"] for extra in one.extras} for name in ours
+    }
 
     assert "all" in named["dev"]
-    assert set(extras) - {"dev", "all"} == named["all"]
+    assert set(extras) - {"dev", "all"} == named["all"].union(*(named[name] for name in named["all"]))
 
 
 def test_import_is_light() -> None:
@@ -103,7 +106,7 @@ for name in ("anywidget", "ipywidgets", "jupyterlab", "ipykernel", "dask", "dist
     sys.modules[name] = None
 import workbench
 for module in pkgutil.walk_packages(workbench.__path__, "workbench.", onerror=lambda name: None):
-    if not module.name.startswith("workbench.forms") and not module.name.endswith("__main__"):
+    if not module.name.startswith(("workbench.forms", "workbench.panel")) and not module.name.endswith("__main__"):
         importlib.import_module(module.name)
 """
     run(sys.executable, "-c", script)
@@ -137,33 +140,35 @@ def test_requirements_fit_the_bounds() -> None:
 # -- who may import what ------------------------------------------------------------------------------------------
 
 # Library to the places that may name it, as prefixes of paths inside workbench/.
-FROM_TABLES = ("tables/", "bulk/", "sequences/", "charts/", "forms/", "course/", "demo/", "terminal/")
+FROM_TABLES = (
+    "tables/", "rewards/", "bulk/", "reports/", "sequences/", "charts/", "testing/", "panel/", "course/", "terminal/",
+)  # fmt: skip
 REACH = {
     "httpx": (
         "course/trainer.py",
-        "chaos.py",
-        "classroom/",
+        "course/classroom/",
         "client/client.py",
         "client/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
+        "testing/chaos.py",
     ),
     "httpcore": ("client/transports.py",),
     "pandas": FROM_TABLES,
     "numpy": FROM_TABLES,
     "pyarrow": FROM_TABLES,
-    "dask": ("tables/",),
-    "distributed": ("tables/",),
-    "matplotlib": ("charts/", "forms/", "demo/", "terminal/"),
-    "anywidget": ("forms/",),
-    "ipywidgets": ("forms/",),
-    "IPython": ("forms/", "course/", "terminal/shell.py"),
+    "dask": ("rewards/",),
+    "distributed": ("rewards/",),
+    "matplotlib": ("charts/", "panel/", "terminal/"),
+    "anywidget": ("panel/",),
+    "ipywidgets": ("forms/", "panel/"),
+    "IPython": ("forms/", "panel/", "course/", "terminal/shell.py"),
     "cyclopts": ("terminal/",),
-    "rich": ("terminal/", "demo/"),
-    "uvicorn": ("http_server.py",),
-    "httptools": ("http_server.py",),
-    "duckdb": ("tables/",),
-    "filelock": ("storage.py",),
+    "rich": ("terminal/"),
+    "uvicorn": ("system/http_server.py",),
+    "httptools": ("system/http_server.py",),
+    "duckdb": ("reports/",),
+    "filelock": ("system/locks.py",),
     "coincurve": ("chains/",),
     "nacl": ("chains/",),
     "Crypto": ("chains/",),
@@ -320,9 +325,14 @@ def test_wheel_carries_the_package_and_nothing_else(wheel: Path) -> None:
     """The wheel holds exactly the package's tracked files, of the kinds we mean to ship, and stays small."""
     carried = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
-    assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")}
+    forced = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"][
+            "force-include"
+        ].values()
+    )
+    assert carried == {str(path.relative_to(ROOT)) for path in tracked("workbench")} | forced
     assert {Path(name).suffix or name for name in carried} <= {
-        ".py", ".json", ".toml", ".typed", ".md", ".js", ".css", ".html",
+        ".py", ".json", ".toml", ".typed", ".md", ".js", ".css", ".html", ".txt",
     }  # fmt: skip
     assert wheel.stat().st_size < 2_000_000
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from workbench.interface.assumptions import assumptions, settings
-from workbench.interface.fields import Confidence
 from workbench.interface.table import OPERATIONS
+from workbench.schema.fields import Confidence
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from workbench.errors import AdviceWarning, FileBusy, UnusableFile
-from workbench.storage import Database, FileLock, file_system
+from workbench.system.database import Database
+from workbench.system.files import file_system
+from workbench.system.locks import FileLock
 
 OURS = 0x57425454
 SCHEMA = "CREATE TABLE things(name TEXT PRIMARY KEY, number INTEGER)"
@@ -89,7 +91,7 @@ SPOILED = {
     "newer": (edit("PRAGMA user_version=2"), "newer workbench"),
     "a trigger": (edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"), "not ours"),
     "a view": (edit("CREATE VIEW evil AS SELECT 1"), "not ours"),
-    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "not ours"),
+    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "cannot be read"),
     "damaged": (damage, "damaged"),
 }
 
@@ -197,7 +199,8 @@ def test_processes_at_once(path: Path) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from workbench.storage import Database, FileLock
+from workbench.system.database import Database
+from workbench.system.locks import FileLock
 path = Path(sys.argv[1])
 file = Database(path, application=0x57425454, schema=sys.argv[2])
 with FileLock(path):

@@ -17,9 +17,9 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.sequences.exports import call_as
 from workbench.terminal.watch import screen
 from workbench.testing import session
+from workbench.testing.exports import call_as
 
 PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "<b>[red]A", "merchant_category_code": "5411"}
 

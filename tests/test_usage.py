@@ -103,11 +103,11 @@ MISTAKES = {
     "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
-    "a period": (lambda: wb.tables.approvals([], "year"), "must be one of day, week, month"),
+    "a period": (lambda: wb.reports.approvals([], "year"), "must be one of day, week, month"),
     "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),
-    "a setting": (lambda: wb.Sandbox(settings={"unknown_member": True}), "did you mean unknown_members"),
+    "a setting": (lambda: wb.Sandbox(behavior={"unknown_member": True}), "did you mean unknown_members"),
     "a base URL": (lambda: wb.Client(base_url="x", api_key="k"), "Client: base_url must begin with https://"),
     "an argument of a control": (
         lambda: wb.Sandbox().register_endpoint("http://127.0.0.1", key="x"), "register_endpoint: key is not an argument",
@@ -137,4 +137,4 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
             with pytest.raises(wb.NotFound, match=r"^settle: Transaction not found$"):
                 sandbox.settle("00000000-0000-4000-8000-000000000000")
             with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
-                sandbox.lock_card(card_id=3)
+                sandbox.cards.lock(card_id=3)

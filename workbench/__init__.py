@@ -8,7 +8,11 @@
 `docs/api.md` lists every public name. Each is loaded when it is first used.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.extras import install_finder
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench import bulk as bulk
     from workbench import chains as chains
@@ -16,10 +20,13 @@ if TYPE_CHECKING:
     from workbench import course as course
     from workbench import errors as errors
     from workbench import events as events
+    from workbench import panel as panel
     from workbench import records as records
+    from workbench import reports as reports
     from workbench import rewards as rewards
     from workbench import sequences as sequences
     from workbench import tables as tables
+    from workbench import testing as testing
     from workbench import withdrawals as withdrawals
     from workbench.client.client import AsyncClient as AsyncClient
     from workbench.client.client import Client as Client
@@ -31,26 +38,70 @@ if TYPE_CHECKING:
     from workbench.errors import NotSent as NotSent
     from workbench.errors import OutcomeUnknown as OutcomeUnknown
     from workbench.errors import WorkbenchError as WorkbenchError
-    from workbench.forms.dashboard import dashboard as dashboard
-    from workbench.forms.panel import browse as browse
-    from workbench.forms.panel import form as form
     from workbench.interface.assumptions import assumptions as assumptions
-    from workbench.interface.rules import FULL as FULL
+    from workbench.panel.dashboard import dashboard as dashboard
+    from workbench.panel.panel import browse as browse
+    from workbench.panel.panel import form as form
+    from workbench.reports.activity import sql as sql
     from workbench.sandbox import Sandbox as Sandbox
-    from workbench.sequences.comparing import compare_behavior as compare_behavior
-    from workbench.sequences.comparing import compare_records as compare_records
+    from workbench.schema.rules import FULL as FULL
     from workbench.session import AsyncSession as AsyncSession
     from workbench.session import Session as Session
     from workbench.session import connect as connect
     from workbench.session import connect_async as connect_async
-    from workbench.tables.analysis import sql as sql
     from workbench.tables.frames import export as export
     from workbench.tables.frames import to_frame as to_frame
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
+    from workbench.testing.comparing import compare_behavior as compare_behavior
+    from workbench.testing.comparing import compare_records as compare_records
     from workbench.webhooks.inbox import Inbox as Inbox
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "ApiError": "workbench.errors",
+    "AsyncClient": "workbench.client.client",
+    "AsyncSession": "workbench.session",
+    "Client": "workbench.client.client",
+    "FULL": "workbench.schema.rules",
+    "Inbox": "workbench.webhooks.inbox",
+    "InvalidRequest": "workbench.errors",
+    "Journal": "workbench.client.journal",
+    "Limits": "workbench.client.guards",
+    "NotFound": "workbench.errors",
+    "NotSent": "workbench.errors",
+    "OutcomeUnknown": "workbench.errors",
+    "Sandbox": "workbench.sandbox",
+    "Session": "workbench.session",
+    "WorkbenchError": "workbench.errors",
+    "assumptions": "workbench.interface.assumptions",
+    "browse": "workbench.panel.panel",
+    "bulk": "workbench.bulk",
+    "chains": "workbench.chains",
+    "charts": "workbench.charts",
+    "compare_behavior": "workbench.testing.comparing",
+    "compare_records": "workbench.testing.comparing",
+    "connect": "workbench.session",
+    "connect_async": "workbench.session",
+    "course": "workbench.course",
+    "dashboard": "workbench.panel.dashboard",
+    "errors": "workbench.errors",
+    "events": "workbench.events",
+    "export": "workbench.tables.frames",
+    "form": "workbench.panel.panel",
+    "load_ipython_extension": "workbench.terminal.shell",
+    "panel": "workbench.panel",
+    "records": "workbench.records",
+    "reports": "workbench.reports",
+    "rewards": "workbench.rewards",
+    "sequences": "workbench.sequences",
+    "sql": "workbench.reports.activity",
+    "tables": "workbench.tables",
+    "testing": "workbench.testing",
+    "to_frame": "workbench.tables.frames",
+    "unload_ipython_extension": "workbench.terminal.shell",
+    "withdrawals": "workbench.withdrawals",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+install_finder()
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -46,6 +46,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
+from workbench.renamed import renamed
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _SHOWN = 500
@@ -229,9 +231,8 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
         if name != "self" and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
     ]
     open_names = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
-    problems = [] if open_names else [unknown_name(name, names) for name in given if name not in names]
-    if problems:
-        return problems
+    if unknown := [] if open_names else [name for name in given if name not in names]:
+        return [_unknown_argument(_public_name(function), name, names) for name in unknown]
     try:
         bound = inspect.signature(function).bind(*args, **given)
     except TypeError as error:
@@ -252,6 +253,11 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
             if name in hints and parameters[name].kind in (1, 3, 0) and not _fits(value, hints[name])
         ]
     return []
+
+
+def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
+    new = renamed(f"{function}({name}=)")
+    return Problem(visible(name, 60), "unknown", f"is not an argument{new}") if new else unknown_name(name, names)
 
 
 def _unusable(
@@ -576,26 +582,12 @@ class FileBusy(UnusableFile):
     """Another process kept the file locked for too long; nothing was stored."""
 
 
-_EXTRAS = {
-    "pandas": "tables", "pyarrow": "tables", "numpy": "tables", "xlsxwriter": "tables", "openpyxl": "tables", "matplotlib": "charts",
-    "uvicorn": "server", "httptools": "server", "duckdb": "analysis", "ipywidgets": "lab", "IPython": "lab",
-    "jupyterlab": "lab", "nbclient": "lab", "nbformat": "lab", "dask": "cluster", "distributed": "cluster",
-}  # fmt: skip
-
-
 class MissingExtra(WorkbenchError, ImportError):
     """A library that an extra of the package installs is missing; `.extra` names the extra."""
 
-    def __init__(self, library: str, extra: str) -> None:
+    def __init__(self, library: str, extra: str, command: str) -> None:
         self.library, self.extra = library, extra
-        super().__init__(f"{library} is not installed. Run: pip install 'card-issuing-workbench[{extra}]'")
-
-
-def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
-    """Return the error that names the extra to install, or None where the missing module belongs to none."""
-    library = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(library)
-    return None if extra is None else MissingExtra(library, extra)
+        super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
 
 
 def __dir__() -> list[str]:

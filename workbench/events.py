@@ -4,12 +4,18 @@ wb.events.read("events.ndjson").frame(of="transaction.completed")
 wb.events.sample("user.updated", application_status="approved")
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
-    from workbench.tables.event_logs import read as read
+    from workbench.reports.event_logs import read as read
     from workbench.webhooks.verify import sample as sample
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "read": "workbench.reports.event_logs",
+    "sample": "workbench.webhooks.verify",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

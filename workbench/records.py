@@ -4,7 +4,10 @@ def declined(answer: wb.records.SimulatedTransaction) -> bool:
     return answer.status is wb.records.TransactionStatus.DECLINED
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.interface.contracts import AccountDetails as AccountDetails
     from workbench.interface.contracts import IssuingContract as IssuingContract
@@ -36,20 +39,6 @@ if TYPE_CHECKING:
     from workbench.interface.people import UpdateUbo as UpdateUbo
     from workbench.interface.people import UpdateUser as UpdateUser
     from workbench.interface.people import User as User
-    from workbench.interface.rules import ApplicationStatus as ApplicationStatus
-    from workbench.interface.rules import BeneficiaryType as BeneficiaryType
-    from workbench.interface.rules import CompletionReason as CompletionReason
-    from workbench.interface.rules import DeclineReason as DeclineReason
-    from workbench.interface.rules import DisputeStatus as DisputeStatus
-    from workbench.interface.rules import DisputeUpdateStatus as DisputeUpdateStatus
-    from workbench.interface.rules import EventApplicationStatus as EventApplicationStatus
-    from workbench.interface.rules import MicroDepositRail as MicroDepositRail
-    from workbench.interface.rules import PaymentAccountType as PaymentAccountType
-    from workbench.interface.rules import RewardType as RewardType
-    from workbench.interface.rules import Role as Role
-    from workbench.interface.rules import SignatureStatus as SignatureStatus
-    from workbench.interface.rules import StatusChangeReason as StatusChangeReason
-    from workbench.interface.rules import TransactionStatus as TransactionStatus
     from workbench.interface.transactions import Dispute as Dispute
     from workbench.interface.transactions import ListRewardsActivity as ListRewardsActivity
     from workbench.interface.transactions import RewardsActivity as RewardsActivity
@@ -59,8 +48,76 @@ if TYPE_CHECKING:
     from workbench.interface.transactions import SimulateRefund as SimulateRefund
     from workbench.interface.transactions import SimulateReversal as SimulateReversal
     from workbench.interface.transactions import UpdateDispute as UpdateDispute
+    from workbench.interface.vocabulary import ApplicationStatus as ApplicationStatus
+    from workbench.interface.vocabulary import BeneficiaryType as BeneficiaryType
+    from workbench.interface.vocabulary import CompletionReason as CompletionReason
+    from workbench.interface.vocabulary import DeclineReason as DeclineReason
+    from workbench.interface.vocabulary import DisputeStatus as DisputeStatus
+    from workbench.interface.vocabulary import DisputeUpdateStatus as DisputeUpdateStatus
+    from workbench.interface.vocabulary import EventApplicationStatus as EventApplicationStatus
+    from workbench.interface.vocabulary import MicroDepositRail as MicroDepositRail
+    from workbench.interface.vocabulary import PaymentAccountType as PaymentAccountType
+    from workbench.interface.vocabulary import RewardType as RewardType
+    from workbench.interface.vocabulary import Role as Role
+    from workbench.interface.vocabulary import SignatureStatus as SignatureStatus
+    from workbench.interface.vocabulary import StatusChangeReason as StatusChangeReason
+    from workbench.interface.vocabulary import TransactionStatus as TransactionStatus
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "AccountDetails": "workbench.interface.contracts",
+    "Address": "workbench.interface.people",
+    "ApplicationStatus": "workbench.interface.vocabulary",
+    "BankingAddress": "workbench.interface.people",
+    "BeneficiaryType": "workbench.interface.vocabulary",
+    "CardLimit": "workbench.interface.events",
+    "CardUpdated": "workbench.interface.events",
+    "CompanyApplication": "workbench.interface.people",
+    "CompletionReason": "workbench.interface.vocabulary",
+    "CreatePaymentAccount": "workbench.interface.people",
+    "CreateUserApplication": "workbench.interface.people",
+    "DeclineReason": "workbench.interface.vocabulary",
+    "DeletePaymentAccount": "workbench.interface.people",
+    "Deletion": "workbench.interface.people",
+    "Dispute": "workbench.interface.transactions",
+    "DisputeStatus": "workbench.interface.vocabulary",
+    "DisputeUpdateStatus": "workbench.interface.vocabulary",
+    "Event": "workbench.interface.events",
+    "EventApplicationStatus": "workbench.interface.vocabulary",
+    "ExternalFiatAccount": "workbench.interface.people",
+    "IssuingContract": "workbench.interface.contracts",
+    "Link": "workbench.interface.people",
+    "LinkParams": "workbench.interface.people",
+    "ListContracts": "workbench.interface.contracts",
+    "ListRewardsActivity": "workbench.interface.transactions",
+    "MicroDepositRail": "workbench.interface.vocabulary",
+    "MicroDepositReceived": "workbench.interface.events",
+    "Onramp": "workbench.interface.contracts",
+    "PaymentAccount": "workbench.interface.people",
+    "PaymentAccountType": "workbench.interface.vocabulary",
+    "RewardType": "workbench.interface.vocabulary",
+    "RewardsActivity": "workbench.interface.transactions",
+    "RewardsItem": "workbench.interface.transactions",
+    "Role": "workbench.interface.vocabulary",
+    "SignWithdrawal": "workbench.interface.contracts",
+    "Signature": "workbench.interface.contracts",
+    "SignatureStatus": "workbench.interface.vocabulary",
+    "SimulateAuthorization": "workbench.interface.transactions",
+    "SimulateRefund": "workbench.interface.transactions",
+    "SimulateReversal": "workbench.interface.transactions",
+    "SimulatedTransaction": "workbench.interface.transactions",
+    "Spend": "workbench.interface.events",
+    "StatusChangeReason": "workbench.interface.vocabulary",
+    "Token": "workbench.interface.contracts",
+    "TransactionChanged": "workbench.interface.events",
+    "TransactionStatus": "workbench.interface.vocabulary",
+    "UltimateBeneficialOwner": "workbench.interface.people",
+    "UpdateDispute": "workbench.interface.transactions",
+    "UpdateUbo": "workbench.interface.people",
+    "UpdateUser": "workbench.interface.people",
+    "User": "workbench.interface.people",
+    "UserUpdated": "workbench.interface.events",
+    "WithdrawalSignature": "workbench.interface.contracts",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -26,16 +26,16 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
-from workbench.progress import ipython_shell
+from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
     from workbench.interface.events import Event
     from workbench.sandbox import Sandbox
+    from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.inbox import Inbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Behavior = Literal["documented", "observed"]
 WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
 """The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
@@ -95,7 +95,7 @@ class _Session(BaseClient):
                 f"{self.host} is a real service: it has no controls such as settle or advance. "
                 "connect() gives a session on an embedded sandbox."
             )
-        sandbox: Sandbox = self._sandbox.for_key(self._key.header().decode())
+        sandbox: Sandbox = self._sandbox._for_key(self._key.header().decode())
         return sandbox
 
     @property
@@ -107,7 +107,7 @@ class _Session(BaseClient):
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
             if self._sandbox is not None:  # the events of the key's tenant, signed with the key
-                source = partial(self._sandbox.drain, api_key=keys[0].decode())
+                source = partial(self._sandbox._drain, api_key=keys[0].decode())
             self._inboxes.append(Inbox(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
 
@@ -172,8 +172,8 @@ def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     """Return a session on another embedded sandbox, such as a fork, with the key and settings of a session."""
     clock, context = SandboxTime(sandbox), context_of(like)
     return Session(
-        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox.environment, clock=clock,
-        transport=sandbox.direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
+        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox._environment, clock=clock,
+        transport=sandbox._direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
         wire_names=like.converter.names,
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _show_records() -> None:
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
     from workbench import rendering
-    from workbench.interface.fields import Answer
+    from workbench.schema.fields import Answer
 
     if Answer not in shell.display_formatter.formatters["text/html"].type_printers:
         rendering.register(shell)
@@ -218,8 +218,8 @@ def connect(
     api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None, timeout: float | None = _UNSET,
     check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
     wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
-    seed: int | None = None, behavior: Behavior | None = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, settings: Mapping[str, Any] | None = None, public_webhooks: bool | None = None,
+    seed: int | None = None, behavior: "Behavior | None" = None, environment: EnvironmentName | None = None,
+    path: str | Path | None = None, public_webhooks: bool | None = None,
     clock: datetime | str | None = None, world: WorldSize | None = None, code: str | None = None,
     http: Mapping[str, Any] | None = None,
 ) -> Session:  # fmt: skip
@@ -240,11 +240,10 @@ def connect(
         ca_file: Certificates to trust in place of the usual ones.
         idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
-        behavior: Embedded sandbox only: "documented" (default), or "observed" for what live services do where the
-            document is silent.
+        behavior: Embedded sandbox only: "documented" (default), "observed" for what live services do where the document
+            is silent, or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that keeps its state.
-        settings: Embedded sandbox only: single behaviors by the id of their assumption, as {"settle_route": False}.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
         clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
@@ -290,7 +289,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     """Return the arguments of a session."""
     timeout, code = given.pop("timeout"), given.pop("code")
     given = {name: value for name, value in given.items() if value is not None}
-    embedded = {name: given.pop(name) for name in (*_EMBEDDED, "settings") if name in given}
+    embedded = {name: given.pop(name) for name in _EMBEDDED if name in given}
     client = given if timeout is _UNSET else {**given, "timeout": timeout}
     problems = [*_embedded_problems(embedded), *client_problems(**client)]
     if where is not None and not isinstance(where, str):
@@ -317,7 +316,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if profile.base_url is None:
         table = dict(profile.sandbox)
         named = {name: table.pop(name) for name in _EMBEDDED if name in table}
-        embedded = {**named, **embedded, "settings": {**table, **embedded.get("settings", {})}}
+        named["behavior"] = {**table, **({"behavior": named["behavior"]} if "behavior" in named else {})}
+        embedded = {**named, **embedded}
         found = _embedded_problems(embedded)
         if found:
             raise InvalidProfile(found)
@@ -375,7 +375,7 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     clock = SandboxTime(sandbox)
     return {
         "sandbox": sandbox, "base_url": sandbox.base_url, "api_key": key,
-        "environment": sandbox.environment, "transport": sandbox.direct(), "clock": clock,
+        "environment": sandbox._environment, "transport": sandbox._direct(), "clock": clock,
         "journal": Journal(clock=clock), **client,
     }  # fmt: skip
 

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from workbench import tables
-from workbench.tables.events import events_frame
+from workbench import reports, tables
+from workbench.tables.event_frames import events_frame
 from workbench.tables.rows import to_pandas
 
 SIZE = 1_000_000
@@ -106,7 +106,7 @@ def plain_outstanding(frame: pd.DataFrame) -> Any:
 def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
     """Measure the table of transactions; the events are gone when this returns."""
     clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
-    return clocked("transactions", lambda: tables.transactions(given))
+    return clocked("transactions", lambda: reports.transactions(given))
 
 
 _MAKE = "from tests.benchmarks.bench_analysis import *; tables.export(events"
@@ -129,16 +129,16 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     subprocess.run([sys.executable, "-c", f"{_MAKE}({size}), {path!r})"], check=True, stdout=subprocess.DEVNULL)
     made = transactions_of(tables.load(path), clocked)
     assert len(made) == size
-    clocked("approvals by day", lambda: tables.approvals(made, tz="America/New_York"))
-    clocked("declines", lambda: tables.declines(made))
-    clocked("spend_funnel", lambda: tables.spend_funnel(made))
-    clocked("spend by merchant", lambda: tables.spend(made, "merchant_name"))
+    clocked("approvals by day", lambda: reports.approvals(made, tz="America/New_York"))
+    clocked("declines", lambda: reports.declines(made))
+    clocked("spend_funnel", lambda: reports.spend_funnel(made))
+    clocked("spend by merchant", lambda: reports.spend(made, "merchant_name"))
     clocked(
         "plain pandas: groupby of merchants", lambda: made.groupby("merchant_name")[["posted", "refunded", "net"]].sum()
     )
-    clocked("posting_times", lambda: tables.posting_times(made, "merchant_category"))
-    clocked("cohorts", lambda: tables.cohorts(made))
-    clocked("movers", lambda: tables.movers(made))
+    clocked("posting_times", lambda: reports.posting_times(made, "merchant_category"))
+    clocked("cohorts", lambda: reports.cohorts(made))
+    clocked("movers", lambda: reports.movers(made))
     points = rewards(size)
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
     clocked("outstanding", lambda: outstanding(points, at="2025-09-01"))

@@ -22,7 +22,8 @@ from lithic._models import BaseModel, FinalRequestOptions, construct_type
 from pydantic import Field
 
 from tests.conftest import SAMPLES
-from workbench.interface import checks, convert, strict_json, table, walk
+from workbench.interface import convert, table
+from workbench.schema import checks, strict_json, walk
 
 _ROUNDS = 60
 _PER_ROUND = 200

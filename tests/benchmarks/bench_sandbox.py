@@ -51,7 +51,7 @@ def authorization() -> tuple[float, float, float]:
     ).encode()
     headers = {"api-key": key, "content-type": "application/json"}
     request = Request("POST", "/v1" + path, "", headers, body)
-    answer = sandbox.handle(request).body
+    answer = sandbox._handle(request).body
     canned = httpx.MockTransport(
         lambda _: httpx.Response(200, content=answer, headers={"content-type": "application/json"})
     )
@@ -60,7 +60,7 @@ def authorization() -> tuple[float, float, float]:
         for transport in (sandbox.transport(), canned)
     )
     handled, sent, plain = fastest(
-        lambda: sandbox.handle(request),
+        lambda: sandbox._handle(request),
         lambda: by_sandbox.post(path, content=body),
         lambda: by_canned.post(path, content=body),
         per_round=500,
@@ -75,7 +75,7 @@ began = time.perf_counter(), time.process_time()
 sandbox = Sandbox(path=sys.argv[1])
 headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 path = f"/v1/simulate/transactions/{sys.argv[2]}/settle"
-assert sandbox.handle(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
+assert sandbox._handle(Request("POST", path, "", headers, b'{"amount": 1}')).status == 200
 print(f"{time.perf_counter() - began[0]:.2f} s, {time.process_time() - began[1]:.2f} s of processor time")
 """
 
@@ -87,10 +87,10 @@ def history(total: int) -> None:
         sandbox = Sandbox(path=path)
         headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
         users = sandbox.guide()["users"]["approved"]
-        cards = [sandbox.issue_card(user, limit=10**11).id for user in users * 5]
+        cards = [sandbox.create.card(user, limit=10**11).id for user in users * 5]
 
         def call(path: str, **body: object) -> str:
-            answer = sandbox.handle(
+            answer = sandbox._handle(
                 Request("POST", f"/v1/simulate/transactions{path}", "", headers, json.dumps(body).encode())
             )
             assert answer.status == 200, answer
@@ -116,7 +116,7 @@ def history(total: int) -> None:
                         merchantName="x",
                         merchantCategoryCode="5411",
                     )
-                    _print_history(path, number, made, sandbox.last_event(), time.process_time() - spent)
+                    _print_history(path, number, made, sandbox._last_event(), time.process_time() - spent)
         sandbox.close()
 
 

@@ -13,9 +13,10 @@ import httpx
 
 from workbench.client.client import Client
 from workbench.sandbox import Sandbox
-from workbench.sequences import Sequence, param, ref, run, run_many, step, traffic
+from workbench.sequences import Sequence, param, ref, run, run_many, step
 from workbench.sequences.sequence import Parameter, guide
 from workbench.tables.frames import to_frame
+from workbench.testing import traffic
 
 SCRIPT = Sequence(
     name="authorize, settle, refund",
@@ -82,7 +83,7 @@ def main() -> None:
 
     def traffic_story() -> tuple[int, int, dict[str, int]]:
         world = Sandbox()
-        cards = [world.issue_card(user_id=user).id for user in _users(world, asked.cards)]
+        cards = [world.create.card(user_id=user).id for user in _users(world, asked.cards)]
         played = run(traffic(seed=1, cards=cards, days=asked.days), world)
         assert played.ok, played.verdict[:500]
         return len(played.steps), len(to_frame(played)), played.ledger().total()

@@ -198,8 +198,8 @@ def flight(size: int) -> Figures:
 
     from workbench.client.client import Bodies
     from workbench.interface.transactions import ListRewardsActivity
-    from workbench.interface.walk import build
-    from workbench.tables.read_job import Gate
+    from workbench.rewards.read_job import Gate
+    from workbench.schema.walk import build
 
     async def ours(url: str, many: int) -> float:
         made, gate = Bodies(client(url)), Gate(many)  # as a read has them
@@ -248,8 +248,8 @@ def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
     from workbench.client.client import Bodies
     from workbench.interface.transactions import ListRewardsActivity
-    from workbench.interface.walk import build
-    from workbench.tables.rewards import read
+    from workbench.rewards.reading import read
+    from workbench.schema.walk import build
 
     async def fetching(url: str) -> float:
         made = Bodies(client(url))
@@ -287,7 +287,7 @@ def cluster(size: int) -> Figures:
     import distributed
 
     from tests.benchmarks import bench_tables
-    from workbench.tables.rewards import read
+    from workbench.rewards.reading import read
 
     users, found = [user(n) for n in range(size)], Figures()
     with served(0.02) as url:
@@ -307,7 +307,7 @@ def cluster(size: int) -> Figures:
 
 def events(size: int) -> Figures:
     """A log of this many bytes, summed up by day, kind and status."""
-    from workbench.tables.event_logs import read
+    from workbench.reports.event_logs import read
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.ndjson"
@@ -323,7 +323,7 @@ def log_job(name: str, path: str) -> Figures:
     import duckdb
     import pandas as pd  # noqa: F401 - both make frames
 
-    from workbench.tables.event_logs import read
+    from workbench.reports.event_logs import read
 
     columns = "id, resource, action, version, eventReceivedAt, unnest(body, recursive := true)"
     summed = "date_trunc('day', eventReceivedAt), resource, action, coalesce(body.applicationStatus, body.spend.status)"
@@ -354,8 +354,8 @@ LOG_JOBS = (
 def same_file(source: str, path: str) -> str:
     """Return the SQL that writes what `to_parquet` writes: the same columns, types, masks and compression."""
     from workbench.interface.events import EVENT_KINDS
-    from workbench.interface.walk import Boolean, DateTime, DecimalNumber, Integer
-    from workbench.tables.events import COMPUTED, events_plan
+    from workbench.schema.walk import Boolean, DateTime, DecimalNumber, Integer
+    from workbench.tables.event_frames import COMPUTED, events_plan
 
     types: dict[type[Any], str] = {
         Integer: "BIGINT", Boolean: "BOOLEAN", DateTime: "TIMESTAMPTZ", DecimalNumber: "DECIMAL(37, 18)",

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.sandbox.driver import PERSON
+from workbench import reports
 from workbench.errors import BadRequest
 from workbench.sandbox import Request, Sandbox
 
@@ -26,7 +27,7 @@ class Year:
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.sandbox = Sandbox(seed)
+        self.sandbox = Sandbox(seed, behavior={"settle_by_clock": 24 * 3600})  # purchases settle after a day
         self.headers = {"api-key": self.sandbox.full_key, "content-type": "application/json"}
         self.counts: Counter[str] = Counter()
         self.people: list[tuple[str, str]] = []  # user and card
@@ -36,13 +37,12 @@ class Year:
     def call(self, path: str, **body: object) -> dict[str, str]:
         """Send a call; return what is answered."""
         request = Request("POST", f"/v1{path}", "", self.headers, json.dumps(body).encode())
-        answer: dict[str, str] = json.loads(self.sandbox.handle(request).body)
+        answer: dict[str, str] = json.loads(self.sandbox._handle(request).body)
         self.counts["calls"] += 1
         return answer
 
     def live(self) -> None:
         """Let the days go by; purchases settle by the clock after a day."""
-        self.sandbox.settle_after(24 * 3600)
         for day in range(DAYS):
             while len(self.people) < PEOPLE * min(1, 2 * (day + 1) / DAYS):
                 self._join()
@@ -55,7 +55,7 @@ class Year:
     def _join(self) -> None:
         name = "Denied" if self.dice.random() < 0.02 else f"Member {len(self.people)}"
         user = self.call("/issuing/applications/user", **{**PERSON, "lastName": name})["id"]
-        self.people.append((user, self.sandbox.issue_card(user, limit=10_000_000).id))
+        self.people.append((user, self.sandbox.create.card(user, limit=10_000_000).id))
 
     def _buy(self, card: str) -> None:
         name, code = self.dice.choice(MERCHANTS)
@@ -98,25 +98,25 @@ class Year:
 def draw(year: Year, folder: Path) -> None:
     """Save charts of the year."""
     import workbench as wb
-    from workbench import charts, tables
+    from workbench import charts
 
     events = [one["event"] for one in year.sandbox.events()]
-    transactions = tables.transactions(events)
+    transactions = reports.transactions(events)
     users = [user for user, _ in year.people]
     sandbox = year.sandbox
     with wb.Client(
-        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.direct(), journal=False
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False
     ) as api:
         rewards = wb.rewards.read(api, users, progress=False)
     now = sandbox.clock.now()
     disputes = list(sandbox.records("dispute"))
     applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]
     made = {
-        "approvals": charts.approvals_chart(tables.approvals(transactions, "week")),
-        "spend": charts.spend_chart(tables.spend(transactions, "merchant_name")),
+        "approvals": charts.approvals_chart(reports.approvals(transactions, "week")),
+        "spend": charts.spend_chart(reports.spend(transactions, "merchant_name")),
         "points": charts.points_chart(rewards),
-        "applications": charts.applications_chart(tables.applications(applied, "week")),
-        "disputes": charts.disputes_chart(tables.disputes(disputes, at=now)),
+        "applications": charts.applications_chart(reports.applications(applied, "week")),
+        "disputes": charts.disputes_chart(reports.disputes(disputes, at=now)),
     }
     for name, axes in made.items():
         axes.figure.savefig(folder / f"year-{name}.svg", bbox_inches="tight")
@@ -132,7 +132,7 @@ def main() -> None:
     year.live()
     took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    events = year.sandbox.last_event()
+    events = year.sandbox._last_event()
     print(f"{PEOPLE} people, {DAYS} days: {took:.1f} s, {peak:.0f} MB")
     print(f"{events:,} events; " + ", ".join(f"{count:,} {name}" for name, count in year.counts.items()))
     if folder is not None:

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from tests.course.test_drills import correct_one, lock_release_refund, update_each
-from workbench.classroom import ClassServer
 from workbench.course import drills
+from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"

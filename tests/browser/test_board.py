@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.pictures import picture
-from workbench.classroom import ClassServer
+from workbench.course.classroom import ClassServer
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"

@@ -205,7 +205,7 @@ SHOWN = (
     "application = wb.form(api.create_user_application, first_name='Ada', birth_date='1990-02-30')",
     'live = wb.connect(seed=7, environment="production")\ndelete = wb.form(live.delete_payment_account, payment_account_id="x")',
     "sent = wb.form(api.simulate_refund, transaction_id=api.sandbox.records('transaction')[0]['id'], amount=100)\nanswer = sent.submit()",
-    'display(made, application, delete, sent, wb.bulk.panel(api.update_user, [], path="none.db"))',
+    'display(made, application, delete, sent, wb.panel.bulk(api.update_user, [], path="none.db"))',
 )
 
 

@@ -12,7 +12,7 @@ SLOWLY = """
 users = [one["id"] for one in guide["rewards_users"]]
 everything = wb.rewards.read(api, users, progress=False)
 api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.5)
-work = wb.rewards.panel(api, users, concurrency=1)
+work = wb.panel.rewards(api, users, concurrency=1)
 work
 """
 STOPPED = """
@@ -50,7 +50,7 @@ card = guide["cards"]["active"][0]
 rows = [{"card_id": card, "amount": 100 + n, "currency": "USD", "merchant_name": f"Shop {n}",
          "merchant_category_code": "5411"} for n in range(60)]
 api.sandbox.add_fault("latency", of="simulate_authorization", seconds=0.3)
-work = wb.bulk.panel(api.simulate_authorization, rows, path=pathlib.Path(tempfile.mkdtemp()) / "run", workers=1)
+work = wb.panel.bulk(api.simulate_authorization, rows, path=pathlib.Path(tempfile.mkdtemp()) / "run", workers=1)
 work
 """
 WAITED = """

@@ -18,11 +18,11 @@ import pytest
 from tests.bulk.test_runs import api_of, filed, people
 from workbench.bulk import InvalidRows, RunChanged, investigate, resume, run
 from workbench.errors import InvalidRequest, UsageError
-from workbench.interface.masks import DOTS
-from workbench.interface.rules import FULL
-from workbench.progress import Progress
 from workbench.sandbox import Sandbox
+from workbench.schema.masks import DOTS
+from workbench.schema.rules import FULL
 from workbench.session import connect
+from workbench.system.progress import Progress
 from workbench.tables.frames import to_frame
 
 MISTYPED = "0x8ba1f109551bD432803012645Ac136ddd64DBA7A"  # the checksum of another address
@@ -321,6 +321,6 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
             resume(path, api, rows, progress=False)
-        assert api.sandbox.world_id() == sandbox.world_id()
+        assert api.sandbox._world_id() == sandbox._world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(path, api, rows, progress=False).ok

@@ -17,11 +17,11 @@ from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.errors import CannotRecord, FileBusy, InvalidRequest, NotArmed, WrongEnvironment
-from workbench.interface.rules import FULL
-from workbench.progress import Progress
 from workbench.sandbox import Sandbox
+from workbench.schema.rules import FULL
 from workbench.sequences import catalogue
-from workbench.storage import FileLock
+from workbench.system.locks import FileLock
+from workbench.system.progress import Progress
 from workbench.tables.frames import to_frame
 
 pytestmark = pytest.mark.slow  # with interrupts and waits

@@ -119,7 +119,7 @@ def _applied(folder: Path, *, as_file: bool = False, **changes: Any) -> None:
 
 
 def _played(play: Callable[..., Any] = run, **values: Any) -> None:
-    from workbench.sequences import from_journal
+    from workbench.testing import from_journal
 
     with wb.connect(seed=3) as api:
         api.create_user_application(**PERSON)

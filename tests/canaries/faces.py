@@ -14,16 +14,16 @@ from tests.canaries.conftest import Life
 from tests.canaries.places import Place, command, widgets
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
 from tests.client.doubles import client_on
-from workbench import sequences, testing
-from workbench.classroom import ClassServer
-from workbench.classroom.exports import FORMS
+from workbench import testing
 from workbench.client.client import Client
+from workbench.course.classroom import ClassServer
+from workbench.course.classroom.exports import FORMS
 from workbench.course.drills import DRILLS, drill
 from workbench.course.learner import EXERCISES
-from workbench.mcp_server import make_server
-from workbench.sequences.exports import call_as
-from workbench.tables.analysis import SESSION
+from workbench.reports.activity import SESSION
 from workbench.terminal.watch import screen
+from workbench.testing.agent_tools import make_server
+from workbench.testing.exports import call_as
 
 WRONG: dict[str, Any] = {**PERSON, "national_id": "000771293x", "email": "zqmail@"}
 
@@ -169,9 +169,9 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             user = _people(api)
             api.list_contracts()
         yield path.read_text()
-        for to in ("toml", "pytest", "notebook", "shell", "har", "openapi"):
-            yield sequences.export(api.journal, to)
-            yield sequences.export(api.sandbox.requests(), to)
+        for to in ("pytest", "notebook", "har"):
+            yield testing.export(api.journal, to)
+            yield testing.export(api.sandbox.requests(), to)
         for entry in (*api.journal, *api.sandbox.requests()):
             yield from (str(call_as(entry, to, base_url=api.base_url)) for to in ("curl", "python"))
     try:

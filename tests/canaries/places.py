@@ -230,7 +230,7 @@ def _panel(life: Life, _: Path) -> Iterator[str]:
 
 def _bulk(_: Life, folder: Path) -> Iterator[str]:
     with wb.connect(seed=12) as api:
-        work = wb.bulk.panel(api.create_user_application, [PERSON], path=folder / "bulk.run")
+        work = wb.panel.bulk(api.create_user_application, [PERSON], path=folder / "bulk.run")
         work.wait()
         yield from (repr(work), work.html, widgets(), repr(work.result), str(work.result))
 

@@ -21,8 +21,9 @@ from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
 from workbench.client.keys import Key
 from workbench.client.settings import client_settings, find_key, open_profile
-from workbench.sequences import Sequence, from_journal
+from workbench.sequences import Sequence
 from workbench.sequences import run as run_sequence
+from workbench.testing import from_journal
 
 pytestmark = pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 KEY, SIGNING = PLANTED["api key"], PLANTED["webhook key"]

@@ -46,7 +46,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
     with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
         made = api.create_user_application(**PERSON)
         control = api.sandbox
-        state, events, drained = control.state(made.id), control.events(), control.drain()
+        state, events, drained = control.state(made.id), control.events(), control._drain()
 
     assert isinstance(control, RemoteSandbox)
     assert "Zqfirst" == state["first_name"]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from workbench.chaos import KEY
+from workbench.testing.chaos import KEY
 from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.handlers import WRONG, Ledger
-from workbench import chaos, http_server
-from workbench.chaos import Plan, events, steps
 from workbench.errors import UsageError
-from workbench.http_post import Request, Response
+from workbench.system import http_server
+from workbench.system.messages import Request, Response
+from workbench.testing import chaos
+from workbench.testing.chaos import Plan, events, steps
 
 SMALL = Plan(purchases=60)
 

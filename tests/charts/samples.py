@@ -109,8 +109,8 @@ DELIVERIES = [
 @cache
 def _purchases() -> pd.DataFrame:
     with wb.connect() as api:
-        wb.sequences.run(wb.sequences.traffic(seed=2, cards=3, days=40), api, progress=False)
-        return wb.tables.transactions(api)
+        wb.sequences.run(wb.testing.traffic(seed=2, cards=3, days=40), api, progress=False)
+        return wb.reports.transactions(api)
 
 
 def spent() -> pd.DataFrame:
@@ -120,13 +120,13 @@ def spent() -> pd.DataFrame:
 
 def nothing_spent() -> pd.DataFrame:
     """No transactions, with their columns."""
-    return wb.tables.transactions([])
+    return wb.reports.transactions([])
 
 
 def disputes() -> pd.DataFrame:
     """The disputes of a sandbox."""
     with wb.connect() as api:
-        return wb.tables.disputes(api.sandbox.records("dispute"), at="2026-06-01")
+        return wb.reports.disputes(api.sandbox.records("dispute"), at="2026-06-01")
 
 
 def endpoints() -> pd.DataFrame:

@@ -26,7 +26,7 @@ def given() -> dict[str, Any]:
         run = wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
         user = api.sandbox.guide()["rewards_users"][0]["id"]
         return {
-            "wb": wb, "api": api, "run": run, "events": list(api.events), "transactions": wb.tables.transactions(api),
+            "wb": wb, "api": api, "run": run, "events": list(api.events), "transactions": wb.reports.transactions(api),
             "rewards": wb.rewards.read(api, [user], progress=False),
         }  # fmt: skip
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
-from workbench.classroom.exports import export
-from workbench.classroom.grading import grade
-from workbench.classroom.results import ExerciseResult
+from workbench.course.classroom.class_results import ExerciseResult
+from workbench.course.classroom.exports import export
+from workbench.course.classroom.grading import grade
 from workbench.course.learner import EXERCISES
 
 pytestmark = pytest.mark.slow  # each notebook runs in a process

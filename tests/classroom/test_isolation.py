@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from workbench.classroom import ClassServer
-from workbench.classroom.actions import LESSONS
+from workbench.course.classroom import ClassServer
+from workbench.course.classroom.actions import LESSONS
 from workbench.course.learner import EXERCISES
-from workbench.http_post import Request, Response
+from workbench.system.messages import Request, Response
 
 LEARNERS = 10
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}
@@ -194,7 +194,7 @@ class Class:
             len(sandbox.list_faults()),
             len(sandbox.endpoints()),
             sandbox.clock.now(),
-            sandbox.last_event(),
+            sandbox._last_event(),
         )
 
     def step(self) -> None:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.ports import free_port
-from workbench.classroom import ClassServer
+from workbench.course.classroom import ClassServer
 
 LEARNERS = 6
 PURCHASE = {"currency": "USD", "merchantName": "Example Coffee", "merchantCategoryCode": "5814"}

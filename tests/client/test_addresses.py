@@ -9,9 +9,9 @@ import workbench as wb
 from workbench import chains
 from workbench.client.requests import address_problems, address_warnings
 from workbench.errors import AdviceWarning
-from workbench.interface import checks
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.people import UpdateUser
+from workbench.schema import checks
 from workbench.terminal import main
 
 EVM = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"

@@ -10,9 +10,9 @@ import pytest
 
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import NotFound
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
+from workbench.schema.rules import FULL
 
 ADDRESS = {
     "line1": "1 Example Street",

@@ -30,7 +30,7 @@ from workbench.errors import (
 )
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox import Sandbox
-from workbench.storage import Database
+from workbench.system.database import Database
 
 EVM = "0x" + "ab" * 20
 

@@ -187,7 +187,7 @@ def test_tasks_have_keys_of_their_own() -> None:
 def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> None:
     """Against a service that keeps keys, by the default key and by the caller's."""
     for header in ("Idempotency-Key", None):
-        api = wb.connect(settings=HONORED, idempotency_header=header)
+        api = wb.connect(behavior=HONORED, idempotency_header=header)
         card = api.guide()["cards"]["active"][0]
         before = len(api.sandbox.records("transaction"))
         api.sandbox.add_fault("lost", times=20)
@@ -206,7 +206,7 @@ def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> N
 
 def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> None:
     """Twenty rows with lost answers, resolved as not sent though they were: resumed, each is carried out once."""
-    api = wb.connect(settings=HONORED, idempotency_header="Idempotency-Key")
+    api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
     card = api.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
     rows = [{**PURCHASE, "card_id": card, "amount": amount} for amount in range(101, 121)]
@@ -224,7 +224,7 @@ def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> No
 
 def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
     """Two equal rows are two purchases, and so are the rows of another run."""
-    api = wb.connect(settings=HONORED, idempotency_header="Idempotency-Key")
+    api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
     card = api.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
     for number in range(2):

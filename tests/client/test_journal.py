@@ -33,8 +33,8 @@ from workbench.errors import (
     UnusableFile,
     UsageError,
 )
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
+from workbench.schema.rules import FULL
 
 NATIONAL_ID = "900113344"
 ACCOUNT = "000998877665544"

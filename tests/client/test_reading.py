@@ -22,11 +22,11 @@ from workbench.errors import (
     Unauthorized,
     UnexpectedAnswer,
 )
-from workbench.interface import strict_json
 from workbench.interface.convert import converter
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import given
+from workbench.schema import strict_json
+from workbench.schema.rules import FULL
+from workbench.schema.walk import given
 
 CLIENT = client_on(Service({}))
 REQUESTS = [path for folder in (SAMPLES, RECORDED) for path in sorted(folder.glob("*.request*.json"))]

@@ -36,8 +36,8 @@ from workbench.errors import (
     UsageError,
     WrongEnvironment,
 )
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
+from workbench.schema.rules import FULL
 
 EVM = "0x" + "ab" * 20
 FIAT = {

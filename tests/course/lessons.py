@@ -7,7 +7,7 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import workbench as wb
-from workbench.classroom import ClassServer
+from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
 from workbench.sequences import Sequence, ref, step
 from workbench.terminal import main

@@ -25,7 +25,7 @@ books = wb.to_frame(run.ledger())
 amount = int(books[books["step"] == "fuel settles"]["amount"].iloc[0])
 """,
     "contracts-credit": """
-values = wb.tables.contract_values(api.list_contracts())
+values = wb.reports.contract_values(api.list_contracts())
 amount = int(values["advance"].iloc[3] * 100)
 """,
     "withdrawals-balance": """

@@ -156,7 +156,7 @@ def report_one_type(api: Any, run: DrillRun) -> None:
 
 
 def lock_release_refund(api: Any, run: DrillRun) -> None:
-    api.sandbox.lock_card(run.facts["card"])
+    api.sandbox.cards.lock(run.facts["card"])
     for one in api.sandbox.records("transaction"):
         if one["merchant_name"] != "Quick Gift Cards":
             continue
@@ -167,11 +167,11 @@ def lock_release_refund(api: Any, run: DrillRun) -> None:
 
 
 def only_lock(api: Any, run: DrillRun) -> None:
-    api.sandbox.lock_card(run.facts["card"])
+    api.sandbox.cards.lock(run.facts["card"])
 
 
 def reverse_everything(api: Any, run: DrillRun) -> None:
-    api.sandbox.lock_card(run.facts["card"])
+    api.sandbox.cards.lock(run.facts["card"])
     for one in api.sandbox.records("transaction"):
         if one["card"] == run.facts["card"]:
             with suppress(wb.ApiError):

@@ -14,7 +14,7 @@ import pytest
 
 import workbench as wb
 from tests.ports import free_port
-from workbench import chaos
+from workbench.testing import chaos
 
 ROOT = Path(__file__).parent.parent.parent
 KEY = "key-of-the-examples"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.forms.conftest import state
 from workbench import withdrawals
-from workbench.forms.work import Countdown
+from workbench.panel.background import Countdown
 from workbench.session import Session
 from workbench.withdrawals import usd
 

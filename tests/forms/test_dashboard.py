@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench import tables
-from workbench.forms.dashboard import PARTS, Dashboard, Filters, program_of
+from workbench import reports
+from workbench.panel.dashboard import PARTS, Dashboard, Filters, program_of
 from workbench.rendering import money
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 10, 2, 30, tzinfo=UTC)
 def api() -> Iterator[Any]:
     """A session with purchases of some weeks, one of them at a merchant whose name is markup."""
     with wb.connect(seed=7) as made:
-        wb.sequences.run(wb.sequences.traffic(seed=4, cards=4, days=12, a_day=1), made, progress=False)
+        wb.sequences.run(wb.testing.traffic(seed=4, cards=4, days=12, a_day=1), made, progress=False)
         card = made.guide()["cards"]["active"][0]
         one = made.simulate_authorization(
             card_id=card, amount=1234, currency="USD", merchant_name=HOSTILE, merchant_category_code="5411"
@@ -66,8 +66,8 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
     shown.filters.range = "year"
     html = dict(shown.parts(live=True))["tiles"]
     labels = re.findall('<span class="quiet">([A-Z][^<]*)</span><b>', html)
-    table = tables.transactions(api.sandbox.records("transaction"))
-    asked = tables.approvals(table, "month")[["authorizations", "declined"]].sum()
+    table = reports.transactions(api.sandbox.records("transaction"))
+    asked = reports.approvals(table, "month")[["authorizations", "declined"]].sum()
     rate, way = tile(html, "Approval rate")
 
     assert labels == [
@@ -75,7 +75,7 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
         "Points outstanding",
     ]  # fmt: skip
     assert f"{1 - asked['declined'] / asked['authorizations']:.1%}" == rate
-    assert money(int(tables.spend(table)["net"].sum())) == tile(html, "Net spend")[0]
+    assert money(int(reports.spend(table)["net"].sum())) == tile(html, "Net spend")[0]
     assert asked["declined"] == len(shown.books.panel.open("transactions", way))
     assert tile(html, "Open holds")[0] == money(int(table["held"].sum()))
 

@@ -12,12 +12,12 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench import chains
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import ApiError, InvalidRequest, NotArmed, UsageError
-from workbench.forms.panel import form
 from workbench.forms.snippets import Script
-from workbench.interface import walk
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Nested, leaves, members
+from workbench.panel.panel import form
+from workbench.schema import walk
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Nested, leaves, members
 from workbench.session import Session, connect
 
 WITH_ARGUMENTS = [name for name, row in OPERATIONS.items() if members(row.request)]

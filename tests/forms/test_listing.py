@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from workbench.errors import UsageError
-from workbench.forms.listing import Listing, Term, terms
-from workbench.forms.things import Column, Rows
+from workbench.panel.listing import Listing, Term, terms
+from workbench.panel.lists import Column, Rows
 
 COLUMNS = (
     Column("type", "status"), Column("id", "id"), Column("points", "number"), Column("merchant_name"),

@@ -13,12 +13,12 @@ import pytest
 
 import workbench
 from tests.forms.conftest import below
-from workbench.forms.panel import browse, form
 from workbench.forms.widgets import css
-from workbench.forms.work import Work, bulk_panel
-from workbench.interface import walk
 from workbench.interface.table import OPERATIONS
+from workbench.panel.background import Work, bulk_panel
+from workbench.panel.panel import browse, form
 from workbench.rendering import design
+from workbench.schema import walk
 from workbench.session import Session, connect
 
 GROUNDS = ("page", "raised", "hover", "chosen")
@@ -90,7 +90,7 @@ def mixed(color: str, ground: str) -> str:
 @pytest.mark.parametrize("tokens", [design.LIGHT, design.DARK], ids=["light", "dark"])
 def test_forms_use_the_design(tokens: Mapping[str, str], name: str) -> None:
     """The style sheet of forms has the colors of the design."""
-    assert f"--wb-{name}:{tokens[name]};" in css("forms", ".wb-root")
+    assert f"--wb-{name}:{tokens[name]};" in css("forms/forms", ".wb-root")
 
 
 def puts_in_a_cell(attributes: dict[str, str | None]) -> bool:
@@ -222,7 +222,7 @@ def test_the_panel_names_where_it_works() -> None:
 
 def test_a_page_sets_text_as_text_alone() -> None:
     """The panel's script has no way to make markup of a text, to run one, or to ask another place for anything."""
-    script = (Path(workbench.__file__).parent / "forms" / "panel.js").read_text()
+    script = (Path(workbench.__file__).parent / "panel" / "panel.js").read_text()
     ways = r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(|DOMParser|createContextual|fetch\(|XMLHttp|import\(|WebSocket|https?://|srcdoc|\.src\b|\.href\b"
 
     assert [] == re.findall(ways, script)

@@ -6,10 +6,10 @@ import pytest
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, CANARY, PERSON
-from workbench.forms import details as offers
-from workbench.forms.panel import Panel, browse
-from workbench.interface import walk
+from workbench.forms import offers as offers
 from workbench.interface.table import OPERATIONS
+from workbench.panel.panel import Panel, browse
+from workbench.schema import walk
 from workbench.session import Session
 
 
@@ -54,7 +54,7 @@ ACTIONS = [
     ("contracts", {}, {"sign_withdrawal"}),
     (
         "users", {"kind": "user", "application_status": "approved"},
-        {"update_user", "list_rewards_activity", "create_payment_account", "review", "issue_card"},
+        {"update_user", "list_rewards_activity", "create_payment_account", "review", "create_card"},
     ),
     (
         "users", {"kind": "user", "application_status": "tosNotAccepted"},

@@ -13,8 +13,8 @@ from tests.forms.conftest import PERSON, SECRETS
 from workbench.client.client import AsyncClient
 from workbench.client.keys import state_folder
 from workbench.errors import UsageError
-from workbench.forms import things
-from workbench.forms.panel import Panel, browse
+from workbench.panel import lists as things
+from workbench.panel.panel import Panel, browse
 from workbench.session import Session, connect
 from workbench.tables.frames import to_frame
 

@@ -15,10 +15,10 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
 from workbench.forms.fields import explained, text_of, value_of
-from workbench.forms.panel import form
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import member
+from workbench.panel.panel import form
+from workbench.schema.rules import FULL
+from workbench.schema.walk import member
 from workbench.sequences import loads
 from workbench.session import Session
 from workbench.terminal import main, operations
@@ -231,7 +231,7 @@ def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: p
     answer = httpx.post(target, headers=headers, content=body)
 
     assert (0, 200) == (code, answer.status_code)
-    assert url == api.sandbox.share() == api.sandbox.url
+    assert url == api.sandbox.share() == api.sandbox._url
     assert ["simulate_authorization"] * 2 == [one.operation for one in api.sandbox.requests()]
     assert note("curl", api).endswith(f"--url {url} -o csv --fields api_keys.full | tail -1)")
     assert api.sandbox.full_key not in f"{capsys.readouterr()} {made.snippets}"

@@ -9,11 +9,11 @@ import pytest
 import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
 from workbench.errors import UsageError
-from workbench.forms.work import Work, bulk_panel
-from workbench.progress import Progress, ProgressCallback
+from workbench.panel.background import Work, bulk_panel
 from workbench.sequences import Sequence, Step
 from workbench.sequences import run as run_sequence
 from workbench.session import Session
+from workbench.system.progress import Progress, ProgressCallback
 
 WAIT = 30.0
 
@@ -130,11 +130,11 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
 
 
 def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None:
-    """`wb.sequences.panel` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
+    """`wb.panel.sequence` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
     story = long_story(api, 3)
-    work = wb.sequences.panel(story, api, path=tmp_path / "run")
+    work = wb.panel.sequence(story, api, path=tmp_path / "run")
     assert work.wait(WAIT)
-    again = wb.sequences.panel(story, api, path=tmp_path / "run")
+    again = wb.panel.sequence(story, api, path=tmp_path / "run")
     assert again.wait(WAIT)
 
     assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
@@ -145,7 +145,7 @@ def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None
 
 def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
     """Problems of the sequence are shown; nothing was sent."""
-    work = wb.sequences.panel(
+    work = wb.panel.sequence(
         Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run"
     )
     assert work.wait(WAIT)
@@ -165,7 +165,7 @@ def test_a_stopped_read_resumes_to_the_same_rows(api: Session) -> None:
     """Stop keeps what was read; Resume reads the rest, and the rows are those of an uninterrupted read."""
     everything = wb.rewards.read(api, users(api), progress=False)
     api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.1)
-    work = wb.rewards.panel(api, users(api), concurrency=1)
+    work = wb.panel.rewards(api, users(api), concurrency=1)
     while not work.bar.value:
         work.wait(0.01)
     work.stop_button.click()
@@ -190,7 +190,7 @@ def test_a_refused_read_is_shown(api: Session) -> None:
     """A key without the permission ends the read, with the refusal on the page."""
     keys = api.sandbox.guide()["api_keys"]
     with wb.connect(seed=7, api_key=keys["contractsAndSignatures:read only"]) as other:
-        work = wb.rewards.panel(other, users(api))
+        work = wb.panel.rewards(other, users(api))
         assert work.wait(WAIT)
 
     assert "failed" == work.state

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from tests.strategies import ANY_TEXT, Break, breaks, broken, requests
 from workbench.chains.values import private_key_problem
 from workbench.errors import Problem
-from workbench.interface import checks, people, table, transactions
-from workbench.interface.checks import cautions, flags, problems
+from workbench.interface import people, table, transactions
 from workbench.interface.convert import converter
-from workbench.interface.fields import Rule
-from workbench.interface.rules import FULL
 from workbench.interface.table import Operation
-from workbench.interface.walk import Member, UnknownMember, build, described, leaves, member
-from workbench.interface.walk import given as given_members
+from workbench.schema import checks
+from workbench.schema.checks import cautions, flags, problems
+from workbench.schema.fields import Rule
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Member, UnknownMember, build, described, leaves, member
+from workbench.schema.walk import given as given_members
 
 CARD = "3f2a0b1c-1111-4222-8333-444455556666"
 ROWS = list(table.OPERATIONS.values())

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import workbench as wb
 from tests.conftest import RECORDED, SAMPLES
 from tests.interface.test_table import RECORDS
 from tests.strategies import JSON, answers, requests
-from workbench.interface import contracts, events, people, strict_json, table, transactions
-from workbench.interface.checks import flags, problems
-from workbench.interface.convert import Unreadable, converter, placeholders, read_time
+from workbench.errors import WorkbenchError
+from workbench.interface import contracts, events, people, table, transactions
+from workbench.interface.contracts import IssuingContract, Token
+from workbench.interface.convert import Converter, Unreadable, converter, placeholders, read_time
 from workbench.interface.events import Event
-from workbench.interface.fields import Answer
-from workbench.interface.readers import write_time
-from workbench.interface.rules import FULL, CompletionReason
 from workbench.interface.table import Operation
-from workbench.interface.walk import build, members, records
+from workbench.interface.vocabulary import CompletionReason
+from workbench.schema import strict_json
+from workbench.schema.checks import flags, problems
+from workbench.schema.fields import Answer
+from workbench.schema.readers import write_time
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build, members, records
 
 ROWS = list(table.OPERATIONS.values())
 ANSWERS = [record for record in RECORDS if issubclass(record, Answer)]
@@ -575,3 +581,48 @@ def test_a_request_of_unknown_members_is_read_in_linear_time() -> None:
 
     assert time.thread_time() - started < 5
     assert len(unknown) == 100
+
+
+def test_hooks_of_a_user_take_effect_inside_answers() -> None:
+    """For members, for items of lists and for nested records, of this client alone, also when they are registered later."""
+    body = json.loads((SAMPLES / "list_contracts.200.json").read_bytes(), parse_float=Decimal)
+    ours, usual = wb.connect(), wb.connect()
+    before = ours.list_contracts()
+    hooked = ours.converter
+    hooked.structure(body, list[IssuingContract])
+    hooked.register_structure_hook(Decimal, lambda value, _: Fraction(value))
+    hooked.register_structure_hook(str, lambda value, _: value.upper())
+    hooked.register_structure_hook(Token, lambda value, _: ("token", value["address"]))
+    (contract, *_), (plain, *_) = ours.list_contracts(), usual.list_contracts()
+    read, *_ = hooked.structure(body, list[IssuingContract])
+
+    assert contract.id == plain.id.upper() != plain.id
+    assert contract.tokens == tuple(("token", token.address) for token in plain.tokens)
+    assert read.id == body[0]["id"].upper()
+    hooked.register_structure_hook(Token, lambda value, _: Fraction(value["exchangeRate"]))
+    assert {type(rate) for rate in ours.list_contracts()[0].tokens} == {Fraction}
+    assert [one.id for one in usual.list_contracts()] == [one.id for one in before]
+    rate = Converter({})
+    rate.register_structure_hook(Decimal, lambda value, _: Fraction(value))
+    assert type(rate.structure(body, list[IssuingContract])[0].tokens[0].exchange_rate) is Fraction
+
+
+def test_what_a_hook_of_a_user_refuses_is_unreadable() -> None:
+    """With the path, and without the value."""
+    hooked = Converter({})
+    hooked.register_structure_hook(Decimal, lambda value, _: 1 / 0)
+    body = {"id": "c", "tokens": [{"address": "0x", "exchangeRate": 1}]}
+    with pytest.raises(Unreadable, match=r"tokens\[0\].exchangeRate is refused by the hook for Decimal") as caught:
+        hooked.structure(body, IssuingContract)
+
+    assert isinstance(caught.value, WorkbenchError)
+
+
+def test_json_as_the_standard_library_reads_it() -> None:
+    """Its floats are not exact, which the error says, with the way to read them."""
+    text = (SAMPLES / "list_contracts.200.json").read_text(encoding="utf-8")
+    with pytest.raises(Unreadable, match="parse_float=Decimal"):
+        converter().structure(json.loads(text), list[IssuingContract])
+    exact = converter().structure(json.loads(text, parse_float=Decimal), list[IssuingContract])
+
+    assert exact == converter().structure(strict_json.loads(text.encode()), list[IssuingContract])

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from workbench.interface import contracts, events, people, rules, table, transactions
-from workbench.interface.rules import FULL, OneOf, Role
-from workbench.interface.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
+from workbench.interface import contracts, events, people, table, transactions, vocabulary
+from workbench.interface.vocabulary import Role
+from workbench.schema.rules import FULL, OneOf
+from workbench.schema.walk import Array, Choice, DateTime, Integer, Nested, Text, camel, member, members
 
 WALLET = r"^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44})$"
 EVM = r"^0x[0-9a-fA-F]{40}$"
@@ -133,30 +134,30 @@ def test_stellar_pattern(record: type[Any], text: str, fits: bool) -> None:
     "words,expected",
     [
         (
-            rules.ApplicationStatus,
+            vocabulary.ApplicationStatus,
             "approved pending needsInformation needsVerification manualReview denied locked canceled",
         ),
         (
-            rules.EventApplicationStatus,
+            vocabulary.EventApplicationStatus,
             (
                 "approved pending needsInformation needsVerification manualReview denied locked canceled "
                 "notStarted exempt tosNotAccepted"
             ),
         ),
-        (rules.StatusChangeReason, "provider_initiated"),
-        (rules.TransactionStatus, "authorized declined settled"),
-        (rules.CompletionReason, "SETTLEMENT REFUND"),
+        (vocabulary.StatusChangeReason, "provider_initiated"),
+        (vocabulary.TransactionStatus, "authorized declined settled"),
+        (vocabulary.CompletionReason, "SETTLEMENT REFUND"),
         (
-            rules.DeclineReason,
+            vocabulary.DeclineReason,
             (
                 "account_credit_limit_exceeded card_locked card_canceled card_not_activated blocked_mcc blocked_merchant "
                 "balance_inquiry_not_permitted expiry_mismatch cvv_mismatch invalid_pin restricted_country"
             ),
         ),
-        (rules.PaymentAccountType, "externalFiatAccount"),
-        (rules.DisputeUpdateStatus, "canceled"),
-        (rules.RewardType, "earned redeemed"),
-        (rules.MicroDepositRail, "ach wire"),
+        (vocabulary.PaymentAccountType, "externalFiatAccount"),
+        (vocabulary.DisputeUpdateStatus, "canceled"),
+        (vocabulary.RewardType, "earned redeemed"),
+        (vocabulary.MicroDepositRail, "ach wire"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -167,16 +168,18 @@ def test_words(words: Any, expected: str) -> None:
 
 def test_there_are_eight_and_eleven_statuses_and_eleven_reasons() -> None:
     """Answers know eight statuses of applications, events eleven; a decline has eleven reasons."""
-    counts = [len(e) for e in (rules.ApplicationStatus, rules.EventApplicationStatus, rules.DeclineReason)]
+    counts = [
+        len(e) for e in (vocabulary.ApplicationStatus, vocabulary.EventApplicationStatus, vocabulary.DeclineReason)
+    ]
 
     assert counts == [8, 11, 11]
 
 
 def test_observed_words_are_known() -> None:
     """The values the document calls observed are known, beside assumptions."""
-    assert "ready" in list(rules.SignatureStatus)
-    assert "individual" in list(rules.BeneficiaryType)
-    assert "canceled" in list(rules.DisputeStatus)
+    assert "ready" in list(vocabulary.SignatureStatus)
+    assert "individual" in list(vocabulary.BeneficiaryType)
+    assert "canceled" in list(vocabulary.DisputeStatus)
 
 
 ENDPOINTS = """
@@ -476,8 +479,8 @@ def test_documented_events(kind: str, body: type[Any]) -> None:
 
 def test_status_of_an_event_is_of_eleven() -> None:
     """The event's status is one of eleven words, the answer's one of eight."""
-    assert Choice(rules.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
-    assert Choice(rules.ApplicationStatus) == member(people.User, "application_status").kind
+    assert Choice(vocabulary.EventApplicationStatus) == member(events.UserUpdated, "application_status").kind
+    assert Choice(vocabulary.ApplicationStatus) == member(people.User, "application_status").kind
 
 
 def test_camel_case() -> None:

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.interface.test_table import RECORDS
-from workbench.interface import contracts, events, people, strict_json, table, transactions
+from workbench.interface import contracts, events, people, table, transactions
 from workbench.interface.convert import converter
-from workbench.interface.fields import OPEN, PERSONAL, SECRET, Privacy
-from workbench.interface.masks import MaskedDict, masked
-from workbench.interface.walk import Array, Text, build, member, members
+from workbench.schema import strict_json
+from workbench.schema.fields import OPEN, PERSONAL, SECRET, Privacy
+from workbench.schema.masks import MaskedDict, masked
+from workbench.schema.walk import Array, Text, build, member, members
 
 # Secret and personal fields; every field that stands in neither list is open.
 SECRETS = {

@@ -12,8 +12,8 @@ from workbench.interface import table
 from workbench.interface.assumptions import BEHAVIORS, assumptions, settings
 from workbench.interface.convert import placeholders
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import Answer, Confidence
-from workbench.interface.walk import Choice, cross_rules, described, is_record, leaves, members, records
+from workbench.schema.fields import Answer, Confidence
+from workbench.schema.walk import Choice, cross_rules, described, is_record, leaves, members, records
 
 ROWS = list(table.OPERATIONS.values())
 RECORDS = list(
@@ -167,7 +167,7 @@ def test_a_record_without_about_is_refused() -> None:
     """A field without `about` cannot be in a record."""
     import attrs
 
-    from workbench.interface.fields import record
+    from workbench.schema.fields import record
 
     @record
     class Silent:

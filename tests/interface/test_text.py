@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from tests.strategies import requests
 from workbench.interface import contracts, people, transactions
-from workbench.interface.readers import is_empty, text_of, value_of
-from workbench.interface.rules import FULL, DeclineReason
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import get_path, leaves, member
-from workbench.interface.walk import given as given_members
+from workbench.interface.vocabulary import DeclineReason
+from workbench.schema.readers import is_empty, text_of, value_of
+from workbench.schema.rules import FULL
+from workbench.schema.walk import get_path, leaves, member
+from workbench.schema.walk import given as given_members
 
 
 class Word(StrEnum):

@@ -13,7 +13,7 @@ import workbench as wb
 from tests.canaries.notebooks import plant
 from tests.canaries.planted import found
 from tests.notebooks.reading import COURSE, IDS, NOTEBOOKS, Executed, execute, offline
-from workbench.classroom import ClassServer
+from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
 
 pytestmark = pytest.mark.notebook

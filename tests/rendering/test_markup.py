@@ -11,9 +11,9 @@ from workbench import rendering
 from workbench.errors import BadRequest, InvalidRequest, Problem, visible
 from workbench.interface import convert, table
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
 from workbench.rendering import markup, text
 from workbench.rendering.text import Sheet
+from workbench.schema.walk import Array, Choice, DecimalNumber, Kind, Nested, Text, build, leaves, members
 
 TAGS = {"div", "span", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "br", "strong"}
 ATTRIBUTES = {"style", "class", "title", "scope"}

@@ -6,7 +6,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench import rendering
 from workbench.errors import InvalidRequest, Problem
 from workbench.interface.people import User
-from workbench.interface.walk import build
+from workbench.schema.walk import build
 
 USER = build(User, {"id": "3f2a0b1c-0000-4000-8000-000000000000", "email": "ada@example.com"})
 

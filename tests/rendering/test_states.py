@@ -6,14 +6,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from workbench import rendering
-from workbench.interface import rules, table
-from workbench.interface.walk import build
+from workbench.interface import table, transitions
 from workbench.rendering.design import word
 from workbench.rendering.markup import state_diagram
+from workbench.schema.walk import build
 
 TABLES = {
-    "transaction": rules.TRANSACTION, "application": rules.APPLICATION, "card": rules.CARD,
-    "dispute": rules.DISPUTE,
+    "transaction": transitions.TRANSACTION, "application": transitions.APPLICATION, "card": transitions.CARD,
+    "dispute": transitions.DISPUTE,
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 kinds = pytest.mark.parametrize("kind", TABLES)

@@ -18,13 +18,14 @@ from workbench.errors import (
     Problem,
     UnexpectedAnswer,
 )
-from workbench.interface import convert, strict_json, table
+from workbench.interface import convert, table
 from workbench.interface.assumptions import assumptions
 from workbench.interface.contracts import IssuingContract, SignWithdrawal
 from workbench.interface.people import CreatePaymentAccount, User
-from workbench.interface.rules import FULL
 from workbench.interface.transactions import RewardsItem, SimulatedTransaction, SimulateRefund
-from workbench.interface.walk import build
+from workbench.schema import strict_json
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build
 
 ID = "3f2a0b1c-0000-4000-8000-000000000000"
 EVM = "0x52908400098527886E0F7030069857D2E4169EE7"
@@ -99,18 +100,23 @@ def test_statuses_have_mark_and_word():
 
 def test_every_known_status_has_a_look():
     """No status of the interface falls back to the gray dot."""
-    from workbench.interface import rules
+    from workbench.interface import vocabulary
 
-    for enum in (rules.EventApplicationStatus, rules.TransactionStatus, rules.DisputeStatus, rules.SignatureStatus):
+    for enum in (
+        vocabulary.EventApplicationStatus,
+        vocabulary.TransactionStatus,
+        vocabulary.DisputeStatus,
+        vocabulary.SignatureStatus,
+    ):
         for status in enum:
             assert rendering.look(status) is not rendering.look("never heard of"), status
 
 
 def test_statuses_of_one_family_stay_apart_without_color():
     """Within one family no two statuses share a mark."""
-    from workbench.interface import rules
+    from workbench.interface import vocabulary
 
-    for enum in (rules.EventApplicationStatus, rules.TransactionStatus, rules.DisputeStatus):
+    for enum in (vocabulary.EventApplicationStatus, vocabulary.TransactionStatus, vocabulary.DisputeStatus):
         marks = [rendering.look(status).mark for status in enum]
         assert len(marks) == len(set(marks)), enum
 

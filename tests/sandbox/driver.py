@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 import attrs
 
-from workbench.interface import strict_json
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
+from workbench.schema import strict_json
 
 PERSON = {
     "firstName": "Ada",
@@ -80,7 +80,7 @@ class Api:
     def send(self, method: str, path: str, body: bytes = b"", query: str = "", **headers: str) -> Answer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         named = {"content-type": "application/json", **({"api-key": self.key} if self.key else {}), **named}
-        response = self.sandbox.handle(Request(method, "/v1" + path, query, named, body))
+        response = self.sandbox._handle(Request(method, "/v1" + path, query, named, body))
         answer = Answer(
             response.status, strict_json.loads(response.body) if response.body else None, dict(response.headers)
         )

@@ -319,12 +319,12 @@ def shown(behavior: str) -> dict[str, list[Any]]:
     found["User"].append(api.update_user(plain_user(api), **wallets).body)
     corporate = Api(sandbox, "company team")
     company = corporate.examples["companies"][0]["id"]
-    member = sandbox.for_key(corporate.key).create_user(company_id=company)
+    member = sandbox._for_key(corporate.key).create.user(company_id=company)
     found["User"].append(corporate.update_user(member.id, firstName="Ada").body)
     for key in ("full", "company team"):
         of_key = Api(sandbox, key)
         for status in ("needsInformation", "needsVerification"):
-            sandbox.for_key(of_key.key).review(of_key.examples["companies"][0]["owners"][0]["id"], status)
+            sandbox._for_key(of_key.key).review(of_key.examples["companies"][0]["owners"][0]["id"], status)
             found["Company application"].append(owner(firstName="Ada")(of_key).body)
     account = api.pay_to(userId=api.user, nickname="Rent").body
     bank_address = {"bankAddress": BANK["beneficiaryAddress"]}
@@ -334,9 +334,9 @@ def shown(behavior: str) -> dict[str, list[Any]]:
     found["externalFiatAccount"] += [one["externalFiatAccount"] for one in found["Payment account"]]
     for status in EVENT_STATUSES:
         sandbox.review(api.user, status, reason="DOCUMENT_EXPIRED", status_change_reason="provider_initiated")
-    for at, rail in ((sandbox, "ach"), (sandbox.for_key(corporate.key), "wire")):
+    for at, rail in ((sandbox, "ach"), (sandbox._for_key(corporate.key), "wire")):
         at.deposit(rail=rail, reference_id="20260115MMQFMP2Z000001")
-    found["Event envelope"] += [one["event"] for one in (*sandbox.events(), *sandbox.for_key(corporate.key).events())]
+    found["Event envelope"] += [one["event"] for one in (*sandbox.events(), *sandbox._for_key(corporate.key).events())]
     for kind in ("user.updated", "microDeposit.received"):
         found[kind] += [one["body"] for one in found["Event envelope"] if f"{one['resource']}.{one['action']}" == kind]
     return found
@@ -780,7 +780,7 @@ def of_behavior() -> Iterator[Fact]:
 
 def outside(api: Api, prefix: str) -> bool:
     path = prefix + "/issuing/tenants/contracts"
-    return api.sandbox.handle(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
+    return api.sandbox._handle(Request("GET", path, "", {"api-key": str(api.key)}, b"")).status == 404
 
 
 def not_small(api: Api) -> bool:

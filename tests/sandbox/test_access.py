@@ -113,7 +113,7 @@ def test_a_path_of_another_prefix_is_not_found(sandbox):
     """Everything stands under /v1."""
     from workbench.sandbox import Request
 
-    response = sandbox.handle(Request("GET", "/v2/issuing/tenants/contracts"))
+    response = sandbox._handle(Request("GET", "/v2/issuing/tenants/contracts"))
 
     assert (response.status, json.loads(response.body)["message"][:15]) == (404, "Nothing is serv")
 
@@ -134,4 +134,4 @@ def test_header_names_are_found_in_any_case(sandbox):
 
     headers = httpx.Headers({"API-KEY": sandbox.full_key})
 
-    assert sandbox.handle(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200
+    assert sandbox._handle(Request("GET", "/v1/issuing/tenants/contracts", headers=headers)).status == 200

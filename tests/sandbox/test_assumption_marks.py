@@ -15,7 +15,7 @@ CODE = {path.name: path.read_text() for path in Path(embedded.__file__).parent.g
 def test_every_mark_of_an_answer_is_a_listed_assumption():
     """The header names ids that assumptions() explains."""
     for behavior in ("documented", "observed"):
-        sandbox = Sandbox(behavior=behavior, settings={"refund_amount_omitted": "full"})
+        sandbox = Sandbox(behavior={"behavior": behavior, "refund_amount_omitted": "full"})
         story(sandbox)
         api = Api(sandbox)
         api.authorize(declineReason="card_locked", surprise=1)

@@ -15,8 +15,8 @@ from workbench.interface import table
 from workbench.interface.assumptions import BEHAVIORS, assumptions
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.walk import build, leaves, record_of
 from workbench.sandbox import Sandbox
+from workbench.schema.walk import build, leaves, record_of
 
 IDS = {one.id for one in assumptions()}
 ROOT = Path(workbench.__file__).parent

@@ -130,7 +130,7 @@ def test_nothing_escapes(route, body, query):
 )
 def test_nothing_escapes_from_members_either(row, body):
     """Known members with any values give a documented answer."""
-    from workbench.interface.walk import members
+    from workbench.schema.walk import members
 
     ids = {"userId": ALL.user, "companyId": ALL.guide["companies"][0]["id"]}
     path = "/".join(

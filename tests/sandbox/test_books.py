@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.rules import DeclineReason
+from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import Sandbox
 
 WORDS = {reason.replace("_", " ") for reason in DeclineReason}
@@ -113,7 +113,7 @@ def test_the_books_of_a_handler_are_those_of_the_sandbox(behavior):
     handler = Handler()
     after, due = 0, [...]
     while due:
-        due, after = api.sandbox.drain(after)
+        due, after = api.sandbox._drain(after)
         for _, _, body in due:
             for _ in range(1 + (dice.random() < 0.1)):
                 handler(json.loads(bytes(body)))

@@ -4,11 +4,11 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.errors import UsageError
-from workbench.interface import walk
-from workbench.interface.rules import DeclineReason
 from workbench.interface.transactions import SimulatedTransaction
+from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import CardState
+from workbench.sandbox.control_records import CardState
+from workbench.schema import walk
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -64,7 +64,7 @@ def test_an_unknown_card_is_404(api):
 
 def test_above_the_credit_a_setting_authorizes():
     """The document says authorized where no decline is requested; available credit goes below zero."""
-    api = Api(Sandbox(settings={"over_limit": "authorized"}))
+    api = Api(Sandbox(behavior={"over_limit": "authorized"}))
     card = api.guide["cards"]["active"][-1]
 
     answer = api.authorize(card, amount=10_000)
@@ -285,7 +285,7 @@ def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
 
 def test_settlement_by_the_clock_where_it_is_set():
     """Authorizations settle by themselves after the given time, unless they were reversed."""
-    api = Api(Sandbox(settings={"settle_by_clock": 3600}))
+    api = Api(Sandbox(behavior={"settle_by_clock": 3600}))
     kept, reversed_ = api.authorized(1250), api.authorized(1250)
     api.reverse(reversed_)
 
@@ -297,28 +297,18 @@ def test_settlement_by_the_clock_where_it_is_set():
     assert api.sandbox.events()[-1]["cause"] == "clock"
 
 
-def test_settlement_by_the_clock_can_be_switched_on_by_control(api):
-    api.sandbox.settle_after(60)
-    transaction = api.authorized()
-
-    api.sandbox.advance(minutes=5)
-
-    assert api.sandbox.state(transaction)["status"] == "settled"
-    assert api.sandbox.events("transaction.completed")[0]["at"] == "2026-01-15T15:01:00.000Z"
-
-
 def test_cards_are_moved_by_controls(api):
     """A locked card authorizes nothing until it is unlocked; a canceled one never again; each change sends an event."""
     card, sandbox = api.card, api.sandbox
 
-    assert CardState(id=card, status="locked") == sandbox.lock_card(card)
+    assert CardState(id=card, status="locked") == sandbox.cards.lock(card)
     assert api.authorize(card).status == 400
-    sandbox.unlock_card(card)
+    sandbox.cards.unlock(card)
     assert api.authorize(card).status == 200
-    sandbox.cancel_card(card)
+    sandbox.cards.cancel(card)
     assert api.authorize(card).status == 400
     new = api.guide["cards"]["notActivated"][0]
-    sandbox.activate_card(new)
+    sandbox.cards.activate(new)
     assert api.authorize(new).status == 200
 
     events = sandbox.events("card.updated")
@@ -327,7 +317,7 @@ def test_cards_are_moved_by_controls(api):
 
 def test_a_card_can_be_issued(api):
     """To a user of the world, with a limit; it is active, and sends an event."""
-    made = api.sandbox.issue_card(api.user, 5000)
+    made = api.sandbox.create.card(api.user, 5000)
 
     assert made.status == "active"
     assert money(api, made.id) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
@@ -338,7 +328,7 @@ def test_a_card_can_be_issued(api):
 def test_a_limit_of_a_card_is_a_whole_number_of_cents(api, limit):
     """Within reason."""
     with pytest.raises(UsageError, match="whole number of cents"):
-        api.sandbox.issue_card(api.user, limit)
+        api.sandbox.create.card(api.user, limit)
 
 
 def test_completed_events_have_a_reason_in_the_observed_behavior(api, observed):

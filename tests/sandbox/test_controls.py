@@ -6,10 +6,10 @@ import pytest
 
 from tests.sandbox.driver import state_of
 from workbench.errors import BadRequest, NotFound, UsageError
-from workbench.interface.checks import flags
 from workbench.interface.table import OPERATIONS
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
-from workbench.sandbox.results import to_json
+from workbench.schema.checks import flags
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -65,7 +65,6 @@ def test_a_control_by_name_is_the_method(api):
         ("advance", {"days": float("nan")}, UsageError),
         ("events", {"kind": "card.eaten"}, UsageError),
         ("events", {"since": "1"}, UsageError),
-        ("settle_after", {"seconds": 0}, UsageError),
         ("pending_first", {"times": "many"}, UsageError),
         ("pending_first", {"times": -1}, UsageError),
         ("restore", {"name": "never"}, NotFound),
@@ -98,7 +97,7 @@ def test_settle_returns_documented_values(api):
 
 def test_what_the_state_forbids_is_refused(api):
     with pytest.raises(BadRequest, match="a card that is active cannot be activated"):
-        api.sandbox.activate_card(api.card)
+        api.sandbox.cards.activate(api.card)
 
 
 def test_the_log_of_requests_shows_no_private_value(api):

@@ -4,7 +4,7 @@ import pytest
 
 import workbench as wb
 from workbench.interface.events import EVENT_KINDS, ORDER
-from workbench.interface.rules import DeclineReason
+from workbench.interface.vocabulary import DeclineReason
 
 
 def authorize(api, **more):

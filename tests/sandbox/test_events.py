@@ -8,10 +8,10 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench import connect
-from workbench.interface import checks
 from workbench.interface.convert import converter
 from workbench.interface.events import Event
 from workbench.sandbox import Sandbox
+from workbench.schema import checks
 
 
 def cause_all(api):
@@ -23,7 +23,7 @@ def cause_all(api):
     api.apply(lastName="needsVerification")
     api.sandbox.review(api.user, "denied", status_change_reason="provider_initiated")
     api.sandbox.deposit()
-    api.sandbox.lock_card(api.guide["cards"]["active"][1])
+    api.sandbox.cards.lock(api.guide["cards"]["active"][1])
 
 
 def test_every_event_reads_as_its_record_without_a_flag(api):
@@ -77,7 +77,7 @@ def test_each_event_is_signed(api):
     """The signature is the hex HMAC-SHA256 of the raw body with the API key."""
     cause_all(api)
 
-    drained, _ = api.sandbox.drain()
+    drained, _ = api.sandbox._drain()
 
     assert [one["event"] for one in api.sandbox.events()] == [json.loads(bytes(body)) for _, _, body in drained]
     for _, headers, body in drained:
@@ -87,12 +87,12 @@ def test_each_event_is_signed(api):
 def test_a_drain_gives_what_came_after_a_number(api):
     cause_all(api)
 
-    everything, last = api.sandbox.drain(0)
-    rest, same = api.sandbox.drain(last - 2)
+    everything, last = api.sandbox._drain(0)
+    rest, same = api.sandbox._drain(last - 2)
 
     assert (last, last) == (same, len(api.sandbox.events()))
     assert everything[-2:] == rest
-    assert ([], last) == api.sandbox.drain(last)
+    assert ([], last) == api.sandbox._drain(last)
 
 
 def test_a_tenant_gets_its_own_events_alone(sandbox):
@@ -102,10 +102,10 @@ def test_a_tenant_gets_its_own_events_alone(sandbox):
     other.authorize()
 
     for api in (mine, other):
-        drained, _ = sandbox.drain(0, api.key)
+        drained, _ = sandbox._drain(0, api.key)
         cards = {json.loads(body)["body"]["spend"]["cardId"] for _, _, body in drained}
         assert {api.card} == cards
-    assert sandbox.drain(0, "nobody's key") == ([], 4)
+    assert sandbox._drain(0, "nobody's key") == ([], 4)
 
 
 def test_an_event_shows_the_record_as_it_was(api):
@@ -132,10 +132,10 @@ def test_events_are_drained_in_parts():
     with connect() as api:
         card = api.guide()["cards"]["active"][0]
         for _ in range(1_020):
-            api.sandbox.lock_card(card)
-            api.sandbox.unlock_card(card)
-        first, last = api.sandbox.drain()
+            api.sandbox.cards.lock(card)
+            api.sandbox.cards.unlock(card)
+        first, last = api.sandbox._drain()
         numbers = [number for number, *_ in first]
 
         assert (len(first), numbers[-1]) == (1_000, last)
-        assert len(api.inbox.events()) == api.sandbox.last_event() == 2_040
+        assert len(api.inbox.events()) == api.sandbox._last_event() == 2_040

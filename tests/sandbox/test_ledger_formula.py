@@ -60,10 +60,7 @@ def play(api, steps):
 @given(steps=STEPS)
 def test_the_ledger_of_a_tenant_agrees_with_the_books(settings, steps):
     """Created, plus changes, plus what the completion differs from what was authorized, is what the card was charged."""
-    behavior = settings.get("behavior", "documented")
-    api = Api(
-        Sandbox(behavior=behavior, settings={name: value for name, value in settings.items() if name != "behavior"})
-    )
+    api = Api(Sandbox(behavior=settings))
 
     transactions = play(api, steps)
 
@@ -105,7 +102,7 @@ def test_a_refund_is_recorded_as_observed():
 @pytest.mark.parametrize("setting, amount", [(False, None), (True, 0)])
 def test_the_request_says_what_was_authorized_before_where_it_is_set(setting, amount):
     """Tables of a provider have `previouslyAuthorizedAmount`, recorded events do not."""
-    api = Api(Sandbox(settings={"previously_authorized": setting}))
+    api = Api(Sandbox(behavior={"previously_authorized": setting}))
     api.authorize()
 
     spend = api.sandbox.events("transaction.requested")[0]["event"]["body"]["spend"]

@@ -4,27 +4,27 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.errors import BadRequest, UsageError
-from workbench.interface.checks import flags
 from workbench.sandbox import Sandbox
+from workbench.schema.checks import flags
 
 
 def test_users_and_companies_are_made_in_any_state(api):
-    user = api.sandbox.create_user(last_name="Denied", status="needsInformation")
-    company = api.sandbox.create_company("New Company", owners=3, status="denied")
+    user = api.sandbox.create.user(last_name="Denied", status="needsInformation")
+    company = api.sandbox.create.company("New Company", owners=3, status="denied")
 
     assert ("needsInformation", ["user.updated"]) == (user.status, api.kinds())
     assert api.update_user(user.id, firstName="Other").body["applicationStatus"] == "needsInformation"
     assert (3, "denied") == (len(company.owners), company.status)
     path = f"/issuing/applications/company/{company.id}/ubo/{company.owners[0]}"
     assert api.call("PATCH", path, {"firstName": "N"}).body["applicationStatus"] == "pending"
-    member = api.sandbox.create_user(company_id=company.id)
+    member = api.sandbox.create.user(company_id=company.id)
     assert api.sandbox.state(member.id)["company_id"] == company.id
 
 
 @pytest.mark.parametrize("chain, version", [(84532, 2), (84532, 1), (901, 2)])
 def test_contracts_are_made_on_any_chain(api, chain, version):
     """They are listed, and can be withdrawn from."""
-    made = api.sandbox.create_contract(chain, version, "77.50", user_id=api.guide["users"]["approved"][6])
+    made = api.sandbox.create.contract(chain, version, "77.50", user_id=api.guide["users"]["approved"][6])
 
     assert api.call("GET", "/issuing/tenants/contracts").body[-1]["id"] == made.id
     assert () == flags(made)
@@ -37,26 +37,26 @@ def test_contracts_are_made_on_any_chain(api, chain, version):
 
 
 def test_payment_routes_are_made_for_users_and_companies(api):
-    user = api.sandbox.create_user()
+    user = api.sandbox.create.user()
     company = api.guide["companies"][0]["id"]
-    with_address = api.sandbox.create_payment_route(user_id=user.id)
-    without = api.sandbox.create_payment_route(company_id=company, fiat_deposit=False)
+    with_address = api.sandbox.create.payment_route(user_id=user.id)
+    without = api.sandbox.create.payment_route(company_id=company, fiat_deposit=False)
 
     assert api.sandbox.deposit(with_address.id, "0.11").event == "microDeposit.received"
     assert api.sandbox.deposit(without.id, "0.11").event is None
     with pytest.raises(UsageError, match="either user_id or company_id"):
-        api.sandbox.create_payment_route()
+        api.sandbox.create.payment_route()
 
 
 def test_what_is_made_belongs_to_the_sessions_tenant():
     sandbox = Sandbox()
     other = Api(sandbox, "provider-managed")
-    seen = sandbox.for_key(other.key)
-    user = seen.create_user()
+    seen = sandbox._for_key(other.key)
+    user = seen.create.user()
 
     assert user.id in {one["id"] for one in seen.records("user")}
     assert user.id not in {one["id"] for one in sandbox.records("user")}
-    assert sandbox.issue_card(user.id).status == "active"
+    assert sandbox.create.card(user.id).status == "active"
 
 
 def test_a_settled_purchase_is_disputed_and_the_dispute_is_resolved(api):
@@ -90,7 +90,7 @@ def test_points_are_redeemed_as_far_as_they_are_minted(api):
 @pytest.mark.parametrize("setting, amount", [("original", 1_000), ("reduced", 600)])
 def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
     """Sources disagree: the original amount, or the reduced one."""
-    api = Api(Sandbox(settings={"event_authorized_amount": setting}))
+    api = Api(Sandbox(behavior={"event_authorized_amount": setting}))
     transaction = api.authorized(1_000)
     api.reverse(transaction, newAmount=600)
     api.settle(transaction, amount=500)

@@ -4,9 +4,9 @@ import pytest
 
 import workbench as wb
 from tests.sandbox.driver import PERSON, Api, state_of
-from workbench.interface.rules import ApplicationStatus, EventApplicationStatus
+from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import ApplicationState
+from workbench.sandbox.control_records import ApplicationState
 from workbench.sandbox.store import open_store
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -399,8 +399,8 @@ def test_a_review_to_the_same_status_sends_nothing(api):
 def test_events_keep_their_names_when_an_initiated_application_is_filed():
     """Also where the provider manages the contracts, and the wallet becomes an owner of a new one."""
     with wb.connect(tenant="provider-managed") as api:
-        user = api.sandbox.create_user(first_name="Before", status="notStarted").id
-        card = api.sandbox.issue_card(user).id
+        user = api.sandbox.create.user(first_name="Before", status="notStarted").id
+        card = api.sandbox.create.card(user).id
         api.simulate_authorization(
             card_id=card, amount=100, currency="USD", merchant_name="A", merchant_category_code="5411"
         )

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.sandbox.driver import Api
-from workbench.interface.rules import DeclineReason, DisputeStatus
+from workbench.interface.vocabulary import DeclineReason, DisputeStatus
 from workbench.sandbox import Sandbox
 
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.sandbox.driver import Api
 from tests.strategies import Break, breaks, broken, requests
 from workbench.interface.convert import converter, placeholders
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS, Operations
-from workbench.interface.walk import Integer, build, member
-from workbench.interface.walk import given as given_members
 from workbench.sandbox import Sandbox
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Integer, build, member
+from workbench.schema.walk import given as given_members
 
-WORLD = Sandbox(settings={"over_limit": "authorized"})
+WORLD = Sandbox(behavior={"over_limit": "authorized"})
 MUCH = 10**9
 
 

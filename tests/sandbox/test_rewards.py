@@ -134,8 +134,8 @@ def rows(api, user):
 
 def test_a_settled_purchase_earns_points_that_are_posted_and_minted_later(api):
     """By the rate of its category: 3 points a dollar in restaurants, 1 where nothing is known of the code."""
-    user = api.sandbox.create_user().id
-    card = api.sandbox.issue_card(user).id
+    user = api.sandbox.create.user().id
+    card = api.sandbox.create.card(user).id
     for code, cents in (("5812", 1_999), ("9999", 1_999)):
         bought = api.authorize(card, cents, merchantCategoryCode=code).body["transactionId"]
         assert api.settle(bought, amount=cents).status == 200
@@ -156,8 +156,8 @@ def test_a_settled_purchase_earns_points_that_are_posted_and_minted_later(api):
 
 def test_a_refund_takes_points_back(api):
     """In parts no more and no less than as a whole."""
-    user = api.sandbox.create_user().id
-    card = api.sandbox.issue_card(user).id
+    user = api.sandbox.create.user().id
+    card = api.sandbox.create.card(user).id
     bought = api.authorize(card, 1_999).body["transactionId"]
     api.settle(bought, amount=1_999)
     for part in (33, 500, 1_466):

@@ -7,10 +7,10 @@ import pytest
 
 from tests.sandbox.driver import Api, state_of
 from workbench.errors import UsageError
-from workbench.interface import strict_json
-from workbench.interface.walk import change
 from workbench.sandbox import Request, Sandbox
-from workbench.sandbox.results import to_json
+from workbench.sandbox.control_records import to_json
+from workbench.schema import strict_json
+from workbench.schema.walk import change
 
 
 def story(sandbox):
@@ -38,7 +38,7 @@ def story(sandbox):
     sandbox.deposit()
     return (
         strict_json.dumps([seen, sandbox.events(), to_json([change(one, seconds=0) for one in sandbox.requests()])])
-        + repr(sandbox.drain()).encode()
+        + repr(sandbox._drain()).encode()
     )
 
 

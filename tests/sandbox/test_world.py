@@ -8,12 +8,12 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench.chains import address_problems
-from workbench.interface import checks
 from workbench.interface.convert import converter
-from workbench.interface.rules import DisputeStatus, EventApplicationStatus
 from workbench.interface.table import OPERATIONS
+from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import RECORD_KINDS
+from workbench.schema import checks
 
 
 def test_the_guide_is_plain_data_with_the_full_key_first(api):
@@ -138,11 +138,11 @@ def test_any_seed_makes_a_world(seed):
 
 def test_unknown_settings_are_refused():
     with pytest.raises(ValueError, match="rewiev_seconds"):
-        Sandbox(settings={"rewiev_seconds": 5})
+        Sandbox(behavior={"rewiev_seconds": 5})
 
 
 def test_settings_change_behavior_without_code():
-    api = Api(Sandbox(settings={"review_seconds": 5, "currency": ("USD", "EUR")}))
+    api = Api(Sandbox(behavior={"review_seconds": 5, "currency": ("USD", "EUR")}))
     user = api.apply().body["id"]
     api.sandbox.clock.advance(seconds=5)
 

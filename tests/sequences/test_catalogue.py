@@ -7,7 +7,7 @@ import pytest
 
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import WrongEnvironment
-from workbench.interface.rules import DeclineReason, EventApplicationStatus
+from workbench.interface.vocabulary import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
 from workbench.sequences import Stepper, catalogue, dumps, guide, loads, problems, run, run_async
 
@@ -28,7 +28,7 @@ class Api(Client):
 
     def __init__(self, sandbox: Sandbox, key: str | None = None) -> None:
         super().__init__(base_url=sandbox.base_url, api_key=key or sandbox.full_key, transport=sandbox.transport())
-        self.sandbox = sandbox.for_key(key) if key else sandbox
+        self.sandbox = sandbox._for_key(key) if key else sandbox
 
 
 class AsyncApi(AsyncClient):
@@ -73,11 +73,11 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
     for name, sequence in catalogue.items():
         sandbox = base.fork()
         api = Api(sandbox, sandbox.guide()["api_keys"][key_name])
-        before = sandbox.last_event()
+        before = sandbox._last_event()
         try:
             result = run(sequence, api, progress=False)
         except WrongEnvironment as error:
-            assert sandbox.last_event() == before
+            assert sandbox._last_event() == before
             missing[name] = str(error)
         else:
             assert result.ok, result.verdict

@@ -53,7 +53,7 @@ def test_sessions_are_compared_as_their_names_are() -> None:
 @pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
 def test_every_other_setting_is_found(row) -> None:
     """Between sandboxes that differ in one setting, also where no call shows it."""
-    other = wb.Sandbox(settings={row.id: OTHER_VALUES.get(row.id, row.observed)})
+    other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, row.observed)})
     found = wb.compare_behavior(wb.Sandbox(), other)
 
     assert not found.ok, found.verdict
@@ -61,7 +61,7 @@ def test_every_other_setting_is_found(row) -> None:
 
 def test_a_tightened_role_of_a_read_is_found() -> None:
     """By the answer to the read, also where the settings of the service cannot be looked at."""
-    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(settings={"tightened_roles": {"list_contracts": "newRole"}}))
+    found = wb.compare_behavior(wb.Sandbox(), wb.Sandbox(behavior={"tightened_roles": {"list_contracts": "newRole"}}))
 
     assert ("list-contracts", "outcome", "done", "refused") in {
         (one.of, one.path, one.a, one.b) for one in found.rows()
@@ -92,7 +92,7 @@ def test_seeds_make_no_difference() -> None:
     )
 
     assert found.ok, found.rows()
-    assert [side.last_event() for side in sides] == [0, 0]
+    assert [side._last_event() for side in sides] == [0, 0]
 
 
 def test_branches_of_a_world_are_compared_by_their_records() -> None:
@@ -100,7 +100,7 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
     base = Sandbox(seed=3)
     branch = base.fork()
     card, user = (base.guide()[kind][state][0] for kind, state in (("cards", "active"), ("users", "approved")))
-    branch.lock_card(card)
+    branch.cards.lock(card)
     branch.deposit(amount="0.40")
     with wb.Client(base_url=branch.base_url, api_key=branch.full_key, transport=branch.transport()) as api:
         api.update_user(user_id=user, last_name="Canary")
@@ -117,7 +117,7 @@ def test_branches_of_a_world_are_compared_by_their_records() -> None:
 def test_what_cannot_run_is_said() -> None:
     """A sequence with examples that one side does not have is skipped, with the reason."""
     sandbox = Sandbox(seed=3)
-    other = sandbox.for_key(sandbox.guide()["api_keys"]["no corporate cards"])
+    other = sandbox._for_key(sandbox.guide()["api_keys"]["no corporate cards"])
     found = wb.compare_behavior(
         wb.connect(seed=3), wb.connect(seed=3, tenant="no corporate cards"), sequences=["settle"]
     )
@@ -141,8 +141,8 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
     """A sandbox with the corrected values then answers as the service did; the file is a profile that opens one."""
     names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
     service = Sandbox(behavior="observed")
-    found = wb.sequences.evidence(service, sequences=names)
-    like_it = Sandbox(settings=dict(found.corrected))
+    found = wb.testing.evidence(service, sequences=names)
+    like_it = Sandbox(behavior=dict(found.corrected))
 
     assert found.corrected["refund_amount_omitted"] == "400"
     assert wb.compare_behavior(like_it, service, sequences=names).ok
@@ -152,7 +152,7 @@ def test_evidence_confirms_and_corrects(tmp_path) -> None:
 
 
 def test_the_default_behavior_confirms_itself() -> None:
-    found = wb.sequences.evidence(Sandbox(seed=3), sequences=["refund-partial"])
+    found = wb.testing.evidence(Sandbox(seed=3), sequences=["refund-partial"])
 
     assert not found.corrected
     assert {"event_completion_reason", "merchant_padding"} <= {*found.confirmed}

@@ -9,10 +9,11 @@ import pytest
 
 from workbench.errors import FileBusy, UnusableFile, UsageError
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, Sequence, catalogue, from_journal, run
+from workbench.sequences import InvalidSequence, Sequence, catalogue, run
 from workbench.sequences.reading import loads
 from workbench.session import connect
-from workbench.storage import FileLock
+from workbench.system.locks import FileLock
+from workbench.testing import from_journal
 
 SECRET = "Planted-canary"
 STORY = catalogue["refund-down-to-zero"]
@@ -56,12 +57,12 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     begun = api.sandbox.balance(card)
     with pytest.raises(Killed):
         run(STORY, Dying(api, at, after), path=path)
-    done_before = api.sandbox.last_event()
+    done_before = api.sandbox._last_event()
     stopped = run(STORY, api, path=path)
 
     assert not stopped.ok
     assert [one.outcome for one in stopped.steps][-1] == "unknown"
-    assert api.sandbox.last_event() == done_before
+    assert api.sandbox._last_event() == done_before
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
         whole = run(STORY, api, path=path, resolved={name: "done"})
@@ -79,12 +80,12 @@ def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None
     """The verdict and the ledger are the same."""
     api, path = connect(seed=3), tmp_path / "run"
     first = run(STORY, api, path=path)
-    events = api.sandbox.last_event()
+    events = api.sandbox._last_event()
     second = run(STORY, api, path=path)
 
     assert first.ok, first.verdict
     assert second.ok, second.verdict
-    assert api.sandbox.last_event() == events
+    assert api.sandbox._last_event() == events
     assert second.ledger().rows() == first.ledger().rows()
 
 

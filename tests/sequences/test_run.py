@@ -13,28 +13,26 @@ import pytest
 import workbench as wb
 from workbench.bulk import Interrupted
 from workbench.errors import UsageError, WrongEnvironment
-from workbench.interface.rules import FULL
-from workbench.interface.walk import given
 from workbench.sandbox import Request, Response, Sandbox
+from workbench.schema.rules import FULL
+from workbench.schema.walk import given
 from workbench.sequences import (
     InvalidSequence,
-    Mix,
     Sequence,
     Stepper,
     Unbalanced,
     catalogue,
-    from_journal,
     loads,
     param,
     ref,
     run,
     run_many,
     step,
-    traffic,
 )
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.sequence import Parameter, duration, duration_text, guide
 from workbench.session import connect
+from workbench.testing import Mix, from_journal, traffic
 
 BUY = {
     "card_id": guide("cards.active"),
@@ -219,11 +217,11 @@ def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
 
 def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None:
     """Nothing is sent for the right rows either."""
-    before = sandbox.last_event()
+    before = sandbox._last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
         run_many(catalogue["refund-full"], sandbox, [{"amount": 100}, {"amount": "250"}])
 
-    assert sandbox.last_event() == before
+    assert sandbox._last_event() == before
 
 
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:

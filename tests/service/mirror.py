@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench import http_server
 from workbench.sandbox import Request, Response, Sandbox
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS
-from workbench.sandbox.results import to_json
 from workbench.sandbox.server import App, refused
 from workbench.sandbox.service import MAX_BODY
+from workbench.system import http_server
 
 _OWN = frozenset({"advance", "requests"})  # the clock is mirrored below; each sandbox has its own requests
 
@@ -43,7 +43,7 @@ class Served:
         """Let a twin answer the requests."""
         if self.twin is not None:
             self.twin.close()
-        self.twin, self.app = twin, twin.http_app("http://127.0.0.1")
+        self.twin, self.app = twin, twin._http_app("http://127.0.0.1")
 
     def ask(self, method: str, target: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
         """Return what the twin answers."""
@@ -85,11 +85,11 @@ class Mirrored(Sandbox):
 
         self.clock.advance = both  # type: ignore[method-assign]
 
-    def handle(self, request: Request) -> Response:
+    def _handle(self, request: Request) -> Response:
         """Answer as the twin does."""
         if threading.current_thread() is not threading.main_thread():
             self._alone = True  # calls at once have no order in which a twin could follow
-        here = super().handle(request)
+        here = super()._handle(request)
         target = request.path + (f"?{request.query}" if request.query else "")
         if (
             self._alone
@@ -104,15 +104,15 @@ class Mirrored(Sandbox):
         assert headers == dict(here.headers)
         return here
 
-    def for_key(self, api_key: str) -> Sandbox:
+    def _for_key(self, api_key: str) -> Sandbox:
         """Return this sandbox as the tenant of a key sees it."""
-        seen = super().for_key(api_key)
+        seen = super()._for_key(api_key)
         seen.seen_by = api_key  # type: ignore[attr-defined]
         return seen
 
     def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name not in CONTROLS or name in _OWN or self._alone:
+        found, name = super().__getattribute__(name), name.lstrip("_")
+        if name not in CONTROLS or name in _OWN or not hasattr(found, "control") or self._alone:
             return found
         control: Callable[..., Any] = found
 

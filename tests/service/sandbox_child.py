@@ -20,7 +20,7 @@ def call(path: Path, name: str, notes: Path) -> None:
     headers = {"api-key": sandbox.full_key, "content-type": "application/json"}
 
     def buy(body: Any) -> Any:
-        answer = sandbox.handle(
+        answer = sandbox._handle(
             Request("POST", "/v1/simulate/transactions/authorize", "", headers, json.dumps(body).encode())
         )
         assert answer.status == 200, answer

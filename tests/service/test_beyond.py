@@ -60,10 +60,10 @@ def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
     """No key of another installation is one of this, and the guide needs the key."""
     sandbox, url = public
     sandbox.reset()
-    made = sandbox.create_key("made")
+    made = sandbox.create.key("made")
 
     assert not set(KEYS.values()) & set(sandbox.guide()["api_keys"].values())
-    assert made.api_key != Sandbox().create_key("made").api_key
+    assert made.api_key != Sandbox().create.key("made").api_key
     for key in (None, KEYS["full"]):
         assert ask(url, "/_sandbox/guide", key=key).status_code == 401
         assert ask(url, "/_sandbox/reset", body={}, key=key).status_code == 401
@@ -108,6 +108,36 @@ def test_random_keys_stay_in_the_file(tmp_path: Path) -> None:
     with pytest.raises(UnusableFile, match="random_keys False"):
         Sandbox(path=tmp_path / "b.db", random_keys=True)
     again.close()
+
+
+def test_a_given_key(tmp_path: Path) -> None:
+    """A given key is the full one, and stays; the others are made from it, and are not those of the seed."""
+    key = "a-key-that-was-given"
+    with pytest.raises(ValueError, match="16 to 200"):
+        Sandbox(api_key="short")
+    for _ in range(2):
+        sandbox = Sandbox(path=tmp_path / "a.db", api_key=key)
+        sandbox.reset()
+        keys = sandbox.guide()["api_keys"]
+        sandbox.close()
+
+        assert (keys["full"], sandbox.full_key) == (key, key)
+        assert not {*list(keys.values())[1:]} & {*KEYS.values()}
+    with pytest.raises(UnusableFile, match="another API key"):
+        Sandbox(path=tmp_path / "a.db", api_key="another-key-altogether")
+    again = Sandbox(path=tmp_path / "a.db")
+    again.close()
+
+    assert again.full_key == key
+    assert Sandbox(api_key="another-key-altogether").guide()["api_keys"] != keys
+
+
+def test_health_needs_no_key(public: tuple[Sandbox, str]) -> None:
+    """Whoever watches the server learns that it answers, and nothing else."""
+    _, url = public
+
+    assert ask(url, "/_sandbox/health").json() == {"status": "ok"}
+    assert ask(url, "/_sandbox/health", body={}).status_code == 405
 
 
 def test_served_with_tls(tmp_path: Path) -> None:

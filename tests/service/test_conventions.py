@@ -16,12 +16,12 @@ def ask(sandbox: Sandbox, *, changes: dict[str, Any] | None = None, key: bool = 
     body = json.dumps({"cardId": sandbox.guide()["cards"]["active"][0], **PURCHASE, **(changes or {})}).encode()
     given = {"content-type": "application/json", **({"api-key": sandbox.full_key} if key else {})}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    return sandbox.handle(Request("POST", "/v1/simulate/transactions/authorize", "", given, body))
+    return sandbox._handle(Request("POST", "/v1/simulate/transactions/authorize", "", given, body))
 
 
 def get(sandbox: Sandbox) -> Response:
     """Read the contracts."""
-    return sandbox.handle(Request("GET", "/v1/issuing/tenants/contracts", "", {"api-key": sandbox.full_key}))
+    return sandbox._handle(Request("GET", "/v1/issuing/tenants/contracts", "", {"api-key": sandbox.full_key}))
 
 
 @pytest.mark.parametrize("behavior, status", [("documented", 401), ("observed", 200)])
@@ -61,7 +61,7 @@ def test_idempotency_keys_mean_nothing_by_default() -> None:
 
 def test_rate_limit_on_demand() -> None:
     """Each response states the limit; above it requests are refused until the minute of the clock is over."""
-    sandbox = Sandbox(settings={"rate_limit": 2})
+    sandbox = Sandbox(behavior={"rate_limit": 2})
     answers = [get(sandbox) for _ in range(3)]
     sandbox.clock.advance(seconds=int(answers[2].headers["retry-after"]))
 
@@ -84,7 +84,7 @@ def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
 def test_a_later_release_can_be_rehearsed():
     """The alias that is gone, members and values that are new, another version of events, and a role that is needed."""
     api = wb.connect(
-        settings={
+        behavior={
             "deprecated_alias": False, "unknown_members": True, "unknown_values": ["status", "type"], "event_version": "1.2.0",
             "tightened_roles": {"list_contracts": "contracts:list"},
         }
@@ -99,7 +99,7 @@ def test_a_later_release_can_be_rehearsed():
     )
     items = api.list_rewards_activity(user_id=guide["rewards_users"][0]["id"], limit=2).items
     event = api.inbox.events()[-1]
-    alias = sandbox.handle(Request("GET", "/v1/automations", "", {"api-key": sandbox.full_key}))
+    alias = sandbox._handle(Request("GET", "/v1/automations", "", {"api-key": sandbox.full_key}))
     with pytest.raises(wb.errors.Forbidden):
         api.list_contracts()
 
@@ -111,4 +111,4 @@ def test_a_later_release_can_be_rehearsed():
         {"addedLater": True},
     )
     assert alias.status == 404
-    assert sandbox.handle(Request("GET", "/v1/payment-routes", "", {"api-key": sandbox.full_key})).status == 200
+    assert sandbox._handle(Request("GET", "/v1/payment-routes", "", {"api-key": sandbox.full_key})).status == 200

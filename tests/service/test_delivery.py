@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from workbench.http_post import Request, Response, post
-from workbench.http_server import running
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import Delivery
+from workbench.sandbox.control_records import Delivery
+from workbench.system.http_post import post
+from workbench.system.http_server import running
+from workbench.system.messages import Request, Response
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import hmac_signature, read_delivery, sign
 
@@ -157,7 +158,7 @@ def test_gone_disables(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
 
     assert (receiver.seen, sandbox.endpoints()[0].enabled) == (["locked"], False)
     assert [one.state for one in before] == ["failed"]
-    sandbox.enable_endpoint(made.id)
+    sandbox.update_endpoint(made.id, enabled=True)
     flushed(sandbox)
     assert receiver.seen == ["locked", "approved"]
 
@@ -180,7 +181,7 @@ def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     receiver, url = endpoint
     made = sandbox.register_endpoint(url, signing_key="first-key")
     for key in ("second-key", "third-key"):
-        sandbox.rotate_signing_key(made.id, key)
+        sandbox.update_endpoint(made.id, signing_key=key)
         review(sandbox, "locked" if key == "second-key" else "approved")
         flushed(sandbox)
     (one, first), (two, second) = receiver.came

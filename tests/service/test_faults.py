@@ -183,10 +183,10 @@ def test_faults_are_seen_and_cleared(sandbox: Sandbox) -> None:
     header = "workbench-fault"
     request = Request("GET", "/v1/payment-routes", headers={"api-key": sandbox.full_key})
 
-    assert sandbox.handle(request).headers[header] == "1 active"
-    assert header not in sandbox.fork().handle(request).headers
+    assert sandbox._handle(request).headers[header] == "1 active"
+    assert header not in sandbox.fork()._handle(request).headers
     sandbox.clear_faults()
-    assert header not in sandbox.handle(request).headers
+    assert header not in sandbox._handle(request).headers
     assert sandbox.list_faults() == []
 
 
@@ -196,7 +196,7 @@ def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> N
     sandbox.add_fault(kind)
 
     with pytest.raises(error):
-        sandbox.handle(Request("GET", "/v1/payment-routes"))
+        sandbox._handle(Request("GET", "/v1/payment-routes"))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -
 
 def _asker(sandbox: Sandbox) -> Callable[[str], int]:
     headers = {"api-key": sandbox.full_key}
-    return lambda path: sandbox.handle(Request("GET", f"/v1{path}", headers=headers)).status
+    return lambda path: sandbox._handle(Request("GET", f"/v1{path}", headers=headers)).status
 
 
 def test_a_rule_for_some_arguments(client: httpx.Client, sandbox: Sandbox) -> None:

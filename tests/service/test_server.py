@@ -18,12 +18,13 @@ import pytest
 
 from tests.interrupts import start_of_python
 from tests.service.plain import Plain
-from workbench.http_server import PortTaken
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
-from workbench.sandbox.server import introduction
+from workbench.sandbox.server import introduction, refused
+from workbench.system import http_server
+from workbench.system.http_server import PortTaken
 
 pytestmark = pytest.mark.slow  # each serves over HTTP
 
@@ -209,7 +210,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
         assert list(inspect.signature(api.sandbox.settle).parameters) == ["transaction_id", "amount"]
         with pytest.raises(wb.NotFound, match="Transaction not found"):
             api.sandbox.settle(NOBODY)
-        with pytest.raises(TypeError):
+        with pytest.raises(wb.errors.UsageError):
             api.sandbox.settle()
         with pytest.raises(AttributeError, match="has no control"):
             api.sandbox.no_such_thing  # noqa: B018
@@ -235,6 +236,39 @@ def test_no_control_of_a_real_service(tmp_path: Path) -> None:
         RemoteSandbox("http://192.0.2.1:8080")
     with pytest.raises(wb.errors.WrongEnvironment):
         RemoteSandbox("ftp://127.0.0.1")
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_real_service_is_not_connected_to_by_its_url(status: int) -> None:
+    """An answer in the documented error form says what was found, and which ways lead to a service, a sandbox and a class."""
+    import workbench as wb
+
+    with (
+        http_server.running(lambda _: refused(status, "No such route"), refusal=refused) as url,
+        pytest.raises(wb.errors.WrongEnvironment) as caught,
+    ):
+        wb.connect(url, api_key="a-key-of-the-service")
+
+    assert f'127.0.0.1 answered {status} "No such route" for /_sandbox/guide.' in str(caught.value)
+    assert all(
+        way in str(caught.value) for way in ("a profile", "wb.Client(base_url=…", "api_key=FULL_KEY", "code=CODE")
+    )
+
+
+def test_a_key_opens_a_published_sandbox() -> None:
+    """A sandbox that is reached by a name of this machine, and asks for its key, is connected to with it."""
+    import workbench as wb
+
+    sandbox = Sandbox(api_key="a-key-that-was-given")
+    with (
+        http_server.serving(lambda url: sandbox.http_app(url, local=False).handle, refusal=refused) as url,
+        wb.connect(url, api_key="a-key-that-was-given") as api,
+    ):
+        assert api.sandbox.guide()["api_keys"]["full"] == "a-key-that-was-given"
+        with pytest.raises(wb.errors.WrongEnvironment, match="401"):
+            wb.connect(url, api_key="another-key-altogether")
+        with pytest.raises(wb.errors.WrongEnvironment, match="api_key=FULL_KEY"):
+            wb.connect(url)
 
 
 def test_another_sandbox_on_the_same_port(tmp_path: Path) -> None:
@@ -282,7 +316,7 @@ def test_served_until_interrupted(tmp_path: Path) -> None:
     assert str(tmp_path / "sandbox.db") in printed.splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", [("sandbox", "serve"), ("listen", "--fresh")], ids=["serve", "listen"])
+@pytest.mark.parametrize("command", [("sandbox", "serve"), ("events", "listen", "--fresh")], ids=["serve", "listen"])
 @pytest.mark.parametrize(
     "count",
     [

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import workbench as wb
-from workbench.forms.panel import browse
+from workbench.panel.panel import browse
 from workbench.terminal import main
 
 pytestmark = pytest.mark.slow  # ten tenants at work
@@ -36,7 +36,7 @@ def owns() -> Iterator[list[Own]]:
         stack.callback(sandbox.close)
         url = stack.enter_context(sandbox.serve())
         for number, name in enumerate(NAMES):
-            sandbox.create_tenant(name, management="provider" if number % 3 == 0 else "self")
+            sandbox.create.tenant(name, management="provider" if number % 3 == 0 else "self")
         sessions = [stack.enter_context(wb.connect(url, tenant=name)) for name in NAMES]
         together = threading.Barrier(len(NAMES))
         with ThreadPoolExecutor(len(NAMES)) as pool:
@@ -54,7 +54,7 @@ def live(name: str, api: wb.Session, together: threading.Barrier) -> Own:
         )
         api.sandbox.settle(held.transaction_id)
     api.update_user(user_id=user, external_id=name)
-    api.sandbox.create_user(first_name="New", last_name=name)
+    api.sandbox.create.user(first_name="New", last_name=name)
     ids = {one["id"] for kind in KINDS for one in api.sandbox.records(kind)}
     return Own(name, api, ids)
 
@@ -72,7 +72,7 @@ def terminal(*words: str) -> Callable[[Own, Any], str]:
     """Return what a command prints for a tenant."""
 
     def printed(own: Own, capsys: Any) -> str:
-        assert main([*words, "--url", own.api.sandbox.url, "--tenant", own.name, "-o", "json"]) == 0
+        assert main([*words, "--url", own.api.sandbox._url, "--tenant", own.name, "-o", "json"]) == 0
         return str(capsys.readouterr().out)
 
     return printed

@@ -85,7 +85,7 @@ def test_tenants_are_listed(connect: Connect) -> None:
 def test_tenant_is_made(connect: Connect) -> None:
     """A new tenant has a key of its name, users, cards and contracts; a name is used once."""
     one = connect()
-    made = one.sandbox.create_tenant("acme", management="provider")
+    made = one.sandbox.create.tenant("acme", management="provider")
     acme = connect(tenant="acme")
     transaction = purchase(acme)
 
@@ -94,15 +94,15 @@ def test_tenant_is_made(connect: Connect) -> None:
     assert seen(one) == set()
     assert len(acme.list_contracts()) == 3
     with pytest.raises(BadRequest, match="already"):
-        one.sandbox.create_tenant("acme")
+        one.sandbox.create.tenant("acme")
     with pytest.raises(BadRequest, match="team must be"):
-        one.sandbox.create_tenant("other", team="family")
+        one.sandbox.create.tenant("other", team="family")
 
 
 def test_key_with_chosen_roles_is_made(connect: Connect) -> None:
     """A new key may do what its roles say, in its tenant."""
     one = connect()
-    made = one.sandbox.create_key("reporting", "provider-managed", roles="contractsAndSignatures:read")
+    made = one.sandbox.create.key("reporting", "provider-managed", roles="contractsAndSignatures:read")
     reader = connect(api_key=made.api_key)
 
     assert made.roles == ("contractsAndSignatures:read",)
@@ -114,6 +114,6 @@ def test_key_with_chosen_roles_is_made(connect: Connect) -> None:
         ({"name": "x", "roles": "all"}, "roles must be"),
     ):
         with pytest.raises(BadRequest, match=message):
-            one.sandbox.create_key(**arguments)
+            one.sandbox.create.key(**arguments)
     with pytest.raises(NotFound):
-        one.sandbox.create_key("x", "nobody")
+        one.sandbox.create.key("x", "nobody")

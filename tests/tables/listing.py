@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from workbench import tables
+from workbench import reports, rewards, tables
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.tables.columns import plan
-from workbench.tables.events import events_plan
+from workbench.tables.event_frames import events_plan
 
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 START, END = "<!-- listing -->", "<!-- end of listing -->"
@@ -34,14 +34,14 @@ def listing() -> list[str]:
         private = frozenset(c.name for c in events_plan({kind}).columns if c.private)
         lines.append(f"| events of kind `{kind}` | `event` | {_columns(tables.to_frame([], of=kind), private)} |")
     derived = {
-        "contract_values(contracts)": tables.contract_values([]),
-        'contract_totals(contracts, by="chain_id")': tables.contract_totals([], by="chain_id"),
-        "status_history(events)": tables.status_history([]),
-        "time_in_status(events)": tables.time_in_status([]),
-        "reasons(events)": tables.reasons([]),
-        "micro_deposits(events)": tables.micro_deposits([]),
-        "transactions(events)": tables.transactions([]),
-        "rewards_from_pages(bodies, users=…)": tables.rewards_from_pages([], users=[]),
+        "contract_values(contracts)": reports.contract_values([]),
+        'contract_totals(contracts, by="chain_id")': reports.contract_totals([], by="chain_id"),
+        "status_history(events)": reports.status_history([]),
+        "time_in_status(events)": reports.time_in_status([]),
+        "reasons(events)": reports.reasons([]),
+        "micro_deposits(events)": reports.micro_deposits([]),
+        "transactions(events)": reports.transactions([]),
+        "rewards_from_pages(bodies, users=…)": rewards.rewards_from_pages([], users=[]),
     }
     for call, frame in derived.items():
         lines.append(f"| `tables.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
-from workbench import tables
+from workbench import reports, tables
 from workbench.errors import InvalidRequest
 
 pytestmark = pytest.mark.slow  # on a seeded history
@@ -25,9 +25,9 @@ def world() -> Any:
     """Return a session after forty days of purchases, its transactions, and those of the sandbox's books."""
     with wb.connect() as api:
         known = {one["id"] for one in api.sandbox.records("transaction")}
-        wb.sequences.run(wb.sequences.traffic(seed=3, cards=4, days=40, a_day=1.5), api, progress=False)
+        wb.sequences.run(wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), api, progress=False)
         books = [one for one in api.sandbox.records("transaction") if one["id"] not in known]
-        yield api, tables.transactions(api), books
+        yield api, reports.transactions(api), books
 
 
 def local(milliseconds: int) -> datetime:
@@ -38,7 +38,7 @@ def local(milliseconds: int) -> datetime:
 def test_approvals_by_day(world: Any) -> None:
     """Each day has its authorizations, in the time zone of the report."""
     _, frame, books = world
-    made = tables.approvals(frame, "day", tz="America/New_York")
+    made = reports.approvals(frame, "day", tz="America/New_York")
     expected = Counter(local(one["authorized_at"]).date() for one in books)
     declined = Counter(local(one["authorized_at"]).date() for one in books if one["status"] == "declined")
 
@@ -50,18 +50,18 @@ def test_approvals_by_day(world: Any) -> None:
 
 def test_weeks_begin_on_monday(world: Any) -> None:
     """A week has the sum of its days."""
-    made = tables.approvals(world[1], "week")
+    made = reports.approvals(world[1], "week")
 
     assert set(made["week"].dt.day_of_week) == {0}
     assert made["authorizations"].sum() == len(world[1])
     with pytest.raises(ValueError, match="day, week or month"):
-        tables.approvals(world[1], "hour")
+        reports.approvals(world[1], "hour")
 
 
 def test_declines_by_reason(world: Any) -> None:
     """Counts and amounts of each reason; the shares make one."""
     _, frame, books = world
-    made = tables.declines(frame)
+    made = reports.declines(frame)
     declined = [one for one in books if one["status"] == "declined"]
 
     assert made["declined"].tolist() == sorted(
@@ -77,7 +77,7 @@ def test_the_funnel(world: Any) -> None:
     approved = sum(one["authorized"] for one in books if one["status"] != "declined")
     posted, refunded = (sum(one[name] for one in books) for name in ("settled", "refunded"))
 
-    made = tables.spend_funnel(frame)
+    made = reports.spend_funnel(frame)
     assert made["stage"].tolist() == ["requested", "approved", "posted", "refunded", "net"]
     assert made["amount"].tolist()[1:] == [approved, posted, refunded, posted - refunded]
 
@@ -90,7 +90,7 @@ def test_spend_by_group(world: Any, by: Any, key: str) -> None:
     for one in books:
         expected[one[key]] += one["settled"] - one["refunded"]
 
-    made = tables.spend(frame, by)
+    made = reports.spend(frame, by)
     assert dict(zip(made[by], made["net"], strict=True)) == {
         name: net for name, net in expected.items() if name in set(made[by])
     }
@@ -105,8 +105,8 @@ def test_rows_that_are_left_out_are_counted(world: Any) -> None:
     frame.loc[:2, "currency"] = "eur"
     count = int(frame["posted_at"].isna().sum())
 
-    assert "3 transactions in another currency are left out." in tables.spend(frame).attrs["notes"]
-    assert f"{count:,} transactions without posted_at are left out." in tables.posting_times(frame).attrs["notes"]
+    assert "3 transactions in another currency are left out." in reports.spend(frame).attrs["notes"]
+    assert f"{count:,} transactions without posted_at are left out." in reports.posting_times(frame).attrs["notes"]
 
 
 def test_time_to_post(world: Any) -> None:
@@ -114,15 +114,15 @@ def test_time_to_post(world: Any) -> None:
     _, frame, books = world
     hours = [(one["posted_at"] - one["authorized_at"]) / 3_600_000 for one in books if one["status"] == "settled"]
 
-    made = tables.posting_times(frame)
+    made = reports.posting_times(frame)
     assert (made["median_hours"][0], made["longest_hours"][0]) == pytest.approx((median(hours), max(hours)))
-    assert tables.posting_times(frame, "merchant_name")["transactions"].sum() == len(hours)
+    assert reports.posting_times(frame, "merchant_name")["transactions"].sum() == len(hours)
 
 
 def test_cohorts(world: Any) -> None:
     """All users are in the first month of their cohort, and the amounts add up."""
     _, frame, _ = world
-    made = tables.cohorts(frame)
+    made = reports.cohorts(frame)
 
     assert (made[made["month"] == 0]["share"] == 1).all()
     assert made["net"].sum() == frame["net"].sum()
@@ -136,7 +136,7 @@ def test_movers(world: Any) -> None:
         if one["posted_at"] is not None and (month := local(one["posted_at"]).month) in {1, 2}:
             sums[one["merchant_name"]] += (one["settled"] - one["refunded"]) * (1 if month == 2 else -1)
 
-    made = tables.movers(world[1], month="2026-02", tz="America/New_York")
+    made = reports.movers(world[1], month="2026-02", tz="America/New_York")
     assert dict(zip(made["merchant_name"], made["change"], strict=True)) == sums
     assert made["change"].abs().is_monotonic_decreasing
 
@@ -148,7 +148,7 @@ def test_applications_over_time() -> None:
         for place, status in enumerate(["pending", "needsInformation", "approved"] * 2):
             api.sandbox.advance(days=2)
             api.sandbox.review(users[place % 4], status)
-        made = tables.applications(api)
+        made = reports.applications(api)
         now = Counter(api.sandbox.state(user)["status"] for user in users)
     last = made[made["day"] == made["day"].max()]
 
@@ -162,11 +162,11 @@ def test_disputes_by_status_and_age() -> None:
     with wb.connect() as api:
         records = api.sandbox.records("dispute")
         now = api.sandbox.clock.now()
-    made = tables.disputes(records, at=now + timedelta(days=100))
+    made = reports.disputes(records, at=now + timedelta(days=100))
 
     assert made.groupby("status")["disputes"].sum().to_dict() == Counter(one["status"] for one in records)
     assert set(made[made["status"] == "pending"]["age"]) == {"90 days or more"}
-    assert tables.disputes([], at="2026-01-01").columns.tolist() == ["status", "age", "disputes", "oldest_days"]
+    assert reports.disputes([], at="2026-01-01").columns.tolist() == ["status", "age", "disputes", "oldest_days"]
 
 
 def test_deliveries_by_endpoint() -> None:
@@ -181,7 +181,7 @@ def test_deliveries_by_endpoint() -> None:
                 if {one.state for one in api.sandbox.deliveries()} == {"delivered"}:
                     break
                 api.sandbox.advance(seconds=1)
-        made = tables.deliveries(api)
+        made = reports.deliveries(api)
         listed = api.sandbox.deliveries()
 
     assert made["endpoint"].tolist() == [endpoint.id]
@@ -208,38 +208,38 @@ def total(frame: pd.DataFrame) -> Decimal:
 def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
     """Earned before the date less redeemed before it, exactly; a later date changes nothing that is known."""
     before = points[points["created_at"] < pd.Timestamp("2025-09-01", tz="UTC")]
-    made = wb.rewards.outstanding(points, at="2025-09-01")
+    made = wb.reports.outstanding(points, at="2025-09-01")
 
     assert made["outstanding"].tolist() == [total(before)]
     assert made["rows"].tolist() == [len(before)]
-    assert wb.rewards.outstanding(points)["outstanding"].tolist() == [total(points)]
+    assert wb.reports.outstanding(points)["outstanding"].tolist() == [total(points)]
 
 
 @pytest.mark.parametrize("group", ["user_id", "cohort", "spend_category"])
 def test_groups_of_points_add_up(points: pd.DataFrame, group: Any) -> None:
     """By user, cohort and category the points are the same in all."""
-    assert wb.rewards.outstanding(points, group=group)["outstanding"].sum() == total(points)
+    assert wb.reports.outstanding(points, group=group)["outstanding"].sum() == total(points)
 
 
 def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
     """Points on their way do not count by minted_at; a time zone moves the date."""
-    minted = wb.rewards.outstanding(points, at="2025-09-01", by="minted_at")["earned"][0]
-    made = wb.rewards.outstanding(points, at="2025-09-01")["earned"][0]
+    minted = wb.reports.outstanding(points, at="2025-09-01", by="minted_at")["earned"][0]
+    made = wb.reports.outstanding(points, at="2025-09-01")["earned"][0]
 
     assert minted < made
-    assert wb.rewards.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
+    assert wb.reports.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
     with pytest.raises(ValueError, match="by must be"):
-        wb.rewards.outstanding(points, by="when")  # type: ignore[arg-type]
+        wb.reports.outstanding(points, by="when")  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="at must be a day or a time"):
-        wb.rewards.outstanding(points, at="soon")
+        wb.reports.outstanding(points, at="soon")
 
 
 def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
     """Each month ends with what `outstanding` says for that time, and is worth it."""
-    made = wb.rewards.liability(points, usd_per_point=Decimal("0.01"), tz="America/New_York")
+    made = wb.reports.liability(points, usd_per_point=Decimal("0.01"), tz="America/New_York")
 
     for end, outstanding in zip(made["end"], made["outstanding"], strict=True):
-        assert outstanding == wb.rewards.outstanding(points, at=end.to_pydatetime())["outstanding"][0]
+        assert outstanding == wb.reports.outstanding(points, at=end.to_pydatetime())["outstanding"][0]
     assert made["value"].iloc[-1] == total(points) / 100
     assert made.attrs["complete"] is True
 
@@ -250,7 +250,7 @@ def test_rows_without_points_or_a_time_are_counted(points: pd.DataFrame) -> None
     frame.attrs = points.attrs
     frame.loc[0, "points"] = None
     frame.loc[1, "created_at"] = pd.NaT
-    notes = wb.rewards.outstanding(frame).attrs["notes"]
+    notes = wb.reports.outstanding(frame).attrs["notes"]
 
     assert "1 rows without created_at are left out." in notes
     assert "1 rows without points are left out." in notes
@@ -265,10 +265,10 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
     with wb.connect() as api:
         contracts = api.list_contracts()
         symbols = {contracts[0].tokens[0].address: "XYZ"}
-        tables.record_balances(api, path, symbols=symbols)
+        reports.record_balances(api, path, symbols=symbols)
         api.sandbox.advance(days=1)
-        made = tables.record_balances(api, path, symbols=symbols)
-        value = tables.contract_totals(contracts)["value"][0]
+        made = reports.record_balances(api, path, symbols=symbols)
+        value = reports.contract_totals(contracts)["value"][0]
 
     assert made["at"].drop_duplicates().diff().iloc[1] == timedelta(days=1)
     assert [sum(rows) for _, rows in made.groupby("at")["value"]] == [value, value]
@@ -279,7 +279,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
 
 def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
     """With its types, marks and notes."""
-    for frame in (points, world[1], tables.approvals(world[1]).drop(columns="day")):
+    for frame in (points, world[1], reports.approvals(world[1]).drop(columns="day")):
         path = wb.export(frame, tmp_path / "frame.parquet", overwrite=True).path
 
         made = tables.load(path)
@@ -293,8 +293,8 @@ def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: A
 
 def test_empty_data_makes_empty_reports() -> None:
     """Nothing to report has the same columns."""
-    nothing = tables.transactions([])
-    for report in (tables.approvals, tables.declines, tables.spend, tables.cohorts, tables.movers):
+    nothing = reports.transactions([])
+    for report in (reports.approvals, reports.declines, reports.spend, reports.cohorts, reports.movers):
         assert len(report(nothing)) == 0
-    assert tables.spend_funnel(nothing)["amount"].tolist() == [0] * 5
-    assert len(tables.applications([])) == 0
+    assert reports.spend_funnel(nothing)["amount"].tolist() == [0] * 5
+    assert len(reports.applications([])) == 0

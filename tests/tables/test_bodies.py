@@ -16,9 +16,9 @@ import pytest
 
 from workbench import bulk
 from workbench.errors import InvalidRequest, UsageError
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import build
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build
 
 ACCOUNT = {
     "type": "externalFiatAccount",

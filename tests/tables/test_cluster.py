@@ -8,10 +8,10 @@ import pytest
 
 from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest
+from workbench.rewards import reading as rewards
+from workbench.rewards.reading import read
 from workbench.sandbox import Sandbox
 from workbench.session import connect
-from workbench.tables import rewards
-from workbench.tables.rewards import read
 
 pytestmark = [
     pytest.mark.slow,

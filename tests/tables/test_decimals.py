@@ -18,7 +18,7 @@ import workbench as wb
 from tests.tables import samples
 from tests.tables.listing import DOC
 from workbench import tables
-from workbench.tables.rewards_pages import cast
+from workbench.rewards.pages import cast
 from workbench.tables.rows import EXACT, decimal_series, decimals, packed
 
 USUAL = pd.ArrowDtype(pa.decimal128(18, 6))

@@ -16,8 +16,8 @@ from tests.tables import samples
 from workbench import tables
 from workbench.errors import InvalidRequest, UsageError
 from workbench.interface.events import Event
-from workbench.tables import event_logs
-from workbench.tables.event_logs import read
+from workbench.reports import event_logs
+from workbench.reports.event_logs import read
 
 ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)]
 CARD = (

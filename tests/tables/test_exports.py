@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from workbench import bulk, tables
+from workbench import bulk, reports, tables
 from workbench.interface.transactions import RewardsItem
-from workbench.interface.walk import build
+from workbench.schema.walk import build
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -208,9 +208,9 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     """Amounts are dollars, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
     with wb.connect() as api:
         wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
-        frame = tables.transactions(api)
+        frame = reports.transactions(api)
     tables.export(frame, tmp_path / "a.xlsx", tz="America/New_York")
-    tables.export(tables.approvals(frame, "month"), tmp_path / "b.xlsx")
+    tables.export(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     sheet = book["data"]
     heads = [cell.value for cell in sheet[1]]
@@ -231,7 +231,7 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""
     with wb.connect() as api:
         wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
-        frame = tables.transactions(api)
+        frame = reports.transactions(api)
     tables.export(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last: cells as they are shown

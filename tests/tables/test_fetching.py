@@ -11,10 +11,10 @@ from workbench.client.client import Bodies, Client
 from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
-from workbench.interface.walk import build
+from workbench.rewards.reading import read
 from workbench.sandbox import Sandbox
+from workbench.schema.walk import build
 from workbench.session import connect
-from workbench.tables.rewards import read
 
 
 @pytest.fixture(scope="module")

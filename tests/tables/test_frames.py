@@ -12,18 +12,17 @@ import pytest
 
 from tests.conftest import RECORDED
 from tests.tables import samples
-from workbench import tables
+from workbench import reports, tables
 from workbench.errors import UsageError
 from workbench.interface import contracts, events, people, transactions
 from workbench.interface.convert import converter
-from workbench.interface.fields import Answer
-from workbench.interface.masks import MASK
-from workbench.interface.rules import FULL
-from workbench.interface.strict_json import loads
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import build, is_record, members
+from workbench.schema.fields import Answer
+from workbench.schema.masks import MASK
+from workbench.schema.rules import FULL
+from workbench.schema.strict_json import loads
+from workbench.schema.walk import build, is_record, members
 from workbench.session import connect
-from workbench.tables import reports
 from workbench.tables.columns import EXTRA, plan
 
 MODULES = (contracts, events, people, transactions)
@@ -382,6 +381,6 @@ def test_other_objects_are_refused_in_words(x: Any) -> None:
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
     """Frames and reports take what is in memory, and say how a frame of a cluster is reduced."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
-    for take in (tables.to_frame, tables.spend, reports.outstanding):
+    for take in (tables.to_frame, reports.spend, reports.outstanding):
         with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or reduce it first"):
             take(cluster)

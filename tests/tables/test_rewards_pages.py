@@ -11,9 +11,9 @@ from tests.tables import pages
 from workbench import tables
 from workbench.errors import UnexpectedAnswer
 from workbench.interface.convert import Unreadable, converter
-from workbench.interface.strict_json import NotJson, loads
 from workbench.interface.table import OPERATIONS
-from workbench.tables.rewards_pages import BATCH, rewards_from_pages
+from workbench.rewards.pages import BATCH, rewards_from_pages
+from workbench.schema.strict_json import NotJson, loads
 
 REFUSED = "refused"
 

@@ -18,7 +18,7 @@ def api() -> Any:
 
 def test_a_query_over_a_session(api: Any) -> None:
     """Transactions add up as their frame does, whole numbers stay whole."""
-    frame = wb.tables.transactions(api)
+    frame = wb.reports.transactions(api)
     made = wb.sql("select sum(net) as net, count(*) as n, min(authorized_at) as first from transactions", api)
 
     assert made.values.tolist() == [[frame["net"].sum(), len(frame), frame["authorized_at"].min()]]
@@ -42,10 +42,10 @@ def test_frames_and_reads_by_name(api: Any) -> None:
 
 def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     """Saved frames and folders of rewards are tables of their names."""
-    wb.export(wb.tables.transactions(api), tmp_path / "spent.parquet")
+    wb.export(wb.reports.transactions(api), tmp_path / "spent.parquet")
     read = wb.rewards.read(api, api.guide()["rewards_users"][:1], progress=False, path=tmp_path / "points")
 
-    assert wb.sql("select count(*) as n from spent", tmp_path)["n"][0] == len(wb.tables.transactions(api))
+    assert wb.sql("select count(*) as n from spent", tmp_path)["n"][0] == len(wb.reports.transactions(api))
     assert wb.sql("select count(*) as n from points", tmp_path)["n"][0] == read.rows
 
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from tests.tables import samples
-from workbench import tables
+from workbench import reports
 
 
 def test_values_and_advances_are_exact() -> None:
     """1250.50 tokens at 0.999 USD are 1249.2495 USD, of which half is advanced."""
-    made = tables.contract_values(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
+    made = reports.contract_values(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
 
     assert made["value"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
     assert made["advance"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
@@ -23,8 +23,8 @@ def test_totals_in_all_and_by_chain() -> None:
     """Totals add up exactly, by chain and in all; the assumption goes along."""
     other = samples.CONTRACT.replace(b"11155111", b"43113")
     contracts = samples.answer("list_contracts", samples.CONTRACT, other)
-    everything = tables.contract_totals(contracts)
-    by_chain = tables.contract_totals(tables.contract_values(contracts), by="chain_id")
+    everything = reports.contract_totals(contracts)
+    by_chain = reports.contract_totals(reports.contract_values(contracts), by="chain_id")
 
     assert everything["value"].tolist() == [Decimal("2498.699")]
     assert by_chain["chain_id"].tolist() == [43113, 11155111]
@@ -35,15 +35,17 @@ def test_totals_in_all_and_by_chain() -> None:
 
 def test_no_contracts_are_worth_nothing() -> None:
     """An empty list has the same columns, and a total of 0."""
-    made = tables.contract_values([])
+    made = reports.contract_values([])
 
     assert str(made["value"].dtype) == "decimal128(18, 6)[pyarrow]"
-    assert tables.contract_totals([])["value"].tolist() == [Decimal(0)]
+    assert reports.contract_totals([])["value"].tolist() == [Decimal(0)]
 
 
 def test_a_token_without_a_rate_has_no_value() -> None:
     """It is counted in the notes, not taken for 0."""
-    made = tables.contract_values(samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b"")))
+    made = reports.contract_values(
+        samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b""))
+    )
 
     assert made["value"].isna().tolist() == [False, True]
     assert made.attrs["notes"][-1].startswith("1 tokens without a balance or a rate")
@@ -72,7 +74,7 @@ EVENTS = [
 
 def test_the_history_of_a_user() -> None:
     """Changes in the order of their time, each once, with what was before; a repeated status is not a change."""
-    made = tables.status_history(EVENTS)  # type: ignore[arg-type]
+    made = reports.status_history(EVENTS)  # type: ignore[arg-type]
 
     assert made["user_id"].tolist() == ["u1", "u1", "u1", "u2"]
     assert made["status"].tolist() == ["pending", "needsInformation", "approved", "pending"]
@@ -83,8 +85,8 @@ def test_the_history_of_a_user() -> None:
 
 def test_how_long_each_status_lasted() -> None:
     """Two days pending, three waiting; the last has no end unless `now` says what time it is."""
-    made = tables.time_in_status(EVENTS)
-    until = tables.time_in_status(EVENTS, now=datetime(2026, 1, 7, tzinfo=UTC))
+    made = reports.time_in_status(EVENTS)
+    until = reports.time_in_status(EVENTS, now=datetime(2026, 1, 7, tzinfo=UTC))
 
     assert made["days"].tolist()[:2] == [2.0, 3.0]
     assert made["days"].isna().tolist() == [False, False, True, True]
@@ -93,7 +95,7 @@ def test_how_long_each_status_lasted() -> None:
 
 def test_reasons_one_by_one() -> None:
     """The comma-separated text becomes one row a reason, without blanks and empty ones."""
-    made = tables.reasons(EVENTS)
+    made = reports.reasons(EVENTS)
 
     assert made["reason"].tolist() == ["BAD_PHOTO", "EXPIRED"]
     assert set(made["status"]) == {"needsInformation"}
@@ -101,14 +103,16 @@ def test_reasons_one_by_one() -> None:
 
 def test_micro_deposits_are_decimals_and_marked() -> None:
     """Their amounts add up exactly; the frame says that it holds a secret."""
-    made = tables.micro_deposits(EVENTS)  # type: ignore[arg-type]
+    made = reports.micro_deposits(EVENTS)  # type: ignore[arg-type]
 
     assert made["amount"].sum() == Decimal("0.12")
     assert made.attrs["revealed"] == ["amount"]
     assert made["description"].tolist() == ["•••"]
 
 
-@pytest.mark.parametrize("make", [tables.status_history, tables.time_in_status, tables.reasons, tables.micro_deposits])
+@pytest.mark.parametrize(
+    "make", [reports.status_history, reports.time_in_status, reports.reasons, reports.micro_deposits]
+)
 def test_no_events_have_the_same_columns(make: object) -> None:
     """Nothing to tell has the same columns and dtypes."""
     assert callable(make)

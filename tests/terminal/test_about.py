@@ -9,7 +9,7 @@ import pytest
 
 from tests.terminal.conftest import ROOT
 from workbench.interface.assumptions import assumptions
-from workbench.interface.rules import DeclineReason
+from workbench.interface.vocabulary import DeclineReason
 from workbench.terminal.where import completion_script
 
 
@@ -69,7 +69,7 @@ def completed(script, *words: str) -> set[str]:
     "words, expected",
     [
         (["transactions", "a"], {"authorize"}),
-        (["sandbox", "set"], {"settle", "settle-after"}),
+        (["sandbox", "set"], {"settle"}),
         (["transactions", "authorize", "--dec"], {"--decline-reason"}),
         (["transactions", "authorize", "--decline-reason", ""], set(DeclineReason)),
         (["withdrawals", "sign", "--is-amount-native", ""], {"false", "true"}),
@@ -135,7 +135,7 @@ def test_a_balance_reads_as_money(wb):
 @pytest.mark.parametrize(
     "tokens",
     [["sandbox", "settle"], ["sandbox", "advance", "--days", "x"], ["sandbox", "pending_first", "--times", "1.5"],
-     ["sandbox", "execute", "[]"], ["sandbox", "enable_endpoint", "x", "--enabled", "perhaps"]],
+     ["sandbox", "execute", "[]"], ["sandbox", "update-endpoint", "x", "--enabled", "perhaps"]],
     ids=["missing", "no number", "no whole number", "no object", "no flag"],
 )  # fmt: skip
 def test_a_control_with_wrong_arguments(wb, tokens):
@@ -156,12 +156,3 @@ def test_keys_of_controls_come_from_the_environment(wb, monkeypatch):
 
     assert ended.code == 0
     assert "canary" not in ended.out + ended.err
-
-
-def test_demo(wb, tmp_path):
-    """`workbench demo` tells the tour and names its picture."""
-    ended = wb("demo", "--out", str(tmp_path))
-
-    assert ended.code == 0
-    assert str(tmp_path / "rewards.png") in ended.out
-    assert wb("demo", "--bodies", str(tmp_path / "nowhere")).code == 2

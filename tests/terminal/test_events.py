@@ -14,7 +14,7 @@ from workbench.webhooks.inbox import Inbox
 
 pytestmark = pytest.mark.slow  # each listens or serves
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 WB = [sys.executable, "-m", "workbench"]
 
 

@@ -19,7 +19,7 @@ from workbench.session import connect
 from workbench.terminal.about import ENVIRONMENT
 from workbench.terminal.commands import example_of
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 FORMS = ("table", "json", "ndjson", "csv", "python")
 
 

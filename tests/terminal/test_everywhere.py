@@ -11,7 +11,7 @@ import pytest
 
 import workbench
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import members
+from workbench.schema.walk import members
 from workbench.terminal import commands, make_app
 
 ROOT = Path(__file__).parents[2]

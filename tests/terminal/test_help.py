@@ -9,8 +9,8 @@ import pytest
 
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Choice, camel, leaves
 from workbench.sandbox.controls import CONTROLS
+from workbench.schema.walk import Choice, camel, leaves
 from workbench.terminal import commands, make_app
 from workbench.terminal.operations import option_members
 

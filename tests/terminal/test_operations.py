@@ -14,13 +14,13 @@ import pytest
 
 from tests.sandbox.driver import write_earlier_file
 from workbench.interface.people import User
-from workbench.interface.walk import build
 from workbench.sandbox import Sandbox
+from workbench.schema.walk import build
 from workbench.terminal.exits import exit_code
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import kept_path
 
-BODY = "workbench/demo/bodies/create_user_application.request.personal.json"
+BODY = "tests/terminal/application.json"
 NOBODY = "3f2a0b1c-0000-4000-8000-000000000000"
 
 

@@ -9,8 +9,8 @@ import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench import http_server
-from workbench.http_post import Request, Response
+from workbench.system import http_server
+from workbench.system.messages import Request, Response
 
 PROFILES = """
 [profiles.test]

@@ -174,7 +174,7 @@ def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):
     """The command writes one HTML file, opens it when asked, and leaves one that exists alone."""
     import webbrowser
 
-    from workbench.forms.dashboard import Dashboard
+    from workbench.panel.dashboard import Dashboard
 
     opened = []
     path = tmp_path / "program.html"

@@ -82,7 +82,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
     """An answer that cannot be written ends with 5; what was done is done, and is in the journal."""
-    body = ROOT / "workbench/demo/bodies/create_user_application.request.personal.json"
+    body = ROOT / "tests/terminal/application.json"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*WB, "create_user_application", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
@@ -151,7 +151,7 @@ def test_an_ignored_hangup_stays_ignored():
 
 def test_a_closed_output_does_not_change_how_a_call_ended(piped):
     """With stdout closed, a call that is carried out ends with 0."""
-    body = "workbench/demo/bodies/create_user_application.request.personal.json"
+    body = "tests/terminal/application.json"
     words = f"{sys.executable} -m workbench applications create --from {body} >&-"
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
@@ -230,7 +230,7 @@ def test_an_interrupted_call_is_listed_as_unknown():
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + 30
-        while not sandbox.last_event() and time.monotonic() < deadline:
+        while not sandbox._last_event() and time.monotonic() < deadline:
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         out, said = child.communicate(timeout=30)

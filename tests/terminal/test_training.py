@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from tests.terminal.conftest import ROOT
-from workbench.classroom.server import ClassServer
+from workbench.course.classroom.server import ClassServer
 from workbench.course.drills import DRILLS
 from workbench.session import connect
 
@@ -111,7 +111,7 @@ def test_a_class_server_ends_within_two_seconds(tmp_path: Path):
 
 
 def test_results_are_exported_and_verified(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
     server.results.add("Ann <b>", "check", "start-1", missing=[], confirmed=True)
@@ -123,14 +123,14 @@ def test_results_are_exported_and_verified(wb, tmp_path: Path):
     assert wb("class", "verify", str(signed), *given).code == 0
     signed.write_text(signed.read_text().replace('"tries": 1', '"tries": 2'), encoding="utf-8")
     assert wb("class", "verify", str(signed), *given).code == 5
-    assert "Ann <b>,start-1,True,True,1" in wb("class", "results", *given).out
+    assert "Ann <b>,start-1,True,False,1" in wb("class", "results", *given).out
     assert "Ann &lt;b&gt;" in wb("class", "results", *given, "--form", "html").out
     assert wb("class", "results", *given, "--form", "nbgrader").out.startswith("assignment,timestamp,student_id")
     assert json.loads(wb("class", "results", *given, "--form", "otter").out)["Ann <b>"]["tests"][0]["score"] == 1.0
 
 
 def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann <b>"], tmp_path / "class")
     server.close()
@@ -145,7 +145,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
 
 
 def test_the_board_of_a_served_class_is_shown(wb, tmp_path: Path):
-    from workbench.classroom import ClassServer
+    from workbench.course.classroom import ClassServer
 
     server = ClassServer(["Ann", "Bob"], tmp_path / "class")
     server.results.add("Ann", "check", "start-1", missing=["no authorization of 4.20 USD."])
@@ -178,7 +178,7 @@ def test_grading_leaves_the_trainers_progress_alone(wb, tmp_path: Path, monkeypa
     graded = wb("class", "grade", *(str(tmp_path / name / "01.ipynb") for name in cells))
 
     ann, bob = graded.out.splitlines()[1:]
-    assert ann.startswith("ann,start-1,True,True,1,0,False")
+    assert ann.startswith("ann,start-1,True,False,1,0,False")
     assert bob.startswith("bob,start-1,False,False,1,0,False")
     assert "no authorization of 4.20 USD" in bob
     assert not (tmp_path / "state" / "course.json").exists()

@@ -8,7 +8,7 @@ import workbench as wb
 from tests.sandbox.driver import PERSON
 from workbench import testing
 from workbench.errors import NotFound, NotSent, UnusableFile, UsageError
-from workbench.interface.walk import snake
+from workbench.schema.walk import snake
 
 APPLICANT = {snake(name): value for name, value in PERSON.items()}
 APPLICANT["address"] = {snake(name): value for name, value in PERSON["address"].items()}

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from workbench.errors import InvalidWebhook, UsageError
 from workbench.interface.events import EVENT_KINDS
+from workbench.webhooks import inbox as inbox_module
+from workbench.webhooks import store
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import read_delivery
 from workbench.webhooks.verify import sample as sample_event
@@ -162,3 +165,46 @@ def test_example_of_nothing_known(arguments: dict[str, str]) -> None:
     """A kind or member that does not exist is named."""
     with pytest.raises(UsageError, match=r"did you mean user\.updated|surname is not a member"):
         sample_event(**arguments)
+
+
+def test_an_event_is_parsed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """When it is received; every look, every handler and every wait shares the record."""
+    samples = [sample_event("user.updated") for _ in range(51)]
+    parsed: list[bytes] = []
+
+    def counted(body: bytes, *rest: Any) -> Any:
+        parsed.append(body)
+        return read_delivery(body, *rest)
+
+    for module in (inbox_module, store):
+        monkeypatch.setattr(module, "read_delivery", counted)
+    inbox = Inbox(tmp_path / "inbox.db", accept_unsigned=True)
+    handled: list[Any] = []
+    inbox.on("user.*", name="handled")(lambda event: handled.append(event))
+    received = [inbox.receive(one.headers, one.body).event for one in samples]
+    looks = [inbox.events() for _ in range(3)]
+    inbox.wait("user.updated")
+
+    assert len(parsed) == 51
+    assert all(a is b is c for a, b, c in zip(received, looks[0], handled, strict=True))
+    inbox.close()
+    again = Inbox(tmp_path / "inbox.db", accept_unsigned=True)
+    assert [again.events() for _ in range(3)] == looks
+    assert len(parsed) == 2 * 51
+    again.close()
+
+
+def test_parsed_events_are_bounded_and_purged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest are kept, by the bytes of their bodies; of what was purged none."""
+    samples = [sample_event("user.updated") for _ in range(20)]
+    monkeypatch.setattr(store, "MAX_PARSED", 3 * len(samples[0].body))
+    inbox = Inbox(accept_unsigned=True)
+    for one in samples:
+        inbox.receive(one.headers, one.body)
+    looks = [inbox.events() for _ in range(2)]
+
+    assert looks[0] == looks[1] == [one.event for one in samples]
+    assert [a is b for a, b in zip(*looks, strict=True)] == [False] * 17 + [True] * 3
+    assert len(inbox._store.parsed) == 3
+    inbox.purge(*(one.event.id for one in samples))
+    assert len(inbox._store.parsed) == 0

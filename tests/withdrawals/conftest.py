@@ -10,7 +10,7 @@ import workbench as wb
 
 @pytest.fixture
 def api() -> Iterator[wb.Session]:
-    session = wb.connect(settings={"stellar_contracts": True})
+    session = wb.connect(behavior={"stellar_contracts": True})
     yield session
     session.close()
 

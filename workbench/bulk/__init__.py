@@ -4,7 +4,10 @@ result = wb.bulk.run(api.create_user_application, "people.csv", path="people.run
 result.ok, result.verdict, wb.to_frame(result)
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.bulk.outcomes import BulkResult as BulkResult
     from workbench.bulk.outcomes import Finding as Finding
@@ -15,15 +18,26 @@ if TYPE_CHECKING:
     from workbench.bulk.plan import InvalidRows as InvalidRows
     from workbench.bulk.plan import Plan as Plan
     from workbench.bulk.plan import RowProblem as RowProblem
+    from workbench.bulk.rows import load as load
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
-    from workbench.bulk.thread_pool import Interrupted as Interrupted
-    from workbench.forms.work import bulk_panel as panel
-    from workbench.tables.bodies import load as load
+    from workbench.system.thread_pool import Interrupted as Interrupted
 
-    __all__ = ["panel"]  # which has another name where it is
+_NAMES = {
+    "BulkResult": "workbench.bulk.outcomes",
+    "Finding": "workbench.bulk.outcomes",
+    "Findings": "workbench.bulk.outcomes",
+    "Interrupted": "workbench.system.thread_pool",
+    "InvalidRows": "workbench.bulk.plan",
+    "Plan": "workbench.bulk.plan",
+    "RowProblem": "workbench.bulk.plan",
+    "RowResult": "workbench.bulk.outcomes",
+    "RunChanged": "workbench.bulk.outcomes",
+    "investigate": "workbench.bulk.outcomes",
+    "load": "workbench.bulk.rows",
+    "resume": "workbench.bulk.sending",
+    "run": "workbench.bulk.sending",
+}
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
-
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -3,7 +3,10 @@
 The cryptographic libraries are loaded by the first function that needs one, so importing this package is cheap.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.chains.addresses import AddressProblem as AddressProblem
     from workbench.chains.addresses import Chain as Chain
@@ -38,7 +41,40 @@ if TYPE_CHECKING:
     from workbench.chains.values import sign_ed25519 as sign_ed25519
     from workbench.chains.values import verify_ed25519 as verify_ed25519
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "AddressProblem": "workbench.chains.addresses",
+    "Chain": "workbench.chains.addresses",
+    "Family": "workbench.chains.addresses",
+    "WithdrawCall": "workbench.chains.calls",
+    "WithdrawParameters": "workbench.chains.calls",
+    "address_problems": "workbench.chains.addresses",
+    "chain_of": "workbench.chains.addresses",
+    "checksum_note": "workbench.chains.addresses",
+    "coordinator_typed_data": "workbench.chains.messages",
+    "digest": "workbench.chains.messages",
+    "eip55": "workbench.chains.values",
+    "has_checksum": "workbench.chains.addresses",
+    "is_zero_address": "workbench.chains.addresses",
+    "keccak256": "workbench.chains.values",
+    "public_address": "workbench.chains.values",
+    "read_bytes": "workbench.chains.values",
+    "read_call_data": "workbench.chains.calls",
+    "read_parameters": "workbench.chains.calls",
+    "read_signature": "workbench.chains.calls",
+    "recover": "workbench.chains.values",
+    "same_address": "workbench.chains.addresses",
+    "sign": "workbench.chains.values",
+    "sign_ed25519": "workbench.chains.values",
+    "similar_addresses": "workbench.chains.addresses",
+    "solana_message": "workbench.chains.messages",
+    "stellar_message": "workbench.chains.messages",
+    "verify_ed25519": "workbench.chains.values",
+    "withdraw_call_data": "workbench.chains.calls",
+    "withdraw_parameters": "workbench.chains.calls",
+    "withdraw_typed_data": "workbench.chains.messages",
+    "write_salt": "workbench.chains.calls",
+    "write_signature": "workbench.chains.calls",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -129,8 +129,8 @@ def _problems(address: object, family: Family | None, taker: str) -> Iterator[_F
         yield "private-key", "looks like a private key. Never paste a private key here"
     elif unusual := [*_text_problems(address)]:
         yield from unusual
-    elif family is not None and (found := family_of_address(address)) not in {None, family}:
-        yield "family", f"is {_ARTICLE[found]} address, and {taker} takes {_ARTICLE[family]} one"
+    elif family is not None and (actual := family_of_address(address)) not in {None, family}:
+        yield "family", f"is {_ARTICLE[actual]} address, and {taker} takes {_ARTICLE[family]} one"
     else:
         yield from _FORMS[family or family_of_address(address)](address)
 
@@ -188,7 +188,9 @@ def is_zero_address(address: str) -> bool:
 
 
 def same_address(a: object, b: object) -> bool:
-    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is none."""
+    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is
+    none.
+    """
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
@@ -265,7 +267,7 @@ def _stellar(address: str) -> Iterator[_Found]:
     except ValueError as error:
         text = str(error)
         kinds = {"wrong checksum": "checksum", "a char": "characters", "unused": "characters", "begin": "prefix"}
-        yield next((kind for words, kind in kinds.items() if words in text), "length"), text
+        yield next((kind for phrase, kind in kinds.items() if phrase in text), "length"), text
 
 
 def _unknown(address: str) -> Iterator[_Found]:

@@ -1,7 +1,9 @@
 """The call that withdraws: its data on an EVM chain, and its arguments as the service's `parameters` carry them.
 
-assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely seen, version 1 takes
-the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are reported from live calls;
+assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely
+seen, version 1 takes
+the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are reported from live
+calls;
 the document names only `data` and `salt`. In the one sample seen, sender and recipient are the same address; that the
 fourth argument is the recipient is taken from the EVM call.
 """
@@ -57,7 +59,8 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
         ValueError: They are not encoded exactly as `abi_encode` does.
     """
     values, _ = _decode(types, memoryview(data))
-    # each part was read from where the one before ended, so a wrong offset, length or padding, or a missing end, shows here
+    # each part was read from where the one before ended, so a wrong offset, length or padding, or a missing end, shows
+    # here
     if abi_encode(types, values) != data:
         raise ValueError("not encoded canonically")
     return values
@@ -155,10 +158,19 @@ def function_signature(version: int) -> str:
 
 
 def withdraw_call_data(
-    *, version: int, proxy: str, asset: str, amount: int, recipient: str, expires_at: int | datetime, salt: BytesLike,
-    signature: BytesLike, admin_salts: Sequence[BytesLike] = (), admin_signatures: Sequence[BytesLike] = (),
+    *,
+    version: int,
+    proxy: str,
+    asset: str,
+    amount: int,
+    recipient: str,
+    expires_at: int | datetime,
+    salt: BytesLike,
+    signature: BytesLike,
+    admin_salts: Sequence[BytesLike] = (),
+    admin_signatures: Sequence[BytesLike] = (),
     direct_transfer: bool | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """Return the data of the transaction that withdraws, as 0x hex.
 
     Args:
@@ -258,9 +270,17 @@ def write_salt(salt: bytes) -> str:
 
 
 def withdraw_parameters(
-    *, chain_id: int, proxy: str, asset: str, amount: int, recipient: str, expires_at: int | datetime, salt: BytesLike,
-    signature: BytesLike, public_key: BytesLike | None = None,
-) -> list[Any]:  # fmt: skip
+    *,
+    chain_id: int,
+    proxy: str,
+    asset: str,
+    amount: int,
+    recipient: str,
+    expires_at: int | datetime,
+    salt: BytesLike,
+    signature: BytesLike,
+    public_key: BytesLike | None = None,
+) -> list[Any]:
     """Return the arguments in the order and encoding of the service's `parameters`, ready as JSON.
 
     On Ed25519 chains the public key in hex is the eighth.

@@ -1,9 +1,12 @@
-"""EIP-712 typed data and its digest, and what is signed for a withdrawal: typed data on EVM chains, one hash on Solana and on Stellar.
+"""EIP-712 typed data and its digest, and what is signed for a withdrawal: typed data on EVM chains, one hash on Solana
+and on Stellar.
 
-Typed data is general over structs, arrays and the atomic types, and strict: a value that does not fit its type exactly is
+Typed data is general over structs, arrays and the atomic types, and strict: a value that does not fit its type exactly
+is
 refused, never padded or cut. Source: EIP-712.
 
-assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. What is signed for
+assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. What
+is signed for
 a withdrawal is outside the interface document. The admin's EVM message is widely seen; the service's EVM message and
 the Solana hash are taken from public integration examples. What is signed on Stellar is not public.
 """
@@ -75,15 +78,17 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
 
 def encode_type(name: str, types: Mapping[str, Mapping[str, str]]) -> str:
     """Return a struct type and those it refers to, as EIP-712 hashes them: itself first, the rest by name."""
-    found: set[str] = set()
+    structs: set[str] = set()
     waiting = [name]
     while waiting:
         known = waiting.pop()
-        if known not in found:
-            found.add(known)
+        if known not in structs:
+            structs.add(known)
             waiting += [base for kind in types[known].values() if (base := kind.partition("[")[0]) in types]
-    order = (name, *sorted(found - {name}))
-    return "".join(f"{one}({','.join(f'{kind} {member}' for member, kind in types[one].items())})" for one in order)
+    order = (name, *sorted(structs - {name}))
+    return "".join(
+        f"{struct}({','.join(f'{kind} {member}' for member, kind in types[struct].items())})" for struct in order
+    )
 
 
 def _checked(declared: Mapping[str, Any]) -> _Types:
@@ -126,15 +131,15 @@ def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
             raise invalid(f"{path}.{min(missing)}", "required", "is missing")
         if len(value) != len(members):
             raise invalid(path, "unknown", f"has {len(value) - len(members)} members that its type does not declare")
-        words = (encoded(inner, value[name], types, f"{path}.{name}", depth + 1) for name, inner in members.items())
-        return _hash_struct(kind, types, words)
+        fields = (encoded(inner, value[name], types, f"{path}.{name}", depth + 1) for name, inner in members.items())
+        return _hash_struct(kind, types, fields)
     if array := _ARRAY.fullmatch(kind):
         if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray | memoryview):
             raise invalid(path, "type", "must be a list")
         if array[2] and len(value) != int(array[2]):
             raise invalid(path, "length", f"has {len(value)} items; {int(array[2])} are needed")
         return keccak256(
-            b"".join(encoded(array[1], one, types, f"{path}[{i}]", depth + 1) for i, one in enumerate(value))
+            b"".join(encoded(array[1], item, types, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
         )
     if kind == "address":
         if not isinstance(value, str) or not _ADDRESS.fullmatch(value):
@@ -152,8 +157,8 @@ def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> 
     return _encode_bytes(kind, value, path) if kind.startswith("bytes") else _encode_number(kind, value, path)
 
 
-def _hash_struct(name: str, types: _Types, words: Iterable[bytes]) -> bytes:
-    return keccak256(keccak256(encode_type(name, types).encode()) + b"".join(words))
+def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
+    return keccak256(keccak256(encode_type(name, types).encode()) + b"".join(fields))
 
 
 def _encode_number(kind: str, value: Any, path: str) -> bytes:
@@ -206,9 +211,18 @@ def withdraw_typed_data(
 
 
 def coordinator_typed_data(
-    *, chain_id: int, controller: str, user: str, collateral: str, asset: str, amount: int, recipient: str, nonce: int,
-    expires_at: int | datetime, salt: BytesLike,
-) -> dict[str, Any]:  # fmt: skip
+    *,
+    chain_id: int,
+    controller: str,
+    user: str,
+    collateral: str,
+    asset: str,
+    amount: int,
+    recipient: str,
+    nonce: int,
+    expires_at: int | datetime,
+    salt: BytesLike,
+) -> dict[str, Any]:
     """Return the message that the service signs for an EVM contract: its half of the withdrawal.
 
     Args:
@@ -221,9 +235,14 @@ def coordinator_typed_data(
         salt: The service's, as in its answer.
     """
     message = {
-        "user": user, "collateral": collateral, "asset": asset, "amount": amount, "recipient": recipient,
-        "nonce": nonce, "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
-    }  # fmt: skip
+        "user": user,
+        "collateral": collateral,
+        "asset": asset,
+        "amount": amount,
+        "recipient": recipient,
+        "nonce": nonce,
+        "expiresAt": read_unix_seconds(expires_at, "expiresAt"),
+    }
     # the verifier is assumed: coordinator_verifying_contract
     return _typed_data("Coordinator", chain_id, ("controller", controller), salt, _SERVICE_FIELDS, message)
 
@@ -261,35 +280,61 @@ def _typed_data(
 
 
 def solana_message(
-    *, chain_id: int, controller: str, proxy: str, user: str, asset: str, amount: int, recipient: str, nonce: int,
-    expires_at: int | datetime, salt: BytesLike,
-) -> bytes:  # fmt: skip
+    *,
+    chain_id: int,
+    controller: str,
+    proxy: str,
+    user: str,
+    asset: str,
+    amount: int,
+    recipient: str,
+    nonce: int,
+    expires_at: int | datetime,
+    salt: BytesLike,
+) -> bytes:
     """Return the 32 bytes that the service signs for a Solana contract; the arguments as for EVM contracts.
 
-    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs. assumed: withdrawal_solana_message
+    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs. assumed:
+    withdrawal_solana_message
     """
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")
     types = {"EIP712Domain": DOMAIN_FIELDS, "Withdraw": _SERVICE_FIELDS}
     domain = (
-        keccak256(b"Coordinator"), keccak256(b"2"), _SOLANA_CHAIN_ID.to_bytes(8), _solana_key(controller, "controller"),
+        keccak256(b"Coordinator"),
+        keccak256(b"2"),
+        _SOLANA_CHAIN_ID.to_bytes(8),
+        _solana_key(controller, "controller"),
         read_bytes(salt, 32, "salt"),
-    )  # fmt: skip
+    )
     message = (
-        _solana_key(user, "user"), _solana_key(proxy, "proxy"), _solana_key(asset, "asset"),
-        read_unsigned(amount, "amount", bits=64, minimum=1).to_bytes(8), _solana_key(recipient, "recipient"),
-        read_unsigned(nonce, "nonce", bits=32).to_bytes(4), read_unix_seconds(expires_at, "expiresAt").to_bytes(8),
-    )  # fmt: skip
+        _solana_key(user, "user"),
+        _solana_key(proxy, "proxy"),
+        _solana_key(asset, "asset"),
+        read_unsigned(amount, "amount", bits=64, minimum=1).to_bytes(8),
+        _solana_key(recipient, "recipient"),
+        read_unsigned(nonce, "nonce", bits=32).to_bytes(4),
+        read_unix_seconds(expires_at, "expiresAt").to_bytes(8),
+    )
     return keccak256(
         b"\x19\x01" + _hash_struct("EIP712Domain", types, domain) + _hash_struct("Withdraw", types, message)
     )
 
 
 def stellar_message(
-    *, chain_id: int, proxy: str, user: str, asset: str, amount: int, recipient: str, expires_at: int | datetime,
+    *,
+    chain_id: int,
+    proxy: str,
+    user: str,
+    asset: str,
+    amount: int,
+    recipient: str,
+    expires_at: int | datetime,
     salt: BytesLike,
-) -> bytes:  # fmt: skip
-    """Return the 32 bytes that the sandbox signs for a Stellar contract; a real signature is over other, unpublished bytes."""
+) -> bytes:
+    """Return the 32 bytes that the sandbox signs for a Stellar contract; a real signature is over other, unpublished
+    bytes.
+    """
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")
     # assumed: SHA-256, the hash of Stellar's own networks, over chain, parties, numbers (big-endian as in XDR) and salt

@@ -1,4 +1,5 @@
-"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), the values of a message or a call, read exactly, and signatures.
+"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), the values of a message or a call, read exactly, and
+signatures.
 
 Text that looks like a private key is refused before anything else reads it, and is never shown, stored or logged. Wrong
 base58 or StrKey is a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived from a
@@ -224,7 +225,8 @@ def private_key_problem(text: object, path: str, *, hash_expected: bool = False)
     return Problem(
         path,
         "private-key",
-        "looks like a private key or a seed phrase. Never paste a private key here. It was not stored; but if it belongs "
+        "looks like a private key or a seed phrase. Never paste a private key here. It was not stored; but if it "
+        "belongs "
         "to a real wallet, treat it as exposed: it may remain in this notebook or shell history",
     )
 
@@ -240,8 +242,8 @@ def refuse_private_key(text: object, path: str, *, hash_expected: bool = False) 
 def _is_seed_phrase(text: str) -> bool:
     if text.isalnum():  # one word, such as a Stellar address, which its digits would cut into words
         return False
-    words = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
-    return len(words) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in words)
+    phrase = [word for word in re.split(r"[\s,;]+|\d+[.):]?", text) if word]
+    return len(phrase) in _PHRASE_LENGTHS and all(_WORD.fullmatch(word) for word in phrase)
 
 
 def _is_solana_secret(text: str) -> bool:
@@ -317,7 +319,7 @@ def derive_secret(seed: bytes, *labels: str) -> bytes:
     """Derive a throw-away key from a seed: 32 bytes, the same for the same seed and labels, valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
-    return next(one for one in hashes if 0 < int.from_bytes(one) < _ORDER)  # nearly always the first
+    return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < _ORDER)  # nearly always the first
 
 
 def sign_ed25519(message: bytes, secret: bytes) -> bytes:

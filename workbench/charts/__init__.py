@@ -1,6 +1,9 @@
 """Charts: functions of frames that draw on matplotlib Axes, return them, and change no global state."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.charts.amounts import categories_chart as categories_chart
     from workbench.charts.amounts import merchants_chart as merchants_chart
@@ -27,7 +30,32 @@ if TYPE_CHECKING:
     from workbench.charts.reports import spend_funnel_chart as spend_funnel_chart
     from workbench.rendering.markup import state_diagram as state_diagram
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "applications_chart": "workbench.charts.reports",
+    "approvals_chart": "workbench.charts.reports",
+    "balances_chart": "workbench.charts.reports",
+    "categories_chart": "workbench.charts.amounts",
+    "cohorts_chart": "workbench.charts.reports",
+    "collateral_chart": "workbench.charts.outcomes",
+    "declines_chart": "workbench.charts.outcomes",
+    "deliveries_chart": "workbench.charts.outcomes",
+    "disputes_chart": "workbench.charts.reports",
+    "endpoints_chart": "workbench.charts.reports",
+    "funnel_chart": "workbench.charts.outcomes",
+    "liability_chart": "workbench.charts.reports",
+    "merchants_chart": "workbench.charts.amounts",
+    "money_timeline_chart": "workbench.charts.amounts",
+    "movers_chart": "workbench.charts.reports",
+    "points_chart": "workbench.charts.amounts",
+    "points_per_dollar_chart": "workbench.charts.amounts",
+    "posting_chart": "workbench.charts.amounts",
+    "posting_times_chart": "workbench.charts.reports",
+    "spend_chart": "workbench.charts.reports",
+    "spend_funnel_chart": "workbench.charts.reports",
+    "state_diagram": "workbench.rendering.markup",
+    "status_time_chart": "workbench.charts.outcomes",
+    "waterfall_chart": "workbench.charts.amounts",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -36,7 +36,7 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.errors import UsageError
-from workbench.interface.rules import RewardType
+from workbench.interface.vocabulary import RewardType
 from workbench.rendering.design import GRAY, GREEN, TEAL, Look, look
 from workbench.sequences.ledger import Ledger
 from workbench.tables.frames import to_frame
@@ -49,9 +49,15 @@ _MAX_HATCHED = 130  # more bars than this are too thin for a pattern
 
 
 def points_chart(
-    rewards: Any, *, cumulated: bool = False, by: By | None = None, on: str = "created_at", tz: str = "UTC",
-    ax: Axes | None = None, size: Size = "notebook",
-) -> Axes:  # fmt: skip
+    rewards: Any,
+    *,
+    cumulated: bool = False,
+    by: By | None = None,
+    on: str = "created_at",
+    tz: str = "UTC",
+    ax: Axes | None = None,
+    size: Size = "notebook",
+) -> Axes:
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
     Args:
@@ -66,20 +72,27 @@ def points_chart(
     data = table(rewards, "type", "points", on, of="list_rewards_activity")
     types = texts(data["type"])
     steps = steps_of(data[on], by, tz)
-    found = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
-    series = {kind: [found.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
+    totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
+    series = {kind: [totals.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
     title = "Points earned and redeemed, " + ("cumulated" if cumulated else f"by {steps.by}")
     if known := len(steps.starts) > 0:
         title += f", {steps.period} ({counted(len(data), 'row')})"
     undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
     draw = partial(_running_points if cumulated else _points, series=series, steps=steps)
     return chart(
-        data, draw if known else None, title=title, empty="no rewards activity with a time", ax=ax, size=size,
+        data,
+        draw if known else None,
+        title=title,
+        empty="no rewards activity with a time",
+        ax=ax,
+        size=size,
         legend=not cumulated,
-        notes=(left_out(undated, f"without {on}"), left_out(other, "of another type"),
+        notes=(
+            left_out(undated, f"without {on}"),
+            left_out(other, "of another type"),
             left_out(int(data["points"].isna().sum()), "without points"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
@@ -115,7 +128,7 @@ def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) 
 
 def categories_chart(
     rewards: Any, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draw points earned, or dollars spent, by spend category.
 
     Args:
@@ -130,7 +143,7 @@ def categories_chart(
 
 def merchants_chart(
     rewards: Any, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draw the merchants with the most points earned, or dollars spent.
 
     Args:
@@ -143,9 +156,7 @@ def merchants_chart(
     return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
 
 
-def _ranking(
-    rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size
-) -> Axes:  # fmt: skip
+def _ranking(rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size) -> Axes:
     if value not in _COLUMNS:
         raise UsageError(f"value must be one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
@@ -167,13 +178,20 @@ def _ranking(
     in_total = f"{counted(len(earned), 'earned row')}; total {text(total(groups.values()))} {unit}."
     others = not_drawn(len(rest), f"{text(total(groups[name] for name in rest))} {unit}")
     return bar_chart(
-        data, [bar(name) for name in (*shown, *([None] if None in groups else []))], unit, ax=ax, size=size,
-        title=f"{what} by {noun}{limit}", empty="no earned rows",
+        data,
+        [bar(name) for name in (*shown, *([None] if None in groups else []))],
+        unit,
+        ax=ax,
+        size=size,
+        title=f"{what} by {noun}{limit}",
+        empty="no earned rows",
         notes=[
-            in_total, others, left_out(len(data) - len(earned), "not earned"),
+            in_total,
+            others,
+            left_out(len(data) - len(earned), "not earned"),
             left_out(int(earned[_COLUMNS[value]].isna().sum()), f"without {'points' if points else 'an amount'}"),
         ],
-    )  # fmt: skip
+    )
 
 
 def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
@@ -182,9 +200,13 @@ def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
 
 
 def points_per_dollar_chart(
-    rewards: Any, *, by: Literal["spend_category", "merchant_name"] = "spend_category", top: int = 12,
-    ax: Axes | None = None, size: Size = "notebook",
-) -> Axes:  # fmt: skip
+    rewards: Any,
+    *,
+    by: Literal["spend_category", "merchant_name"] = "spend_category",
+    top: int = 12,
+    ax: Axes | None = None,
+    size: Size = "notebook",
+) -> Axes:
     """Draw points earned per dollar, by spend category or merchant: the sum of points by the sum of dollars.
 
     Args:
@@ -216,20 +238,34 @@ def points_per_dollar_chart(
             if not length <= x <= length + label_width:
                 on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)
         on.axes.plot(
-            [x], [0], color=color, marker="^", markersize=on.base * 0.8, linestyle="none", clip_on=False,
-            label=f"all: {number(mean, 3)} points per USD", transform=on.axes.get_xaxis_transform(),
-        )  # fmt: skip
+            [x],
+            [0],
+            color=color,
+            marker="^",
+            markersize=on.base * 0.8,
+            linestyle="none",
+            clip_on=False,
+            label=f"all: {number(mean, 3)} points per USD",
+            transform=on.axes.get_xaxis_transform(),
+        )
         on.legend()
 
     return bar_chart(
-        data, bars, "points per USD", ax=ax, size=size, legend=(), more=mean_line,
+        data,
+        bars,
+        "points per USD",
+        ax=ax,
+        size=size,
+        legend=(),
+        more=mean_line,
         title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
         empty="no earned row with points and an amount",
-        notes=(left_out(len(data) - len(earned), "not earned"),
+        notes=(
+            left_out(len(data) - len(earned), "not earned"),
             left_out(len(both) - sum(both), "without an amount (as adjustments)"),
             f"The {len(shown)} with most dollars of {len(rates):,}." if len(rates) > len(shown) else "",
         ),
-    )  # fmt: skip
+    )
 
 
 def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -245,12 +281,17 @@ def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "noteboo
     known = days[~np.isnan(days)]
     unminted, backwards = int(data["minted_at"].isna().sum()), int((known < 0).sum())
     return chart(
-        data, partial(_histogram, days=known) if len(known) else None, ax=ax, size=size,
-        title=f"Time from posted to minted ({counted(len(known), 'row')})", empty="no row has both times",
-        notes=(left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)"),
+        data,
+        partial(_histogram, days=known) if len(known) else None,
+        ax=ax,
+        size=size,
+        title=f"Time from posted to minted ({counted(len(known), 'row')})",
+        empty="no row has both times",
+        notes=(
+            left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)"),
             f"{counted(backwards, 'row')} minted before posted." if backwards else "",
         ),
-    )  # fmt: skip
+    )
 
 
 def _histogram(on: Canvas, days: Any) -> None:
@@ -265,9 +306,15 @@ def _histogram(on: Canvas, days: Any) -> None:
     on.axes.set_ylim(0, top)
     left = median < edges.mean()
     on.annotate(
-        median, top, f"median {median:,.3g} {unit}", dx=5 if left else -5, dy=-2, ha="left" if left else "right",
-        va="top", fontweight="bold",
-    )  # fmt: skip
+        median,
+        top,
+        f"median {median:,.3g} {unit}",
+        dx=5 if left else -5,
+        dy=-2,
+        ha="left" if left else "right",
+        va="top",
+        fontweight="bold",
+    )
     on.say(f"Median {median:,.3g} {unit}")
     on.numbers("x")
     on.axes.grid(visible=False, axis="x")
@@ -325,33 +372,46 @@ def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebo
     ]
     grouped = len(movements) > (3 if size == "compact" else _MAX_MOVEMENTS)
     shown = _by_kind(movements) if grouped else movements
-    net = sum(one.change for one in movements)
+    net = sum(movement.change for movement in movements)
 
     def draw(on: Canvas) -> None:
         _waterfall(on, shown, net)
-        moved = ((one.name, signed(one.change) if one.change else dollars(one.amount)) for one in _by_kind(movements))
+        moved = (
+            (group.name, signed(group.change) if group.change else dollars(group.amount))
+            for group in _by_kind(movements)
+        )
         on.say(*(f"{name}: {amount} USD" for name, amount in moved))
 
     return chart(
-        data, draw if shown else None, ax=ax, size=size, empty="no money moved", legend=True,
+        data,
+        draw if shown else None,
+        ax=ax,
+        size=size,
+        empty="no money moved",
+        legend=True,
         title=f"{counted(len(movements), 'movement')}, change of available: {signed(net)} USD",
         notes=[f"{len(movements):,} movements are grouped by kind." if grouped else ""],
-    )  # fmt: skip
+    )
 
 
 def _by_kind(movements: Sequence[_Movement]) -> list[_Movement]:
-    others = sorted({one.kind for one in movements} - _KINDS.keys())
-    groups = {kind: [one for one in movements if one.kind == kind] for kind in (*_KINDS, *others)}
+    others = sorted({movement.kind for movement in movements} - _KINDS.keys())
+    groups = {kind: [movement for movement in movements if movement.kind == kind] for kind in (*_KINDS, *others)}
     return [
-        _Movement(f"{len(group):,} × {kind}", kind, sum(one.change for one in group), sum(one.amount for one in group))
+        _Movement(
+            f"{len(group):,} × {kind}",
+            kind,
+            sum(movement.change for movement in group),
+            sum(movement.amount for movement in group),
+        )
         for kind, group in groups.items()
         if group
     ][:_MAX_MOVEMENTS]
 
 
 def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
-    levels = list(accumulate((one.change for one in movements), initial=0))
-    scale = scale_of([usd(level) for level in levels] + [usd(one.amount) for one in movements])
+    levels = list(accumulate((movement.change for movement in movements), initial=0))
+    scale = scale_of([usd(level) for level in levels] + [usd(movement.amount) for movement in movements])
     heights = [scale(usd(level)) for level in levels]
     count = len(movements)
     small = on.small * (0.86 if count > 1.4 * on.width else 1)
@@ -361,22 +421,24 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
         on.annotate(x, y, text, dy=-3 if down else 3, ha="center", va=va, fontsize=small, **style)
 
     tops = list(heights)
-    for place, one in enumerate(movements):
-        style = _KINDS.get(one.kind, _OTHER).look
+    for place, current in enumerate(movements):
+        style = _KINDS.get(current.kind, _OTHER).look
         low, high = sorted((heights[place], heights[place + 1]))
-        if one.change:
+        if current.change:
             on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style))
-            write(place, low if one.change < 0 else high, signed(one.change), down=one.change < 0)
+            write(place, low if current.change < 0 else high, signed(current.change), down=current.change < 0)
         else:
-            top = high + scale(usd(one.amount))
+            top = high + scale(usd(current.amount))
             on.axes.bar(place, top - high, bottom=high, width=0.7, **outlined(style.color))
-            write(place, top, dollars(one.amount), down=False)
+            write(place, top, dollars(current.amount), down=False)
             tops.append(top)
         on.axes.plot([place - 0.35, place + 1.35], [heights[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
     on.axes.bar(count, heights[-1], width=0.7, **filled(on.ink, "xx"))
     write(count, heights[-1], signed(net), down=net < 0, fontweight="bold")
     on.axes.axhline(0, color=on.ink, linewidth=1)
-    on.axes.set_xticks(range(count + 1), [*(label(one.name, 22 if count < 5 else 18) for one in movements), "total"])
+    on.axes.set_xticks(
+        range(count + 1), [*(label(movement.name, 22 if count < 5 else 18) for movement in movements), "total"]
+    )
     if count > 5:
         on.axes.tick_params(axis="x", labelrotation=35)
         for text in on.axes.get_xticklabels():
@@ -385,7 +447,7 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     on.axes.set_ylim(min(tops) - margin, max(tops) + margin)
     on.numbers("y")
     on.labels("", scale.unit("USD, change of available"))
-    kinds = {one.kind for one in movements}
+    kinds = {movement.kind for movement in movements}
     keys = {kind: legend_key(kind, style.look) for kind, style in _KINDS.items()}
     keys["settlement"] = Patch(**outlined(_KINDS["settlement"].look.color), label="settlement (posted)")
     on.legend([key for kind, key in keys.items() if kind in kinds])
@@ -420,9 +482,14 @@ def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "note
         return [*notes, "" if "at" in data else "No times are known."]
 
     return chart(
-        data, draw if len(known) else None, title=lambda on: title + ("" if few(on) else ", running totals"),
-        empty="no money moved", ax=ax, size=size, names=["settlement"],
-    )  # fmt: skip
+        data,
+        draw if len(known) else None,
+        title=lambda on: title + ("" if few(on) else ", running totals"),
+        empty="no money moved",
+        ax=ax,
+        size=size,
+        names=["settlement"],
+    )
 
 
 def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
@@ -438,9 +505,14 @@ def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
         above = x >= taken.get(kind, 0)  # else it would cover the one before it
         taken[kind] = x + len(text) * letter if above else 0
         on.axes.plot(
-            [x], [ys[x]], marker=style.marker, markersize=on.base * 0.95, color=style.look.color,
-            markeredgecolor=on.ink, linestyle="none",
-        )  # fmt: skip
+            [x],
+            [ys[x]],
+            marker=style.marker,
+            markersize=on.base * 0.95,
+            color=style.look.color,
+            markeredgecolor=on.ink,
+            linestyle="none",
+        )
         va, dy = ("bottom", 0.55) if above else ("top", -0.55)
         on.annotate(x, ys[x], text, dx=on.base * 0.3, dy=on.base * dy, ha="left", va=va)
     minutes = pd.to_datetime(data["at"]).dt.floor("min").dropna() if "at" in data else pd.Series(dtype="datetime64[us]")
@@ -460,13 +532,13 @@ def _time_labels(starts: "pd.Series[Any]", least: float) -> tuple[list[int], lis
     """Return places at least `least` apart, and their labels: time, and where it changes the day and the year."""
     shown: list[tuple[int, Any]] = []
     texts: list[str] = []
-    for place, one in zip(starts.index.tolist(), starts, strict=True):
+    for place, start in zip(starts.index.tolist(), starts, strict=True):
         last = shown[-1][1] if shown else None
         if not shown or place - shown[-1][0] >= least:
-            day = f"{one.day} {one:%b}" if last is None or one.date() != last.date() else ""
-            year = f"\n{one.year}" if last is None or one.year != last.year else ""
-            shown.append((place, one))
-            texts.append(f"{day}\n{one:%H:%M}{year}")
+            day = f"{start.day} {start:%b}" if last is None or start.date() != last.date() else ""
+            year = f"\n{start.year}" if last is None or start.year != last.year else ""
+            shown.append((place, start))
+            texts.append(f"{day}\n{start:%H:%M}{year}")
     return [place for place, _ in shown], texts
 
 
@@ -481,10 +553,10 @@ def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:
         places, count = times.places.tolist(), len(times.starts)
         xs = [float(step) for step in range(count)]
     amounts = [Decimal(int(amount)) for amount in data["amount"]]
-    found = sums(zip(data["kind"], places, strict=True), amounts)
+    totals = sums(zip(data["kind"], places, strict=True), amounts)
     lines = []
     for kind in lanes:
-        values = running(usd(found.get((kind, step), Decimal(0))) for step in range(count))
+        values = running(usd(totals.get((kind, step), Decimal(0))) for step in range(count))
         style, text = _KINDS[kind], f"{kind} {dollars(values[-1].scaleb(2))}"
         lines.append(LineSpec(values, kind, text, style.look.color, style.dash, style.marker))
     scale = on.lines(xs, lines)

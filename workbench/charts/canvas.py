@@ -1,7 +1,8 @@
 """The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
 
 A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
-returned: as SVG whose text has the color of the text around it, in light and dark themes. It is transparent; the colors of a
+returned: as SVG whose text has the color of the text around it, in light and dark themes. It is transparent; the colors
+of a
 style that you set are kept. The label of the Axes says in words what the chart shows.
 """
 
@@ -71,7 +72,9 @@ _SVG = tuple(
         (r"\s*\n\s*", " "),
     )
 )
-"""What is changed of matplotlib's SVG, so that it can stand in a page: no style for others, no ids, the page's font and ink."""
+"""What is changed of matplotlib's SVG, so that it can stand in a page: no style for others, no ids, the page's font and
+ink.
+"""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +104,9 @@ class Canvas:
 
     def say(self, *sentences: str) -> None:
         """Add to what is said of the chart where it is not seen."""
-        self.findings.extend(re.sub(r"\s+", " ", one).replace(r"\$", "$").strip(" .") for one in sentences if one)
+        self.findings.extend(
+            re.sub(r"\s+", " ", sentence).replace(r"\$", "$").strip(" .") for sentence in sentences if sentence
+        )
 
     def letters(self, inches: float, size: float) -> int:
         """Return how many letters of a font size fit into a width."""
@@ -114,33 +119,47 @@ class Canvas:
         self.findings.insert(0, self.findings.pop())
         if self.compact:
             return
-        taken = max((len(one) for one in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
+        taken = max((len(label) for label in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
         width = self.letters(self.width - taken, self.base * 1.2)
         self.axes.set_title(
-            wrapped(text, width), x=0, ha="left", fontsize=self.base * 1.2, fontweight="bold", color=self.ink,
-            pad=self.base * (2.3 if legend else 0.9), linespacing=1.25,
-        )  # fmt: skip
+            wrapped(text, width),
+            x=0,
+            ha="left",
+            fontsize=self.base * 1.2,
+            fontweight="bold",
+            color=self.ink,
+            pad=self.base * (2.3 if legend else 0.9),
+            linespacing=1.25,
+        )
 
     def notes(self, *more: str) -> None:
-        """Write notes below everything, each once: whether rows are missing, `more`, and what the frame says of its rows."""
+        """Write notes below everything, each once: whether rows are missing, `more`, and what the frame says of its
+        rows.
+        """
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         every = dict.fromkeys((first, *more, *marks.get("notes", ())))
-        found = [note for note in every if note and not is_general(note)]
-        if not found or self.compact:
+        notes = [note for note in every if note and not is_general(note)]
+        if not notes or self.compact:
             return
         width = int(self.letters(self.width - 0.2, self.small) * 1.06)
-        shown = [wrapped(note, width) for note in found[:_MAX_NOTES]]
-        if len(found) > _MAX_NOTES:
-            shown.append(f'… and {len(found) - _MAX_NOTES} more: frame.attrs["notes"]')
+        shown = [wrapped(note, width) for note in notes[:_MAX_NOTES]]
+        if len(notes) > _MAX_NOTES:
+            shown.append(f'… and {len(notes) - _MAX_NOTES} more: frame.attrs["notes"]')
         look: Any = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
         text = "\n".join(shown)
         if self.own:
             self.figure.supxlabel(text, x=0.012, **look)
         else:
             self.axes.annotate(
-                text, (0, 0), (0, -4.6 * self.base), xycoords="axes fraction", textcoords="offset points", va="top", **look
-            ).set_gid("notes")  # fmt: skip
+                text,
+                (0, 0),
+                (0, -4.6 * self.base),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                va="top",
+                **look,
+            ).set_gid("notes")
 
     def labels(self, x: str, y: str) -> None:
         """Label the axes, with their units."""
@@ -176,9 +195,19 @@ class Canvas:
     def legend(self, handles: list[Any] | None = None) -> None:
         """Show the legend between title and plot."""
         self.axes.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(-0.008, 1.0), ncols=2 if self.compact else 6, borderaxespad=0.25, borderpad=0,
-            frameon=False, fontsize=self.small, labelcolor=self.ink, handlelength=2.2, handleheight=1.1, columnspacing=1.4,
-        )  # fmt: skip
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(-0.008, 1.0),
+            ncols=2 if self.compact else 6,
+            borderaxespad=0.25,
+            borderpad=0,
+            frameon=False,
+            fontsize=self.small,
+            labelcolor=self.ink,
+            handlelength=2.2,
+            handleheight=1.1,
+            columnspacing=1.4,
+        )
 
     def empty(self, reason: str) -> None:
         """Write in the middle of the empty plot why there is nothing."""
@@ -187,9 +216,15 @@ class Canvas:
         self.axes.spines["bottom"].set_visible(False)
         self.say(f"Nothing to show: {reason}")
         self.axes.text(
-            0.5, 0.5, wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)), ha="center", va="center",
-            transform=self.axes.transAxes, fontsize=self.base, color=self.ink,
-        )  # fmt: skip
+            0.5,
+            0.5,
+            wrapped(f"Nothing to show: {reason}.", self.letters(self.width - 1, self.base)),
+            ha="center",
+            va="center",
+            transform=self.axes.transAxes,
+            fontsize=self.base,
+            color=self.ink,
+        )
 
     def barh(self, bars: Sequence["Bar"], unit: str, *, whole: bool = False) -> Scale:
         """Draw horizontal bars, the first on top, each with its name and label; return their scale."""
@@ -222,17 +257,24 @@ class Canvas:
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
         """Draw lines over the same places, each with its label at its end; return their scale."""
-        scale = scale_of(value for one in lines for value in one.values)
+        scale = scale_of(value for line in lines for value in line.values)
         ends = []
-        for one in lines:
-            heights = [scale(value) for value in one.values]
+        for drawn in lines:
+            heights = [scale(value) for value in drawn.values]
             self.axes.plot(
-                places, heights, color=one.color, linestyle=one.dash, linewidth=self.base / 5, marker=one.marker,
-                markersize=self.base / 2.2, markevery=max(1, len(heights) // _MARKERS), label=one.name,
-            )  # fmt: skip
-            ends.append((heights[-1], one.label))
-            first, last, most = (number(value) for value in (one.values[0], one.values[-1], max(one.values)))
-            self.say(f"{one.name} from {first} to {last}, highest {most}")
+                places,
+                heights,
+                color=drawn.color,
+                linestyle=drawn.dash,
+                linewidth=self.base / 5,
+                marker=drawn.marker,
+                markersize=self.base / 2.2,
+                markevery=max(1, len(heights) // _MARKERS),
+                label=drawn.name,
+            )
+            ends.append((heights[-1], drawn.label))
+            first, last, most = (number(value) for value in (drawn.values[0], drawn.values[-1], max(drawn.values)))
+            self.say(f"{drawn.name} from {first} to {last}, highest {most}")
         self.axes.axhline(0, color=self.ink, linewidth=0.8)
         self.numbers("y")
         low, high = self.axes.get_ylim()
@@ -310,12 +352,23 @@ def ink_of() -> str:
 
 
 def chart(
-    data: pd.DataFrame, draw: Callable[[Canvas], Iterable[str] | None] | None, *, title: str | Callable[[Canvas], str], empty: str,
-    ax: Axes | None, size: Size, notes: Iterable[str] = (), names: Iterable[str] = (), legend: bool = False, rows: int = 0,
-) -> Axes:  # fmt: skip
-    """Draw a chart with its title and notes, or why there is nothing where `draw` is None; matplotlib's settings stay as they are.
+    data: pd.DataFrame,
+    draw: Callable[[Canvas], Iterable[str] | None] | None,
+    *,
+    title: str | Callable[[Canvas], str],
+    empty: str,
+    ax: Axes | None,
+    size: Size,
+    notes: Iterable[str] = (),
+    names: Iterable[str] = (),
+    legend: bool = False,
+    rows: int = 0,
+) -> Axes:
+    """Draw a chart with its title and notes, or why there is nothing where `draw` is None; matplotlib's settings stay
+    as they are.
 
-    `draw` may return more notes. The title stands beside `names`, above a legend; a new figure is as high as its `rows` of bars need.
+    `draw` may return more notes. The title stands beside `names`, above a legend; a new figure is as high as its `rows`
+    of bars need.
     """
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
@@ -347,10 +400,20 @@ def chart(
 
 
 def bar_chart(
-    data: pd.DataFrame, bars: Sequence[Bar], unit: str, *, title: str, empty: str, ax: Axes | None, size: Size,
-    notes: Iterable[str] = (), whole: bool = False, legend: Sequence[Any] | None = None,
-    least_rows: int = 0, more: Callable[[Canvas, Scale], None] | None = None,
-) -> Axes:  # fmt: skip
+    data: pd.DataFrame,
+    bars: Sequence[Bar],
+    unit: str,
+    *,
+    title: str,
+    empty: str,
+    ax: Axes | None,
+    size: Size,
+    notes: Iterable[str] = (),
+    whole: bool = False,
+    legend: Sequence[Any] | None = None,
+    least_rows: int = 0,
+    more: Callable[[Canvas, Scale], None] | None = None,
+) -> Axes:
     """Draw a chart of horizontal bars, the first on top; other charts differ in their bars.
 
     Args:
@@ -373,6 +436,14 @@ def bar_chart(
             more(on, scale)
 
     return chart(
-        data, draw if bars else None, title=title, empty=empty, ax=ax, size=size, notes=notes,
-        names=[bar.name for bar in bars], legend=legend is not None, rows=max(len(bars), least_rows),
-    )  # fmt: skip
+        data,
+        draw if bars else None,
+        title=title,
+        empty=empty,
+        ax=ax,
+        size=size,
+        notes=notes,
+        names=[bar.name for bar in bars],
+        legend=legend is not None,
+        rows=max(len(bars), least_rows),
+    )

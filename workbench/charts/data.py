@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib import font_manager
 
 from workbench.errors import UsageError, visible
+from workbench.reports.balances import REDEEMED
+from workbench.rewards.read_result import HIDDEN
 from workbench.tables.frames import to_frame
-from workbench.tables.reports import REDEEMED
-from workbench.tables.results import HIDDEN
 from workbench.tables.rows import EXACT, check_in_memory
 
 MAX_LABEL = 30
@@ -44,28 +44,30 @@ def plain(text: str) -> str:
     """Return text that matplotlib draws literally: no dollar opens a formula, each character has a glyph."""
     if text.isascii():
         return text.replace("$", r"\$")
-    made: list[str] = []
+    characters: list[str] = []
     marks = 0
     fonts = _fonts(tuple(font_manager.FontProperties().get_family()))
     for c in text:
         marks = marks + 1 if unicodedata.category(c) in {"Mn", "Me"} else 0
         if marks <= _MAX_MARKS:
-            made.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
-    return "".join(made).replace("$", r"\$")
+            characters.append(c if any(font.get_char_index(ord(c)) for font in fonts) else _NO_GLYPH)
+    return "".join(characters).replace("$", r"\$")
 
 
 @lru_cache(maxsize=8)
 def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
-    paths = [font_manager.findfont(font_manager.FontProperties(family=[one])) for one in families]
+    paths = [font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families]
     return tuple(font_manager.get_font(path) for path in dict.fromkeys(paths))
 
 
 def wrapped(text: str, width: int, lines: int = 3) -> str:
     """Return harmless text in at most `lines` lines of at most `width` characters."""
-    made = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [""]
-    if len(made) > lines:
-        made = [*made[: lines - 1], made[lines - 1][: width - 1] + "…"]
-    return "\n".join(plain(line) for line in made)
+    lines_of_text = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [
+        ""
+    ]
+    if len(lines_of_text) > lines:
+        lines_of_text = [*lines_of_text[: lines - 1], lines_of_text[lines - 1][: width - 1] + "…"]
+    return "\n".join(plain(line) for line in lines_of_text)
 
 
 Number = Decimal | int | float
@@ -111,7 +113,7 @@ def number(value: Number, places: int | None = None) -> str:
     exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:
         shown = [f"{exact:,.{p}f}" for p in (range(4) if places is None else [places])]
-        text = next((one for one in shown if Decimal(one.replace(",", "")) == exact), shown[-1])
+        text = next((digit for digit in shown if Decimal(digit.replace(",", "")) == exact), shown[-1])
     else:
         power = exact.adjusted() // 3 * 3
         sign = _SIGNS.get(power, f"×10{str(power).translate(_RAISED)}")
@@ -184,12 +186,12 @@ def is_general(note: str) -> bool:
 
 def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any, Decimal]:
     """Return exact sums by key; missing values add nothing."""
-    made: dict[Any, Decimal] = {}
+    totals: dict[Any, Decimal] = {}
     with localcontext(EXACT):
         for key, value in zip(keys, values, strict=True):
             if value is not None:
-                made[key] = made.get(key, Decimal(0)) + value
-    return made
+                totals[key] = totals.get(key, Decimal(0)) + value
+    return totals
 
 
 def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
@@ -260,7 +262,9 @@ class Steps:
 
 
 def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
-    """Return times, or first days of steps (which have no zone), as days, weeks from Monday, months or years; by default what fits."""
+    """Return times, or first days of steps (which have no zone), as days, weeks from Monday, months or years; by
+    default what fits.
+    """
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
@@ -276,6 +280,6 @@ def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> St
 
 def duration_unit(days: Sequence[float]) -> tuple[str, float]:
     """Return the unit for durations that are given in days, and how many of it make a day."""
-    longest = max((abs(one) for one in days), default=0.0)
+    longest = max((abs(day) for day in days), default=0.0)
     units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
     return next((name, factor) for name, factor, least in units if longest >= least)

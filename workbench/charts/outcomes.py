@@ -41,10 +41,10 @@ from workbench.charts.data import (
 )
 from workbench.errors import UsageError
 from workbench.interface.events import Event
-from workbench.interface.rules import EventApplicationStatus
-from workbench.interface.walk import get_path
+from workbench.interface.vocabulary import EventApplicationStatus
 from workbench.rendering.design import BLUE, Look, look, word
-from workbench.tables.reports import contract_values, status_history, time_in_status
+from workbench.reports.balances import contract_values, status_history, time_in_status
+from workbench.schema.walk import get_path
 from workbench.tables.rows import decimals
 
 _REASONS = ("declined_reason", "body.spend.declined_reason")
@@ -64,7 +64,9 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     data = transactions
     if not isinstance(data, pd.DataFrame):
         data = table(data, of=None if transactions else "simulate_authorization")
-    reason, status, key = (next((one for one in names if one in data), None) for names in (_REASONS, _STATUSES, _IDS))
+    reason, status, key = (
+        next((name for name in names if name in data), None) for names in (_REASONS, _STATUSES, _IDS)
+    )
     if reason is None and len(data.columns):
         raise UsageError(f"the chart needs the column {' or '.join(_REASONS)}")
     counts, repeated = _reasons(data, reason, status, key)
@@ -73,24 +75,30 @@ def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, 
     style = look("declined")
     bars = [
         Bar(
-            label(word(name), 34) if name else "no reason given", f"{counts[name]:,} ({percent(counts[name], declined)})",
+            label(word(name), 34) if name else "no reason given",
+            f"{counts[name]:,} ({percent(counts[name], declined)})",
             [Part(counts[name], filled(style.color, style.hatch if name else "."))],
         )
         for name in shown
-    ]  # fmt: skip
+    ]
     everything = counted(data[key].nunique() if key else len(data), "authorization")
     again = f"{counted(repeated, 'row')} of a transaction that was already counted." if repeated else ""
     others = not_drawn(len(rest), f"{sum(counts[name] for name in rest):,}")
     return bar_chart(
-        data, bars, "declined authorizations", ax=ax, size=size, whole=True, least_rows=4,
-        title=f"Declines by reason: {declined:,} of {everything}", empty="no authorization was declined",
+        data,
+        bars,
+        "declined authorizations",
+        ax=ax,
+        size=size,
+        whole=True,
+        least_rows=4,
+        title=f"Declines by reason: {declined:,} of {everything}",
+        empty="no authorization was declined",
         notes=(others, again),
-    )  # fmt: skip
+    )
 
 
-def _reasons(
-    data: pd.DataFrame, reason: str | None, status: str | None, key: str | None
-) -> tuple[dict[str, int], int]:  # fmt: skip
+def _reasons(data: pd.DataFrame, reason: str | None, status: str | None, key: str | None) -> tuple[dict[str, int], int]:
     """Return declined transactions by reason ("" for none), and the rows that repeat a transaction."""
     if reason is None:
         return {}, 0
@@ -105,15 +113,19 @@ def _reasons(
 
 _COLUMNS = ("kind", "state", "attempts")
 _STATES: Mapping[str, Look] = {
-    "first attempt": look("done"), "later attempt": look("partly"), "waiting": look("sending"), "failed": look("refused"),
-}  # fmt: skip
+    "first attempt": look("done"),
+    "later attempt": look("partly"),
+    "waiting": look("sending"),
+    "failed": look("refused"),
+}
 
 
 def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw webhook deliveries by kind of event: delivered at the first attempt, at a later one, waiting, failed.
 
     Args:
-        deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their number).
+        deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their
+            number).
         top: Number of kinds drawn; the others are counted in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -128,8 +140,8 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
     data = table(deliveries, *_COLUMNS)
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     attempted = [_attempts(attempts) for attempts in data["attempts"]]
-    for kind, state, made in zip(data["kind"], data["state"], attempted, strict=True):
-        delivered = "first attempt" if made <= 1 else "later attempt"
+    for kind, state, count in zip(data["kind"], data["state"], attempted, strict=True):
+        delivered = "first attempt" if count <= 1 else "later attempt"
         counts[str(kind)][delivered if state == "delivered" else state if state in _STATES else "waiting"] += 1
     shown, rest = top_of({kind: states.total() for kind, states in counts.items()}, top)
     states = [state for state in _STATES if any(counts[kind][state] for kind in shown)]
@@ -141,11 +153,18 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         return Bar(label(kind), ", ".join([f"{counts[kind].total():,}", *few]), parts)
 
     return bar_chart(
-        data, [*map(bar, shown)], "deliveries", ax=ax, size=size, whole=True,
-        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}", least_rows=4,
-        empty="there are no deliveries", legend=[legend_key(state, _STATES[state]) for state in states],
+        data,
+        [*map(bar, shown)],
+        "deliveries",
+        ax=ax,
+        size=size,
+        whole=True,
+        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}",
+        least_rows=4,
+        empty="there are no deliveries",
+        legend=[legend_key(state, _STATES[state]) for state in states],
         notes=[left_out(hidden, f"of {len(rest):,} more kinds")],
-    )  # fmt: skip
+    )
 
 
 def _attempts(attempts: Any) -> int:
@@ -155,7 +174,7 @@ def _attempts(attempts: Any) -> int:
 
 
 _FIRST = ("notStarted", "tosNotAccepted", "pending", "needsInformation", "needsVerification", "manualReview")
-_ORDER = [*_FIRST, *(str(one) for one in EventApplicationStatus if str(one) not in _FIRST)]
+_ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(status) not in _FIRST)]
 _MAX = 16  # statuses; the service may send others than the documented ones
 
 
@@ -163,7 +182,8 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw applications by status: how many are in it now, and how many ever were.
 
     Args:
-        applications: Events, the result of `tables.status_history`, or users and companies (their present status only).
+        applications: Events, the result of `reports.status_history`, or users and companies (their present status
+            only).
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -188,11 +208,18 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     past = "Earlier statuses are not in this frame; draw events to see them."
     ink = ink_of()
     return bar_chart(
-        data, [*map(bar, statuses[:_MAX])], "applications", ax=ax, size=size, whole=True, least_rows=4, empty="no application has a status",
+        data,
+        [*map(bar, statuses[:_MAX])],
+        "applications",
+        ax=ax,
+        size=size,
+        whole=True,
+        least_rows=4,
+        empty="no application has a status",
         title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
         legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
         notes=("" if history else past, _more(statuses)),
-    )  # fmt: skip
+    )
 
 
 def _history(applications: Any) -> pd.DataFrame:
@@ -220,7 +247,7 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
     """Draw how long applications stayed in each status: the median, and the range from shortest to longest.
 
     Args:
-        stays: The result of `tables.time_in_status` or `tables.status_history`, or events.
+        stays: The result of `reports.time_in_status` or `reports.status_history`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -246,17 +273,24 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
 
     open_stays = left_out(len(data) - len(ended), "of stays without an end (now= ends them)")
     return bar_chart(
-        data, [*map(bar, shown)], f"{unit} in the status",
-        title="Time in each status: median, shortest and longest stay", empty="no stay in a status has ended",
-        ax=ax, size=size, least_rows=4, more=ranges, notes=(open_stays, _more(statuses)),
-    )  # fmt: skip
+        data,
+        [*map(bar, shown)],
+        f"{unit} in the status",
+        title="Time in each status: median, shortest and longest stay",
+        empty="no stay in a status has ended",
+        ax=ax,
+        size=size,
+        least_rows=4,
+        more=ranges,
+        notes=(open_stays, _more(statuses)),
+    )
 
 
 def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the value of contracts by chain and token in USD, and within it the advance.
 
     Args:
-        contracts: Contracts, their frame, or the result of `tables.contract_values`.
+        contracts: Contracts, their frame, or the result of `reports.contract_values`.
         top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -267,8 +301,8 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
     value, advance = sums(keys, values), sums(keys, decimals(data["advance"]))
     shown, rest = top_of(value, top)
-    sum_of_values, sum_of_advances = (number(total(one.values()), 2) for one in (value, advance))
-    without = sum(one is None for one in values)
+    sum_of_values, sum_of_advances = (number(total(known.values()), 2) for known in (value, advance))
+    without = sum(value is None for value in values)
     contracts = counted(data["id"].nunique() if "id" in data else 0, "contract")
 
     def bar(key: tuple[Any, Any]) -> Bar:
@@ -277,14 +311,20 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
         return Bar(_token(*key), f"{number(value[key], 2)}, advance {number(inside, 2)}", parts)
 
     return bar_chart(
-        data, [*map(bar, shown)], "USD",
-        title="Collateral by chain and token", empty="no token with a balance and a rate", ax=ax, size=size,
+        data,
+        [*map(bar, shown)],
+        "USD",
+        title="Collateral by chain and token",
+        empty="no token with a balance and a rate",
+        ax=ax,
+        size=size,
         legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
-        notes=(f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
+        notes=(
+            f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",
             not_drawn(len(rest), f"{number(total(value[key] for key in rest), 2)} USD"),
             left_out(without, "without a value") if not known and not data.attrs.get("notes") else "",
         ),
-    )  # fmt: skip
+    )
 
 
 def _token(chain: Any, token: Any) -> str:

@@ -37,7 +37,8 @@ from workbench.charts.data import (
     usd,
 )
 from workbench.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
-from workbench.tables import analysis, reports
+from workbench.reports import activity as analysis
+from workbench.reports import balances as reports
 from workbench.tables.rows import decimals
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
@@ -60,7 +61,7 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw the approval rate over time.
 
     Args:
-        approvals: The result of `tables.approvals`, or transactions.
+        approvals: The result of `reports.approvals`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -78,16 +79,21 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     share = f"{100 * approved / max(authorizations, 1):.1f} %"
     note = f"{approved:,} of {counted(authorizations, 'authorization')} approved, {share}."
     return chart(
-        data, draw if authorizations else None, title=f"Approval rate by {by}", empty="no authorization", ax=ax, size=size,
+        data,
+        draw if authorizations else None,
+        title=f"Approval rate by {by}",
+        empty="no authorization",
+        ax=ax,
+        size=size,
         notes=[note if authorizations else ""],
-    )  # fmt: skip
+    )
 
 
 def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw what becomes of authorizations: requested, approved, posted, refunded, net, with amounts and counts.
 
     Args:
-        funnel: The result of `tables.spend_funnel`, or transactions.
+        funnel: The result of `reports.spend_funnel`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -98,9 +104,14 @@ def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "not
         for stage, count, amount in zip(data["stage"], data["transactions"], data["amount"], strict=True)
     ]
     return bar_chart(
-        data, bars if data["transactions"].any() else [], _currency(data), title="From authorization to net spend",
-        empty="no transactions", ax=ax, size=size,
-    )  # fmt: skip
+        data,
+        bars if data["transactions"].any() else [],
+        _currency(data),
+        title="From authorization to net spend",
+        empty="no transactions",
+        ax=ax,
+        size=size,
+    )
 
 
 def _spent(cents: int, count: int) -> str:
@@ -115,7 +126,7 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
     """Draw net spend by category, merchant, card or user.
 
     Args:
-        spend: The result of `tables.spend`, or transactions.
+        spend: The result of `reports.spend`, or transactions.
         top: Number of groups drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -130,32 +141,44 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
     total = f"Total {dollars(int(data['net'].sum()))} {unit}, refunds subtracted."
     others = not_drawn(len(rest), f"{dollars(int(rest['net'].sum()))} {unit}")
     return bar_chart(
-        data, bars, unit, title=f"Net spend by {_NAMES.get(by, by)}", empty="nothing was posted", ax=ax, size=size,
+        data,
+        bars,
+        unit,
+        title=f"Net spend by {_NAMES.get(by, by)}",
+        empty="nothing was posted",
+        ax=ax,
+        size=size,
         notes=[total, others],
-    )  # fmt: skip
+    )
 
 
 def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how long transactions took from authorization to posting: the median, and nine of ten.
 
     Args:
-        times: The result of `tables.posting_times`, or transactions.
+        times: The result of `reports.posting_times`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
     by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
     return _times_chart(
-        data, data[by] if by else ["all transactions"] * len(data), ("median_hours", "p90_hours", "transactions"),
-        "hours from authorization to posting", "Time from authorization to posting", "no transaction was posted", ax, size,
-    )  # fmt: skip
+        data,
+        data[by] if by else ["all transactions"] * len(data),
+        ("median_hours", "p90_hours", "transactions"),
+        "hours from authorization to posting",
+        "Time from authorization to posting",
+        "no transaction was posted",
+        ax,
+        size,
+    )
 
 
 def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how long webhooks took to each endpoint, and how many failed.
 
     Args:
-        deliveries: The result of `tables.deliveries`, or a session with a sandbox.
+        deliveries: The result of `reports.deliveries`, or a session with a sandbox.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -163,17 +186,31 @@ def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "no
         deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
     )
     names = (
-        f"{str(one)[:8]}… ({failed:,} failed)" for one, failed in zip(data["endpoint"], data["failed"], strict=True)
+        f"{str(endpoint)[:8]}… ({failed:,} failed)"
+        for endpoint, failed in zip(data["endpoint"], data["failed"], strict=True)
     )
     return _times_chart(
-        data, names, ("median_seconds", "p95_seconds", "delivered"), "seconds from event to delivery",
-        "Webhook latency by endpoint", "there are no deliveries", ax, size,
-    )  # fmt: skip
+        data,
+        names,
+        ("median_seconds", "p95_seconds", "delivered"),
+        "seconds from event to delivery",
+        "Webhook latency by endpoint",
+        "there are no deliveries",
+        ax,
+        size,
+    )
 
 
 def _times_chart(
-    data: pd.DataFrame, names: Iterable[Any], columns: Iterable[str], unit: str, title: str, empty: str, ax: Axes | None, size: Size
-) -> Axes:  # fmt: skip
+    data: pd.DataFrame,
+    names: Iterable[Any],
+    columns: Iterable[str],
+    unit: str,
+    title: str,
+    empty: str,
+    ax: Axes | None,
+    size: Size,
+) -> Axes:
     """Draw medians as bars inside of outlines that nearly all are within."""
     bars = []
     for name, median, most, count in zip(names, *(data[column] for column in columns), strict=True):
@@ -189,7 +226,7 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
     """Draw the share of each month's new users that were active in the months after.
 
     Args:
-        cohorts: The result of `tables.cohorts`, or transactions.
+        cohorts: The result of `reports.cohorts`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -211,16 +248,21 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
         on.labels(f"months since the first ({data.attrs.get('tz', 'UTC')})", "")
 
     return chart(
-        data, draw if len(grid) else None, title="Users active by month since their first purchase",
-        empty="no purchase was approved", ax=ax, size=size, rows=max(len(grid), 4),
-    )  # fmt: skip
+        data,
+        draw if len(grid) else None,
+        title="Users active by month since their first purchase",
+        empty="no purchase was approved",
+        ax=ax,
+        size=size,
+        rows=max(len(grid), 4),
+    )
 
 
 def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the largest changes of spend from one month to the next.
 
     Args:
-        movers: The result of `tables.movers`, or transactions.
+        movers: The result of `reports.movers`, or transactions.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
@@ -234,9 +276,15 @@ def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Si
     total = f"Of all: {dollars(int(data['before'].sum()))} before, {dollars(int(data['now'].sum()))} in the month."
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     return bar_chart(
-        data, bars, f"{_currency(data)}, change", title=f"Change of spend{month} by {_NAMES.get(by, by)}",
-        empty="nothing was posted", ax=ax, size=size, notes=[total if bars else ""],
-    )  # fmt: skip
+        data,
+        bars,
+        f"{_currency(data)}, change",
+        title=f"Change of spend{month} by {_NAMES.get(by, by)}",
+        empty="nothing was posted",
+        ax=ax,
+        size=size,
+        notes=[total if bars else ""],
+    )
 
 
 def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -250,16 +298,22 @@ def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "not
     data = _report(liability, "points_liability", reports.liability, "month", "earned", "redeemed", "outstanding")
     lines = {name: [Decimal(value) for value in data[name]] for name in ("outstanding", "earned", "redeemed")}
     return _over_time(
-        data, steps_of(data["month"], "month", data.attrs.get("tz", "UTC")), lines, "points", "Points outstanding at month end",
-        "no rewards activity", ax, size,
-    )  # fmt: skip
+        data,
+        steps_of(data["month"], "month", data.attrs.get("tz", "UTC")),
+        lines,
+        "points",
+        "Points outstanding at month end",
+        "no rewards activity",
+        ax,
+        size,
+    )
 
 
 def applications_chart(applications: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how many applications were in each status over time.
 
     Args:
-        applications: The result of `tables.applications`, or events.
+        applications: The result of `reports.applications`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -275,26 +329,32 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
     """Draw the value of collateral by chain over the times it was recorded.
 
     Args:
-        balances: The result of `tables.record_balances`.
+        balances: The result of `reports.record_balances`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
     data = table(balances, "at", "chain", "value")
     day = data["at"].dt.tz_localize(None).dt.normalize()
     last = data["at"] == data["at"].groupby(day).transform("max")  # of a day that was recorded twice the last
-    found = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value"][last]))
+    totals = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value"][last]))
     days = sorted(set(day))
     lines = {
-        str(chain): [found.get((chain, one), Decimal(0)) for one in days] for chain in dict.fromkeys(data["chain"])
-    }  # fmt: skip
+        str(chain): [totals.get((chain, day), Decimal(0)) for day in days] for chain in dict.fromkeys(data["chain"])
+    }
     steps = steps_of(pd.Series(days, dtype="datetime64[s]"), "day")
     return _over_time(data, steps, lines, "USD", "Value of collateral by chain", "nothing was recorded", ax, size)
 
 
 def _over_time(
-    data: pd.DataFrame, steps: Steps, lines: dict[str, list[Decimal]], unit: str, title: str, empty: str, ax: Axes | None,
+    data: pd.DataFrame,
+    steps: Steps,
+    lines: dict[str, list[Decimal]],
+    unit: str,
+    title: str,
+    empty: str,
+    ax: Axes | None,
     size: Size,
-) -> Axes:  # fmt: skip
+) -> Axes:
     """Draw named lines over steps of time, the largest first."""
     shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, len(_STYLES))
     specs = [
@@ -302,17 +362,21 @@ def _over_time(
         for name, style in zip(shown, _STYLES, strict=False)
     ]
     return chart(
-        data, (lambda on: on.over_time(steps, specs, unit)) if shown else None, empty=empty, ax=ax, size=size,
+        data,
+        (lambda on: on.over_time(steps, specs, unit)) if shown else None,
+        empty=empty,
+        ax=ax,
+        size=size,
         title=f"{title}, {steps.period}" if shown else title,
         notes=[f"{len(rest):,} more lines are left out." if rest else ""],
-    )  # fmt: skip
+    )
 
 
 def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw disputes by status and age.
 
     Args:
-        disputes: The result of `tables.disputes`.
+        disputes: The result of `reports.disputes`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -329,6 +393,14 @@ def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "noteb
         bars.append(Bar(label(word(str(status))), text, parts))
     legend = [legend_key(age, Look(GRAY, "", 0, hatch)) for age, hatch in hatches.items()]
     return bar_chart(
-        data, bars, "disputes", title="Disputes by status and age", empty="there are no disputes", ax=ax, size=size,
-        whole=True, least_rows=4, legend=legend,
-    )  # fmt: skip
+        data,
+        bars,
+        "disputes",
+        title="Disputes by status and age",
+        empty="there are no disputes",
+        ax=ax,
+        size=size,
+        whole=True,
+        least_rows=4,
+        legend=legend,
+    )

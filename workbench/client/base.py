@@ -221,8 +221,11 @@ class BaseClient(Operations, ABC):
 
     @property
     def converter(self) -> Converter:
-        """The converter of records, with this client's wire names."""
-        return self._context.converter
+        """The converter of records, with this client's wire names: a `cattrs.Converter` of its own, which takes hooks."""
+        context = self._context
+        if context.converter is converter(context.converter.names):  # shared by all until somebody may register a hook
+            context.converter = Converter(context.converter.names)
+        return context.converter
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -285,7 +288,7 @@ class BaseClient(Operations, ABC):
             "journal": "none" if self._journal is None else self._journal.place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
-            "wire_names": sorted(self.converter.names),
+            "wire_names": sorted(self._context.converter.names),
             "allowing": sorted(self._allowing),
         }
 
@@ -337,7 +340,7 @@ class BaseClient(Operations, ABC):
             InvalidRequest: It is not JSON, or a member has another type; all problems are named.
             InvalidArguments: The operation or a path argument is unknown.
         """
-        return from_wire(operation, body, self.converter, path_arguments)
+        return from_wire(operation, body, self._context.converter, path_arguments)
 
 
 # for other packages: what a client knows and its users have no need of

@@ -12,10 +12,10 @@ from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
-from workbench.client.requests import build_request
+from workbench.client.requests import argument_problems
 from workbench.errors import InvalidArguments, NotSent, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
-from workbench.interface.walk import given
+from workbench.schema.walk import UnknownMember, build, given
 
 _KEY_HEADER = KEY_HEADER.encode()
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
@@ -63,7 +63,11 @@ class _Calls(BaseClient):
             )
         # Nested members may be mappings in a record too.
         arguments = request if isinstance(request, Mapping) else given(request)
-        call = Exchange(operation, build_request(operation, arguments), self._context, self._allowing, resend_of)
+        try:
+            built = build(operation.request, arguments)
+        except UnknownMember:
+            raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
+        call = Exchange(operation, built, self._context, self._allowing, resend_of)
         return call.run(self._transmit, self._pause)
 
     @abstractmethod

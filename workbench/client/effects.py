@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from workbench.errors import Attempt
-from workbench.interface.masks import masked
-from workbench.interface.walk import is_record
+from workbench.schema.masks import masked
+from workbench.schema.walk import is_record
 
 
 class Outcome(StrEnum):

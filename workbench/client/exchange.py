@@ -9,21 +9,24 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any, NoReturn
 
 import attrs
 
 from workbench import errors
 from workbench.client import messages
+from workbench.client.cleaning import Cleaner
 from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import ClientContext
+from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import encode, request_problems, what
+from workbench.client.requests import request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
-from workbench.interface import checks, strict_json
-from workbench.interface.convert import Unreadable
+from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
+from workbench.schema import checks, strict_json
 
 _IN_SPANS = {
     "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
@@ -94,13 +97,14 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        problems = request_problems(
-            operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
-        )
-        if problems:
-            raise errors.InvalidRequest(problems, of=operation.name)
+        if seen.doubtful or context.limits.caps:
+            problems = request_problems(
+                operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
+            )
+            if problems:
+                raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
-        outgoing = encode(operation, seen, context.headers)
+        outgoing = self.encode()
         outgoing.clean = self.clean
         try:
             if operation.effect:
@@ -144,9 +148,26 @@ class Exchange:
                     self.give_up(outcome)
                 await pause(again)
 
-    def clean(self, words: str) -> str:
-        """Return words about this call with what they repeat of its private values masked."""
-        return messages.without_private(words, self.request, self.context.key.header())
+    @cached_property
+    def clean(self) -> Cleaner:
+        """What masks private values in whatever is said about this call."""
+        return Cleaner(self.operation, self.request, self.context.key.header)
+
+    def encode(self) -> Request:
+        """Return what to send for a request that was checked."""
+        operation, body, headers = self.operation, self.seen.body.copy(), self.context.headers
+        try:
+            path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
+            content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
+            target = operation.target(path, body if operation.in_query else {})
+        except (TypeError, ValueError, OverflowError):
+            problem = Problem("", "type", "holds a value that cannot be written as JSON")
+            raise errors.InvalidRequest((problem,), of=operation.name) from None
+        if content is not None:
+            headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
+        if operation.name == Operations.sign_withdrawal.name:
+            headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
+        return Request(operation, target, headers, content)
 
     # the journal
 
@@ -455,7 +476,7 @@ class Exchange:
             return
         name, status, request_id = self.operation.name, None, None
         if isinstance(outcome, Response):
-            status, request_id = outcome.status, visible(outcome.request_id or "", 80) or None
+            status, request_id = outcome.status, visible(self.clean(outcome.request_id or ""), 80) or None
         call = {
             "operation": name, "method": self.operation.method, "path": self.operation.path,
             "host": self.context.host, "environment": self.context.environment, "try": self.tries,

@@ -24,10 +24,10 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.convert import Converter
-from workbench.interface.fields import SECRET
-from workbench.interface.rules import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
+from workbench.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import OPERATIONS, Call, Operation
-from workbench.interface.walk import Member, values
+from workbench.schema.fields import SECRET
+from workbench.schema.walk import Member, values
 
 LONGEST = 120  # minutes that an arming may last
 

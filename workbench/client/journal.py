@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,10 +35,13 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
-from workbench.interface.masks import masked
 from workbench.interface.table import OPERATIONS, Operation
-from workbench.interface.walk import is_record
-from workbench.storage import Database, check_place
+from workbench.schema import walk
+from workbench.schema.masks import masked
+from workbench.schema.rules import FULL
+from workbench.schema.walk import is_record
+from workbench.system.database import Database
+from workbench.system.files import check_place
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -113,7 +117,7 @@ class Recorder:
             if self._database is None:
                 self._database = Database(
                     self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
-                    version=_VERSION,
+                    version=_VERSION, added=("keys", "keys_key"),
                 )  # fmt: skip
                 self._database.remove_ended_leases()
             if self._unwritten:
@@ -463,6 +467,57 @@ class Journal:
         except CannotRecord:  # what prints a list of things must not fail over one of them
             held = "cannot be read"
         return f"<journal in {self.place}: {held}>"
+
+
+def what(operation: Operation[..., Any], request: Any) -> str:
+    """Return in one line what a call does, without a private value, as the journal has it."""
+    wires = {one.wire: one.name for one in walk.members(operation.request)}
+    path = re.sub(r"\{(\w+)\}", lambda place: str(getattr(request, wires[place[1]])), operation.path)
+    return visible(_what(operation.name, request) or f"{operation.method} {path}", 300)
+
+
+def _what(name: str, r: Any) -> str:
+    match name:
+        case "sign_withdrawal":
+            unit = "native units" if r.is_amount_native else "cents"
+            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
+        case "simulate_authorization":
+            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
+        case "simulate_reversal":
+            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
+            return f"POST reversal of transaction {r.transaction_id} {down}"
+        case "simulate_refund":
+            amount = "the full amount" if r.amount is FULL else _money(r.amount)
+            return f"POST refund of {amount} on transaction {r.transaction_id}"
+        case "create_payment_account":
+            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
+            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
+        case "delete_payment_account":
+            return f"DELETE payment account {r.payment_account_id}"
+        case "update_user":
+            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
+        case "update_ubo":
+            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
+        case "update_dispute":
+            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
+            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
+        case "create_user_application":
+            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
+            return f"POST consumer application{named}"
+    return ""
+
+
+def _money(cents: Any) -> str:
+    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
+    if type(cents) is not int:
+        return "an amount"
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
+
+
+def _changed(r: Any, *ids: str) -> str:
+    wires = {one.name: one.wire for one in walk.members(type(r))}
+    return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
 
 
 def recorder_of(journal: Journal) -> Recorder:

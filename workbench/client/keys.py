@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from workbench.errors import CannotRecord, InvalidProfile, Problem, UsageError, advise, hide_arguments
-from workbench.progress import ipython_shell
-from workbench.storage import make_folder, sync_folder
+from workbench.system.files import make_folder, sync_folder
+from workbench.system.progress import ipython_shell
 
 APPLICATION = "card-issuing-workbench"
 

@@ -7,10 +7,9 @@ from typing import Any
 import attrs
 
 from workbench.errors import visible
-from workbench.interface import masks, strict_json, walk
-from workbench.interface.fields import OPEN
-from workbench.interface.rules import Role
 from workbench.interface.table import Operation
+from workbench.interface.vocabulary import Role
+from workbench.schema import masks, strict_json, walk
 
 CAP = 10_000_000  # bytes of an answer, unpacked
 WRITTEN = 2  # the phase from which the service may have acted
@@ -28,7 +27,9 @@ class Request:
     phase: int = -1  # 0: the driver has it, 1: the head is being written, 2: it was
     traced: bool = False  # whether the driver sees the phase
     status: int | None = None
-    clean: Callable[[str], str] = str  # masks what words about it repeat of its private values
+    clean: Callable[[Any], Any] = lambda _: (
+        masks.DOTS
+    )  # masks what an answer repeats of its private values; see `cleaning.Cleaner`
 
     @property
     def surely_not_sent(self) -> bool:
@@ -97,38 +98,31 @@ class Refusal:
         return "; ".join(part for part in (visible(words, 200), visible(named, 100)) if part)
 
 
-def refusal(response: Response, mask: Callable[[str], str]) -> Refusal:
-    """Read the body of a refusal as far as it can be read; `mask` takes what is private out of its words."""
+MAX_REFUSAL = 200_000  # bytes of a refusal that are read
 
-    def clean(words: Any) -> str | None:
-        if isinstance(words, list):
-            words = "; ".join(one for one in words if isinstance(one, str)) or None
-        return mask(words) if isinstance(words, str) else None
 
+def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
+    """Read the body of a refusal as far as it can be read; `clean` masks what is private in it."""
+    if len(response.body) > MAX_REFUSAL:
+        return Refusal(None, None, f"a body of {len(response.body):,} bytes")
     try:
-        raw = strict_json.loads(response.body)
+        raw = clean(strict_json.loads(response.body))
     except strict_json.NotJson:
-        text = clean(response.body[:2000].decode("utf-8", "replace").strip()) or ""
+        text = clean(response.body[:4_000].decode("utf-8", "replace").strip())[:2_000]
         html = "html" in response.headers.get("content-type", "").lower() or text[:1] == "<"
         return Refusal(None, None, "a page of HTML" if html else visible(text, 500) or None)
     if not isinstance(raw, dict):
-        said = clean(raw) if isinstance(raw, str) else None
-        return Refusal(raw if said is None else said, None, said)
+        return Refusal(raw, None, raw if isinstance(raw, str) else None)
     return Refusal(
-        raw,
-        clean(raw.get("error")) or clean(raw.get("code")),
-        clean(raw.get("message", raw.get("msg"))),
-        clean(raw.get("correlationId")),
-    )
+        raw, _text(raw.get("error")) or _text(raw.get("code")), _text(raw.get("message", raw.get("msg"))),
+        _text(raw.get("correlationId")),
+    )  # fmt: skip
 
 
-def without_private(words: str, request: Any, key: bytes) -> str:
-    """Return text with what it repeats of the key and of a request's private values masked."""
-    private = {str(value) for _, one, value, _ in walk.values(request) if one.about.privacy is not OPEN}
-    for value in sorted({key.decode("ascii"), *private}, key=len, reverse=True):
-        if len(value) > 1:
-            words = words.replace(value, masks.DOTS)
-    return words
+def _text(value: Any) -> str | None:
+    if isinstance(value, list):
+        return "; ".join(part for part in value if isinstance(part, str)) or None
+    return value if isinstance(value, str) else None
 
 
 def without_values(words: str) -> str:

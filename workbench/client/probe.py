@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from workbench.errors import ApiError, BadRequest, NoAnswer, NotFound, NotSent, UnexpectedAnswer
-from workbench.interface import checks
 from workbench.interface.assumptions import assumptions
-from workbench.interface.rules import STELLAR_ADDRESS
+from workbench.interface.formats import STELLAR_ADDRESS
+from workbench.schema import checks
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

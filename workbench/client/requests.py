@@ -8,30 +8,15 @@ from typing import Any
 from workbench import chains
 from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
-from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
-from workbench.interface import checks, strict_json
-from workbench.interface.checks import Survey
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import SECRET
-from workbench.interface.rules import ADDRESS_PATTERNS, FULL
-from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
-from workbench.interface.walk import Member, UnknownMember, build, given, members, records, snake
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
+from workbench.schema import checks, strict_json
+from workbench.schema.fields import SECRET
+from workbench.schema.walk import Member, UnknownMember, build, members, records, snake
 
 # arguments
-
-
-def build_request(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the request record of a call.
-
-    Raises:
-        InvalidArguments: Arguments are unknown or missing; all problems are named.
-    """
-    try:
-        return build(operation.request, arguments)
-    except UnknownMember:
-        raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -246,7 +231,7 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
 def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
     for path, one, value, holder in checks.surveyed(request).values():
         pattern = str(one.about.rule.pattern)
-        if isinstance(value, str) and pattern in ADDRESS_PATTERNS and re.fullmatch(pattern, value):
+        if isinstance(value, str) and one.about.rule.chain_address and re.fullmatch(pattern, value):
             yield path, one, value, holder
 
 
@@ -285,72 +270,3 @@ def _listed(address: str, allowed: Collection[str]) -> bool:
         return True
     # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
     return address[:2] == "0x" and address.lower() in {one.lower() for one in allowed if one[:2] == "0x"}
-
-
-# in words, and on the wire
-
-
-def what(operation: Operation[..., Any], request: Any) -> str:
-    """Return in one line what a call does, without a private value."""
-    return visible(_what(operation.name, request) or f"{operation.method} {operation.path}", 300)
-
-
-def _what(name: str, r: Any) -> str:
-    match name:
-        case "sign_withdrawal":
-            unit = "native units" if r.is_amount_native else "cents"
-            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
-        case "simulate_authorization":
-            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
-        case "simulate_reversal":
-            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
-            return f"POST reversal of transaction {r.transaction_id} {down}"
-        case "simulate_refund":
-            amount = "the full amount" if r.amount is FULL else _money(r.amount)
-            return f"POST refund of {amount} on transaction {r.transaction_id}"
-        case "create_payment_account":
-            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
-            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
-        case "delete_payment_account":
-            return f"DELETE payment account {r.payment_account_id}"
-        case "update_user":
-            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
-        case "update_ubo":
-            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
-        case "update_dispute":
-            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
-            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
-        case "create_user_application":
-            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
-            return f"POST consumer application{named}"
-    return ""
-
-
-def _money(cents: Any) -> str:
-    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
-    if type(cents) is not int:
-        return "an amount"
-    whole, rest = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
-
-
-def _changed(r: Any, *ids: str) -> str:
-    wires = {one.name: one.wire for one in members(type(r))}
-    return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
-
-
-def encode(operation: Operation[..., Any], seen: Survey, headers: list[tuple[bytes, bytes]]) -> Request:
-    """Return what to send for a request that was checked."""
-    try:
-        body = seen.body.copy()
-        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
-        content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
-        target = operation.target(path, body)
-    except (TypeError, ValueError, OverflowError):
-        problem = Problem("", "type", "holds a value that cannot be written as JSON")
-        raise InvalidRequest((problem,), of=operation.name) from None
-    if content is not None:
-        headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
-    if operation.name == Operations.sign_withdrawal.name:
-        headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
-    return Request(operation, target, headers, content)

@@ -31,7 +31,7 @@ from workbench.client.keys import APPLICATION, Key, pin, state_path
 from workbench.client.requests import header_problem, wire_name_problems
 from workbench.errors import InvalidProfile, Problem, UsageError, hide_arguments, visible
 from workbench.interface.table import PREFIX
-from workbench.progress import ipython_shell
+from workbench.system.progress import ipython_shell
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
 """Rate limits are not shown in the document; these are for real services, and a profile changes them."""

@@ -6,7 +6,10 @@ wb.course.quiz("start-who", "b")   # feedback to an answer
 wb.course.progress()
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.course.drills import DRILLS as DRILLS
     from workbench.course.drills import DrillRun as DrillRun
@@ -30,7 +33,29 @@ if TYPE_CHECKING:
     from workbench.course.trainer import Board as Board
     from workbench.course.trainer import board as board
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "Board": "workbench.course.trainer",
+    "CheckResult": "workbench.course.learner",
+    "CourseProgress": "workbench.course.learner",
+    "DRILLS": "workbench.course.drills",
+    "DrillRun": "workbench.course.drills",
+    "Exercise": "workbench.course.learner",
+    "Hint": "workbench.course.learner",
+    "Quiz": "workbench.course.learner",
+    "QuizResult": "workbench.course.learner",
+    "board": "workbench.course.trainer",
+    "check": "workbench.course.learner",
+    "drill": "workbench.course.drills",
+    "exercises": "workbench.course.learner",
+    "hint": "workbench.course.learner",
+    "in_class": "workbench.course.learner",
+    "notes": "workbench.course.learner",
+    "progress": "workbench.course.learner",
+    "quiz": "workbench.course.learner",
+    "reset": "workbench.course.learner",
+    "task": "workbench.course.learner",
+    "use": "workbench.course.learner",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

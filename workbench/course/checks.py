@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from workbench.client.client import Client
 from workbench.errors import ApiError
-from workbench.interface import walk
 from workbench.interface.transactions import MAX_OFFSET, ListRewardsActivity
 from workbench.rendering import money
 from workbench.sandbox import Sandbox
-from workbench.sandbox.results import RequestEntry
+from workbench.sandbox.control_records import RequestEntry
+from workbench.schema import walk
 
 _REFUSES_SIGNATURE = (401, 403)
 _MAX_REQUESTS = 12  # the last requests for a signature that are looked at
@@ -36,7 +36,7 @@ class SandboxEvidence:
         elif getattr(self.sandbox, "in_class", False):
             place = "your sandbox in the class"
         else:
-            place = f"the sandbox at {urlsplit(self.sandbox.url).netloc}"
+            place = f"the sandbox at {urlsplit(self.sandbox._url).netloc}"
         count = len(self.requests)
         return f"on {place}, which received {count} request{'' if count == 1 else 's'}"
 

@@ -309,7 +309,7 @@ def drill(name: str, api: Any) -> DrillRun:
     """
     found = named(DRILLS, name, "drill", "course.drill")
     kept, on = read_stored(_FILE).get(name, {}), _ON.get(name)
-    world = api.sandbox.world_id()  # another one after a reset, and in another sandbox
+    world = api.sandbox._world_id()  # another one after a reset, and in another sandbox
     if on is not None:
         if kept.get("world") == world and on._api is api and not on._stopped.is_set():
             return on

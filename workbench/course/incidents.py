@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.errors import OutcomeUnknown
-from workbench.http_post import check_url, post
-from workbench.interface import strict_json
 from workbench.sandbox.contracts import example_bank
+from workbench.schema import strict_json
+from workbench.system.http_post import check_url, post
 
 Facts = dict[str, Any]
 _FRAUD = "Quick Gift Cards"
@@ -94,17 +94,17 @@ def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
     port = _closed_port()
     endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{port}/webhooks", signing_key="drill-key-0001")
     for key in ("drill-key-0002", "drill-key-0003"):
-        api.sandbox.rotate_signing_key(endpoint.id, key)
+        api.sandbox.update_endpoint(endpoint.id, signing_key=key)
     after, until = _missed(api, bought)
     return {"port": port, "endpoint": endpoint.id, "signing_key": "drill-key-0003", "after": after, "until": until}
 
 
 def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
     """Settle purchases, and return the numbers of the last events before and after."""
-    after = api.sandbox.last_event()
+    after = api.sandbox._last_event()
     for one in bought:
         api.sandbox.settle(one)
-    return after, api.sandbox.last_event()
+    return after, api.sandbox._last_event()
 
 
 def rotated_key(api: Any, facts: Facts) -> Iterator[str]:

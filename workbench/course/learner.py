@@ -27,7 +27,7 @@ from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
-from workbench.storage import write_file
+from workbench.system.files import write_file
 
 T = TypeVar("T")
 FILE = "course.json"

@@ -1,7 +1,6 @@
 """The widgets of a form: they show a draft, edit it, and show what became of the call."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any, Literal
 
@@ -9,16 +8,15 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.client.guards import Confirmation, confirmation
-from workbench.client.requests import what
+from workbench.client.journal import what
 from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
-from workbench.forms.listing import choices
 from workbench.forms.snippets import Script, SnippetPanel
 from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row, sentence
-from workbench.interface.walk import get_path
 from workbench.rendering.markup import isolated
+from workbench.schema.walk import get_path
 
 _HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."
 State = Literal["open", "sending", "done", "unknown", "closed"]
@@ -36,9 +34,17 @@ class FormView(Quiet):
 
     Args:
         send: Called by the button.
+        choices: Returns what an argument may name, by the words that show it.
     """
 
-    def __init__(self, draft: Draft, api: Any, script: Script, send: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        api: Any,
+        script: Script,
+        send: Callable[[], None],
+        choices: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         operation = self._operation = draft.operation
         self.draft = draft
         self.state: State = "open"
@@ -48,7 +54,7 @@ class FormView(Quiet):
         self.entry: str | None = None
         """Id of the last call in the journal."""
         self._api, self._send = api, send
-        self.inputs = Inputs(draft, partial(choices, api), self._edit)
+        self.inputs = Inputs(draft, choices, self._edit)
         self.snippets = SnippetPanel(draft, api, script, self.guard)
         head = headline(sentence(rendering.label(operation.name)), api)
         head += f"<div>{escape(operation.doc)}</div>{_ADVICE.get(operation.name, '')}"
@@ -61,11 +67,17 @@ class FormView(Quiet):
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
         self._sender = row(self._new_button())
         self._answer = ipywidgets.VBox().add_class("wb-answer")
-        self._body = ipywidgets.VBox([
-            ipywidgets.HTML(line("quiet", _HINT)),
-            self.inputs.widget, *self.ticks.values(), *([self.arming] if self.arming else []), self.summary,
-            self.typed, self._sender,
-        ])  # fmt: skip
+        self._body = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(line("quiet", _HINT)),
+                self.inputs.widget,
+                *self.ticks.values(),
+                *([self.arming] if self.arming else []),
+                self.summary,
+                self.typed,
+                self._sender,
+            ]
+        )
         content = (self.head, self._body, self.error, self._answer, self.snippets.widget)
         self.widget = root(*content, name="wb-form", api=api).add_class(f"wb-form-{operation.name.replace('_', '-')}")
         self.refresh()
@@ -75,12 +87,14 @@ class FormView(Quiet):
         text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
 
         def pressed() -> None:
-            if made is self.button and self.state == "open":  # clicks that were queued on an old button do nothing
+            if (
+                send_button is self.button and self.state == "open"
+            ):  # clicks that were queued on an old button do nothing
                 self._send()
 
-        made = self.button = button(text, pressed, "wb-send")
-        made.button_style = "" if live else "primary"
-        return made.add_class("wb-live") if live else made
+        send_button = self.button = button(text, pressed, "wb-send")
+        send_button.button_style = "" if live else "primary"
+        return send_button.add_class("wb-live") if live else send_button
 
     def replace_button(self) -> None:
         """Put a new button in place of the old one, so that clicks queued for the old one do nothing."""
@@ -89,11 +103,11 @@ class FormView(Quiet):
 
     def _tick(self, name: str, label: str) -> Any:
         ticks = self.draft.ticks
-        made = self.checkbox(
+        box = self.checkbox(
             label, lambda yes: self._edit(lambda: (ticks.add if yes else ticks.discard)(name)), "wb-tick"
         )
-        made.layout.display, made.layout.width = "none", "100%"
-        return made.add_class(f"wb-allow-{name.replace('_', '-')}")
+        box.layout.display, box.layout.width = "none", "100%"
+        return box.add_class(f"wb-allow-{name.replace('_', '-')}")
 
     def _arming_box(self) -> Any:
         name = self._operation.name
@@ -140,10 +154,16 @@ class FormView(Quiet):
 
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""
-        wrong = {one.path for one in self.draft.problems()}
-        choosers = [(one.section, box) for one, box in self.inputs.choosers.items() if self.draft.chosen[one] is None]
+        wrong = {problem.path for problem in self.draft.problems()}
+        choosers = [
+            (alternative.section, box)
+            for alternative, box in self.inputs.choosers.items()
+            if self.draft.chosen[alternative] is None
+        ]
         inputs = [(self.draft.sections[section].wire, box) for section, box in choosers if self.draft.shown(section)]
-        inputs += [(one.leaf.wire, one.input) for one in self.inputs.fields.values() if one.box.layout.display is None]
+        inputs += [
+            (field.leaf.wire, field.input) for field in self.inputs.fields.values() if field.box.layout.display is None
+        ]
         for wire, box in inputs:
             if wire in wrong:
                 box.focus()
@@ -175,18 +195,23 @@ class FormView(Quiet):
             return
         value = self.draft.given.get(path)
         eager = self.attempted or value is not None
-        problems = [one for one in review.problems if one.path == wire]
-        shown = [one.message for one in problems if eager or (field.touched and one.rule != "tick")]
+        problems = [problem for problem in review.problems if problem.path == wire]
+        shown = [problem.message for problem in problems if eager or (field.touched and problem.rule != "tick")]
         private = self.draft.private(path) and value != ""
         holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
-        advice = [one.message for one in review.advice if one.path == wire]
+        advice = [advice.message for advice in review.advice if advice.path == wire]
         field.annotate(shown, "" if value is None or private else field.words(value, holder), advice)
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""
-        rules = {one.rule for one in problems}
-        partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
-        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections.values()):
+        rules = {problem.rule for problem in problems}
+        partial = any(
+            problem.rule == "required" and "address" in problem.path.lower() and "." in problem.path
+            for problem in problems
+        )
+        if partial and any(
+            section.member is not None and section.member.about.partial for section in self.draft.sections.values()
+        ):
             rules.add("partial_address")
         with self.quietly():
             for name, tick in self.ticks.items():
@@ -200,8 +225,10 @@ class FormView(Quiet):
         if self.arming is not None:
             self.arming.layout.display = None if needs_arming else "none"
         if review.problems:
-            general = [line("problem", one.message) for one in review.problems if not one.path and self.attempted]
-            places = ", ".join(dict.fromkeys(one.path or "request" for one in review.problems[:8]))
+            general = [
+                line("problem", problem.message) for problem in review.problems if not problem.path and self.attempted
+            ]
+            places = ", ".join(dict.fromkeys(problem.path or "request" for problem in review.problems[:8]))
             count = len(review.problems)
             missing = f"{count} problem{'' if count == 1 else 's'} to fix before sending: {places}"
             text = "".join([*general, line("quiet", missing + (" …" if count > 8 else ""))])

@@ -11,10 +11,10 @@ import attrs
 
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
-from workbench.interface.rules import When
 from workbench.interface.table import Failure, Operation
-from workbench.interface.walk import cross_rules, members, records, snake
+from workbench.schema.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
+from workbench.schema.rules import When
+from workbench.schema.walk import cross_rules, members, records, snake
 
 
 @attrs.frozen(kw_only=True)

@@ -4,8 +4,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from workbench.interface.fields import LIVE, PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
-from workbench.interface.rules import ACCOUNT_NUMBER, CHAIN_ADDRESS, DIGITS, ID, MOMENT, WALLET, Number, SignatureStatus
+from workbench.interface.formats import ACCOUNT_NUMBER, CHAIN_ADDRESS, DIGITS, ID, MOMENT, WALLET, Number
+from workbench.interface.vocabulary import SignatureStatus
+from workbench.schema.fields import LIVE, PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 
 
 @record

@@ -16,17 +16,19 @@ from typing import Any, TypeVar, get_args
 import cattrs
 
 from workbench.errors import MAX_PROBLEMS, Problem, first_problems
-from workbench.interface import walk
 from workbench.interface.events import EVENT_KINDS, Event
-from workbench.interface.fields import Answer
-from workbench.interface.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
-from workbench.interface.readers import Unreadable as Unreadable
-from workbench.interface.readers import read_time as read_time
-from workbench.interface.rules import FULL
 from workbench.interface.table import Operation
-from workbench.interface.walk import Kind, Member, is_record, members, snake
+from workbench.schema import walk
+from workbench.schema.fields import Answer
+from workbench.schema.readers import READERS, Reader, Unusual, array_reader, choice_reader, mismatch, write_time
+from workbench.schema.readers import Unreadable as Unreadable
+from workbench.schema.readers import read_time as read_time
+from workbench.schema.rules import FULL
+from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
+Hook = Callable[..., Any]
+"""Structures a value as a class: takes both."""
 Names = Mapping[str, str]
 """Wire names that differ from the declared ones, by `record.attribute`, as `simulate_authorization.decline_reason`."""
 
@@ -35,14 +37,16 @@ class Converter(cattrs.Converter):
     """A `cattrs.Converter` that knows our records, with the wire names of a profile; get it from `converter()`.
 
     `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records and
-    standard types works too, as `structure(raw, list[User])`.
+    standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types: after
+    `register_structure_hook(Decimal, …)` those of all records are read by that one.
     """
 
     def __init__(self, names: Names) -> None:
         super().__init__()
         self.names = dict(names)
+        self._ours: set[Any] = set()  # the hooks that are registered here; any other one is the user's
         for cls, kind in _SCALARS.items():
-            self.register_structure_hook(cls, partial(_read_scalar, kind))
+            self.register_structure_hook(cls, self._our(partial(_read_scalar, kind)))
         self.register_structure_hook_factory(is_record, self._record_hook)
         self.register_structure_hook_factory(lambda cls: getattr(cls, "__origin__", None) is list, self._list_hook)
         self.register_unstructure_hook_factory(is_record, lambda cls: self._writer(cls, extra=issubclass(cls, Answer)))
@@ -68,9 +72,13 @@ class Converter(cattrs.Converter):
 
     # reading
 
-    def _record_hook(self, cls: type[Any]) -> Callable[[Any, Any], Any]:
+    def _our(self, hook: Hook) -> Hook:
+        self._ours.add(hook)
+        return hook
+
+    def _record_hook(self, cls: type[Any]) -> Hook:
         read = self._reader(cls, strict=not issubclass(cls, Answer))
-        return lambda raw, _: self._with_body(read(raw)) if cls is Event else read(raw)
+        return self._our(read if cls is not Event else lambda raw, _: self._with_body(read(raw)))
 
     def _list_hook(self, cls: Any) -> Callable[[Any, Any], list[Any]]:
         (inner,) = get_args(cls)
@@ -94,13 +102,13 @@ class Converter(cattrs.Converter):
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
             stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
-            read_value, usual = self._kind_reader(kind, strict), _USUAL.get(type(kind))
+            usual, read_value = self._value_reader(kind, strict)
             fields.append((getattr(cls, one.name).__set__, self.wire_name(cls, one), usual, read_value, stays, absent))
         known = frozenset(wire for _, wire, *_ in fields)
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
-        def read(raw: Any) -> Any:
+        def read(raw: Any, _: Any = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
             record = new(cls)  # filled through its slots: half the time of its constructor
@@ -139,15 +147,21 @@ class Converter(cattrs.Converter):
 
         return read
 
-    def _kind_reader(self, kind: Kind, strict: bool) -> Reader:
+    def _value_reader(self, kind: Kind, strict: bool) -> tuple[type[Any] | None, Reader]:
+        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a kind."""
         match kind:
-            case walk.Nested(of=cls):
-                return self._reader(cls, strict)
             case walk.Array(of=inner):
-                return array_reader(self._kind_reader(inner, strict))
-            case walk.Choice(of=words):
-                return choice_reader(words)
-        return READERS[kind]
+                return None, array_reader(self._value_reader(inner, strict)[1])
+            case walk.Nested(of=cls) | walk.Choice(of=cls):
+                hook: Hook = self.get_structure_hook(cls)
+            case _:
+                cls = _TYPES.get(type(kind), Any)
+                hook = self.get_structure_hook(cls)
+        if cls is not Any and hook not in self._ours:
+            return None, _users_reader(hook, cls)
+        if isinstance(kind, walk.Nested):
+            return None, self._reader(cls, strict) if strict else hook
+        return _USUAL.get(type(kind)), choice_reader(cls) if isinstance(kind, walk.Choice) else READERS[kind]
 
     def _with_body(self, event: Event) -> Event:
         """Return an event with its body as a record where its kind is known and the body fits it."""
@@ -293,6 +307,22 @@ _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
     datetime: walk.DateTime(), date: walk.Date(),
 }  # fmt: skip
+
+
+_TYPES: Mapping[type[Kind], type[Any]] = {type(kind): cls for cls, kind in _SCALARS.items()}
+"""The type whose hook reads the values of a kind."""
+
+
+def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
+    """Return what reads a value by a hook of the user, whose errors make it unreadable."""
+
+    def read(value: Any) -> Any:
+        try:
+            return hook(value, cls)
+        except (ValueError, TypeError, LookupError, ArithmeticError, cattrs.BaseValidationError) as error:
+            raise mismatch(f"is refused by the hook for {cls.__name__} ({type(error).__name__})") from None
+
+    return read
 
 
 def _read_scalar(kind: Kind, value: Any, _: Any) -> Any:

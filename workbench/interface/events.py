@@ -7,17 +7,10 @@ from typing import Any, ClassVar
 
 import attrs
 
-from workbench.interface.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
+from workbench.interface.formats import EMAIL, ID, MOMENT, PERSON_NAME
 from workbench.interface.people import Link
-from workbench.interface.rules import (
-    EMAIL,
-    ID,
-    MOMENT,
-    PERSON_NAME,
-    EventApplicationStatus,
-    MicroDepositRail,
-    StatusChangeReason,
-)
+from workbench.interface.vocabulary import EventApplicationStatus, MicroDepositRail, StatusChangeReason
+from workbench.schema.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 
 KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
 CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")

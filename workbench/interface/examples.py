@@ -8,10 +8,11 @@ from uuid import NAMESPACE_URL, uuid5
 
 import attrs
 
-from workbench.interface import walk
-from workbench.interface.fields import Answer
-from workbench.interface.rules import EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, OneOf
-from workbench.interface.walk import Member, build, cross_rules, members, snake
+from workbench.interface.formats import EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS
+from workbench.schema import walk
+from workbench.schema.fields import Answer
+from workbench.schema.rules import OneOf
+from workbench.schema.walk import Member, build, cross_rules, members, snake
 
 T = TypeVar("T")
 TIME = datetime(2026, 1, 15, 12, 0, tzinfo=UTC)

@@ -10,15 +10,15 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from workbench.interface import strict_json, walk
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.examples import example, example_of
-from workbench.interface.fields import Privacy, Reason
-from workbench.interface.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
 from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION, Failure, Operation
-from workbench.interface.walk import Kind, Member, cross_rules, member, members
+from workbench.schema import strict_json, walk
+from workbench.schema.fields import Privacy, Reason
+from workbench.schema.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
+from workbench.schema.walk import Kind, Member, cross_rules, member, members
 
 Schema = dict[str, Any]
 

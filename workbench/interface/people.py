@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any, ClassVar
 
-from workbench.interface.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, Rule, about, record
-from workbench.interface.rules import (
+from workbench.interface.formats import (
     ACCOUNT_NUMBER,
     COUNTRY,
     EMAIL,
@@ -22,13 +21,10 @@ from workbench.interface.rules import (
     SSN,
     STELLAR_ADDRESS,
     WALLET,
-    ApplicationStatus,
-    BeneficiaryType,
-    CrossRule,
-    OneOf,
-    PaymentAccountType,
-    When,
 )
+from workbench.interface.vocabulary import ApplicationStatus, BeneficiaryType, PaymentAccountType
+from workbench.schema.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, Rule, about, record
+from workbench.schema.rules import CrossRule, OneOf, When
 
 
 @record

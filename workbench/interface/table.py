@@ -10,9 +10,7 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from workbench.errors import STATUSES, ApiError, InvalidArguments, hide_arguments
-from workbench.interface import walk
 from workbench.interface.contracts import IssuingContract, ListContracts, SignWithdrawal, WithdrawalSignature
-from workbench.interface.fields import ONCE, WIDELY, Reason
 from workbench.interface.people import (
     CompanyApplication,
     CreatePaymentAccount,
@@ -24,7 +22,6 @@ from workbench.interface.people import (
     UpdateUser,
     User,
 )
-from workbench.interface.rules import Role
 from workbench.interface.transactions import (
     Dispute,
     ListRewardsActivity,
@@ -35,6 +32,9 @@ from workbench.interface.transactions import (
     SimulateReversal,
     UpdateDispute,
 )
+from workbench.interface.vocabulary import Role
+from workbench.schema import walk
+from workbench.schema.fields import ONCE, WIDELY, Reason
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,20 +4,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import ClassVar
 
-from workbench.interface.fields import PERSONAL, WIDELY, Answer, Reason, about, record
-from workbench.interface.rules import (
-    CENTS,
-    ID,
-    MOMENT,
-    TEXT_EVIDENCE,
+from workbench.interface.formats import CENTS, ID, MOMENT, TEXT_EVIDENCE
+from workbench.interface.vocabulary import (
     CompletionReason,
     DeclineReason,
     DisputeStatus,
     DisputeUpdateStatus,
-    Full,
     RewardType,
     TransactionStatus,
 )
+from workbench.schema.fields import PERSONAL, WIDELY, Answer, Reason, about, record
+from workbench.schema.rules import Full
 
 REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
 NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)

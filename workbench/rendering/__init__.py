@@ -4,7 +4,10 @@ Pure: no I/O. Text of others is hostile: control, direction and invisible charac
 own tags and attributes stand in the HTML.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
     from workbench.rendering.design import LOOKS as LOOKS
     from workbench.rendering.design import Look as Look
@@ -25,7 +28,26 @@ if TYPE_CHECKING:
     from workbench.rendering.text import moment as moment
     from workbench.rendering.text import money as money
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "LOOKS": "workbench.rendering.design",
+    "Look": "workbench.rendering.design",
+    "MAX_ROWS": "workbench.rendering.text",
+    "cell_text": "workbench.rendering.text",
+    "curl": "workbench.rendering.show",
+    "describe": "workbench.rendering.show",
+    "html": "workbench.rendering.show",
+    "html_table": "workbench.rendering.show",
+    "label": "workbench.rendering.text",
+    "look": "workbench.rendering.design",
+    "moment": "workbench.rendering.text",
+    "money": "workbench.rendering.text",
+    "paint": "workbench.rendering.design",
+    "plain": "workbench.rendering.show",
+    "register": "workbench.rendering.show",
+    "state_diagram": "workbench.rendering.markup",
+    "table": "workbench.rendering.show",
+    "word": "workbench.rendering.design",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -24,8 +24,17 @@ class Look:
 
 
 GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
-    "#009e73", "#0072b2", "#2b8fd0", "#d96c00", "#b58500", "#d5391f", "#a05195", "#8a8f98", "#687080", "#2f8f9d",
-)  # fmt: skip
+    "#009e73",
+    "#0072b2",
+    "#2b8fd0",
+    "#d96c00",
+    "#b58500",
+    "#d5391f",
+    "#a05195",
+    "#8a8f98",
+    "#687080",
+    "#2f8f9d",
+)
 
 GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "bad")
 OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
@@ -113,16 +122,46 @@ def paint(text: str, role: str) -> str:
 
 
 LIGHT: Mapping[str, str] = {
-    "page": "#ffffff", "raised": "#f6f7f9", "hover": "#eef1f5", "chosen": "#e3edfb", "line": "#d3d7dd", "edge": "#80868f",
-    "ink": "#1b1f24", "quiet": "#5a5f66", "link": "#0b57b8", "accent": "#0b62c4", "on-accent": "#ffffff",
-    "good": "#00664a", "bad": "#a3180b", "warn": "#7a4a00", "open": "#0b57b8", "other": "#5a5f66", "live": "#a3180b",
-}  # fmt: skip
+    "page": "#ffffff",
+    "raised": "#f6f7f9",
+    "hover": "#eef1f5",
+    "chosen": "#e3edfb",
+    "line": "#d3d7dd",
+    "edge": "#80868f",
+    "ink": "#1b1f24",
+    "quiet": "#5a5f66",
+    "link": "#0b57b8",
+    "accent": "#0b62c4",
+    "on-accent": "#ffffff",
+    "good": "#00664a",
+    "bad": "#a3180b",
+    "warn": "#7a4a00",
+    "open": "#0b57b8",
+    "other": "#5a5f66",
+    "live": "#a3180b",
+}
 DARK: Mapping[str, str] = {
-    "page": "#111111", "raised": "#1b1d20", "hover": "#25282d", "chosen": "#1d3350", "line": "#3a3f46", "edge": "#80868f",
-    "ink": "#e8eaed", "quiet": "#b3b8bf", "link": "#8ab8ff", "accent": "#8ab8ff", "on-accent": "#0d1726",
-    "good": "#7fe0bd", "bad": "#ffb3a8", "warn": "#ffd07a", "open": "#8ab8ff", "other": "#b3b8bf", "live": "#c22a1c",
-}  # fmt: skip
-"""Text has a contrast of at least 4.5 to 1 with every ground in both themes, marks 3 to 1. `live` lies under white text."""
+    "page": "#111111",
+    "raised": "#1b1d20",
+    "hover": "#25282d",
+    "chosen": "#1d3350",
+    "line": "#3a3f46",
+    "edge": "#80868f",
+    "ink": "#e8eaed",
+    "quiet": "#b3b8bf",
+    "link": "#8ab8ff",
+    "accent": "#8ab8ff",
+    "on-accent": "#0d1726",
+    "good": "#7fe0bd",
+    "bad": "#ffb3a8",
+    "warn": "#ffd07a",
+    "open": "#8ab8ff",
+    "other": "#b3b8bf",
+    "live": "#c22a1c",
+}
+"""Text has a contrast of at least 4.5 to 1 with every ground in both themes, marks 3 to 1. `live` lies under white
+text.
+"""
 
 SCALE: Mapping[str, str] = {
     "small": "11px", "text": "13px", "large": "15px", "title": "18px", "figure": "20px",
@@ -144,7 +183,10 @@ def variables(root: str, *, by_system: bool = False) -> str:
         return "".join(f"--wb-{name}:{value};" for name, value in tokens.items())
 
     if by_system:
-        return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ {root} {{ {block(DARK)} }} }}\n"
+        return (
+            f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ {root} {{ "
+            f"{block(DARK)} }} }}\n"
+        )
     dark = f'[data-jp-theme-light="false"] {root}, .theme-dark {root}'
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"
 

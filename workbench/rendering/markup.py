@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Literal
 
-from workbench.interface import rules
+from workbench.interface import transitions
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
 from workbench.rendering.text import ASSUMED, LEGEND, Block, Cell, Grid, Row, Sheet, is_assumed
@@ -66,24 +66,24 @@ def _cell(cell: Cell) -> str:
 
 
 def _sheet(sheet: Sheet) -> str:
-    made = []
+    parts = []
     if sheet.title:
         title = sheet.title[:1].upper() + sheet.title[1:] + (f" {ASSUMED}" if sheet.all_assumed else "")
         status = f" {_cell(sheet.status)}" if sheet.status else ""
-        made.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
-    made += [f"<div>{isolated(words)}</div>" for words in sheet.words]
+        parts.append(f"<div><strong>{isolated(title)}</strong>{status}</div>")
+    parts += [f"<div>{isolated(line)}</div>" for line in sheet.words]
     if sheet.code:
-        made.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
+        parts.append(f'<div style="{_CODE}">{"<br>".join(escape(line) for line in sheet.code)}</div>')
     if sheet.rows:
         rows = "".join(_row(row, sheet.all_assumed) for row in sheet.rows)
-        made.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
-    made += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
+        parts.append(f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>')
+    parts += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
     if sheet.state:
         kind: Any = sheet.state[0]
         opened = "" if kind == "application" else " open"  # a large diagram is folded
         drawn = state_diagram(kind, sheet.state[1])
-        made.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
-    return "".join(made)
+        parts.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
+    return "".join(parts)
 
 
 def _row(row: Row, quiet: bool) -> str:
@@ -101,7 +101,8 @@ def _grid(grid: Grid) -> str:
     )
     right = {"number": ";text-align:right;white-space:nowrap"}
     rows = (
-        "".join(f'<td style="{_CELL}{right.get(one.role, "")}">{_cell(one)}</td>' for one in row) for row in grid.rows
+        "".join(f'<td style="{_CELL}{right.get(cell.role, "")}">{_cell(cell)}</td>' for cell in row)
+        for row in grid.rows
     )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     notes = [f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}"] if grid.total > len(grid.rows) else []
@@ -134,26 +135,41 @@ class Shown(ABC):
 Kind = Literal["transaction", "application", "card", "dispute"]
 Place = tuple[float, float]
 
-_TABLES: Mapping[Kind, rules.Table] = {
-    "transaction": rules.TRANSACTION, "application": rules.APPLICATION, "card": rules.CARD,
-    "dispute": rules.DISPUTE,
+_TABLES: Mapping[Kind, transitions.Table] = {
+    "transaction": transitions.TRANSACTION, "application": transitions.APPLICATION, "card": transitions.CARD,
+    "dispute": transitions.DISPUTE,
 }  # fmt: skip
 _PLACES: Mapping[Kind, Mapping[str, Place]] = {
     "transaction": {"": (0, 0), "authorized": (1, 0), "settled": (2, 0), "reversed": (2, 1), "declined": (1, 2)},
     "application": {
-        "notStarted": (0, 0), "pending": (1, 0), "needsInformation": (2, 0),
-        "needsVerification": (0, 0.75), "manualReview": (1, 0.75), "denied": (2, 0.75),
-        "tosNotAccepted": (0, 1.5), "approved": (1, 1.5), "exempt": (2, 1.5), "locked": (0, 2.25), "canceled": (1, 2.25),
+        "notStarted": (0, 0),
+        "pending": (1, 0),
+        "needsInformation": (2, 0),
+        "needsVerification": (0, 0.75),
+        "manualReview": (1, 0.75),
+        "denied": (2, 0.75),
+        "tosNotAccepted": (0, 1.5),
+        "approved": (1, 1.5),
+        "exempt": (2, 1.5),
+        "locked": (0, 2.25),
+        "canceled": (1, 2.25),
     },
     "card": {"notActivated": (0, 0), "active": (1, 0), "locked": (2, 0), "canceled": (2, 1)},
     "dispute": {
-        "": (0, 0), "pending": (1, 0), "inReview": (2, 0), "accepted": (3, 1), "rejected": (3, 2), "canceled": (3, 3),
+        "": (0, 0),
+        "pending": (1, 0),
+        "inReview": (2, 0),
+        "accepted": (3, 1),
+        "rejected": (3, 2),
+        "canceled": (3, 3),
     },
-}  # fmt: skip
+}
 """Column and row of each state."""
 _SAME: Mapping[tuple[Kind, str], str] = {
-    ("transaction", "pending"): "authorized", ("transaction", "completed"): "settled", ("transaction", "refunded"): "settled",
-}  # fmt: skip
+    ("transaction", "pending"): "authorized",
+    ("transaction", "completed"): "settled",
+    ("transaction", "refunded"): "settled",
+}
 """What events and lists call a state differently."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
@@ -201,13 +217,13 @@ class _Diagram:
     def svg(self, present: str) -> Iterator[str]:
         notes = list(self._notes())
         rows = 1 + max(row for _, row in self.places.values())
-        width = max([self.width, *(len(one) * _LETTER * 0.9 for one in notes)])
+        width = max([self.width, *(len(note) * _LETTER * 0.9 for note in notes)])
         height = _TOP + rows * _ROW - (_ROW - _HIGH) + 24 + 20 * len(notes)
         known = present in self.places and present != ""
-        words = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
-        words += f" Present state: {word(present)}." if known else ""
+        sentence = f"States of {'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}: {'; '.join(self._sentences())}."
+        sentence += f" Present state: {word(present)}." if known else ""
         yield (
-            f'<svg class="wb-states" role="img" aria-label="{escape(words)}" width="{width:.0f}" '
+            f'<svg class="wb-states" role="img" aria-label="{escape(sentence)}" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="system-ui, sans-serif" '
             f'font-size="{_FONT}" fill="currentColor">'
         )
@@ -215,8 +231,8 @@ class _Diagram:
             yield from self._edge(start, to)
         for state in self.places:
             yield from self._node(state, known and state == present)
-        for line, words in enumerate(notes):
-            yield f'<text x="4" y="{height - 20 * (len(notes) - line) + 8:.0f}">{escape(words)}</text>'
+        for line, sentence in enumerate(notes):
+            yield f'<text x="4" y="{height - 20 * (len(notes) - line) + 8:.0f}">{escape(sentence)}</text>'
         yield "</svg>"
 
     def _node(self, state: str, present: bool) -> Iterator[str]:
@@ -227,18 +243,26 @@ class _Diagram:
         seen = look(state)
         if present:
             yield (
-                f'<rect class="wb-present" x="{x - 4:.0f}" y="{y - _HIGH / 2 - 4:.0f}" width="{width + 8:.0f}" height="{_HIGH + 8}" '
+                f'<rect class="wb-present" x="{x - 4:.0f}" y="{y - _HIGH / 2 - 4:.0f}" width="{width + 8:.0f}" '
+                f'height="{_HIGH + 8}" '
                 'rx="10" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-            )  # fmt: skip
+            )
         yield (
-            f'<rect x="{x:.0f}" y="{y - _HIGH / 2:.0f}" width="{width:.0f}" height="{_HIGH}" rx="7" fill="{seen.color}" '
+            f'<rect x="{x:.0f}" y="{y - _HIGH / 2:.0f}" width="{width:.0f}" height="{_HIGH}" rx="7" '
+            f'fill="{seen.color}" '
             f'fill-opacity="{0.28 if present else 0}" stroke="currentColor" stroke-opacity="{1 if present else 0.62}" '
             f'stroke-width="{2.5 if present else 1}"/>'
         )
         bold = ' font-weight="bold"' if present else ""
-        yield f'<text x="{x + width / 2:.0f}" y="{y + 5:.0f}" text-anchor="middle"{bold}>{seen.mark} {escape(word(state))}</text>'
+        yield (
+            f'<text x="{x + width / 2:.0f}" y="{y + 5:.0f}" text-anchor="middle"{bold}>{seen.mark} '
+            f"{escape(word(state))}</text>"
+        )
         if kept := self.loops.get(state):
-            yield f'<text x="{x + width / 2:.0f}" y="{y - _HIGH / 2 - 8:.0f}" text-anchor="middle">↻ {escape(", ".join(kept))}</text>'
+            yield (
+                f'<text x="{x + width / 2:.0f}" y="{y - _HIGH / 2 - 8:.0f}" text-anchor="middle">↻ '
+                f"{escape(', '.join(kept))}</text>"
+            )
 
     def _edge(self, start: str, to: str) -> Iterator[str]:
         (x, y, wide), (left, middle, width) = self.boxes[start], self.boxes[to]
@@ -260,15 +284,20 @@ class _Diagram:
         yield f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".62"/>'
         yield f'<path d="M 0 0l-9 -4.5v9z" transform="translate({tip[0]:.0f} {tip[1]:.0f}) rotate({tip[2]})"/>'
         names = self.edges[start, to]
-        if (start, to) == next(one for one, others in self.edges.items() if one[1] == to and others == names):  # once
-            yield f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
+        if (start, to) == next(
+            edge for edge, others in self.edges.items() if edge[1] == to and others == names
+        ):  # once
+            yield (
+                f'<text x="{label[0]:.0f}" y="{label[1]:.0f}" '
+                f'text-anchor="{label[2]}">{escape(", ".join(names))}</text>'
+            )
 
     def _notes(self) -> Iterator[str]:
         """Yield the actions that may lead to any state, by where they start."""
         starts: dict[str, list[str]] = {}
         for name, held in self.free.items():
             every = set(held) >= set(self.places)
-            where = "any state" if every else " or ".join(word(one) or "the start" for one in held)
+            where = "any state" if every else " or ".join(word(state) or "the start" for state in held)
             starts.setdefault(where, []).append(name)
         for where, names in starts.items():
             yield f"{', '.join(names)}: from {where} to any other"

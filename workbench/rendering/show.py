@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -10,15 +11,12 @@ import attrs
 
 from workbench import errors
 from workbench.errors import Problem, WorkbenchError, visible
-from workbench.interface import checks, masks, strict_json
 from workbench.interface.assumptions import Assumption
 from workbench.interface.convert import Converter
 from workbench.interface.events import Event
-from workbench.interface.fields import OPEN, Answer
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -37,14 +35,21 @@ from workbench.rendering.text import (
     status_cell,
     unpainted,
 )
+from workbench.schema import checks, masks, strict_json, walk
+from workbench.schema.fields import OPEN, Answer
+from workbench.schema.rules import Full
+from workbench.schema.walk import Array, Member, Nested, get_path, is_record, member, members, record_of
 
 Reveal = Collection[str]
 
 _DEEPEST = 12
 _FEW = 8
 _STATES: Mapping[type[Any], str] = {
-    SimulatedTransaction: "transaction", User: "application", CompanyApplication: "application", Dispute: "dispute",
-}  # fmt: skip
+    SimulatedTransaction: "transaction",
+    User: "application",
+    CompanyApplication: "application",
+    Dispute: "dispute",
+}
 """Records with a diagram of states."""
 _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
 """Keys of mappings whose values are shown as a status."""
@@ -69,9 +74,14 @@ def html(x: Any, *, reveal: Collection[str] = ()) -> str:
 
 
 def table(
-    rows: Sequence[Any], columns: Sequence[str] | None = None, *, width: int = 100, limit: int = MAX_ROWS,
-    reveal: Collection[str] = (), paint: Paint = unpainted,
-) -> str:  # fmt: skip
+    rows: Sequence[Any],
+    columns: Sequence[str] | None = None,
+    *,
+    width: int = 100,
+    limit: int = MAX_ROWS,
+    reveal: Collection[str] = (),
+    paint: Paint = unpainted,
+) -> str:
     """Return many records, or mappings, as a table of plain text; the rows beyond `limit` are counted.
 
     Args:
@@ -99,16 +109,17 @@ def curl(
     path, body = converter.write_request(operation, request)
     if not reveal:
         body = masks.masked(body, of=operation.request)
-    words = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
-    words += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
+    parts = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
+    parts += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
     if not operation.in_query and operation.method != "DELETE":  # as the client sends it, empty or not
         data = shlex.quote(strict_json.dumps(body).decode())
-        words += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
-    return " ".join(words)
+        parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
+    return " ".join(parts)
 
 
 def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
-    """Return what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a `sheet()`.
+    """Return what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a
+    `sheet()`.
 
     Args:
         reveal: Attribute names, or dotted paths, of private members that are shown as they are.
@@ -140,12 +151,14 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
         title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
         return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
-        large = first is Event or any(isinstance(one.kind, Array) and record_of(one.kind) for one in members(first))
+        large = first is Event or any(
+            isinstance(field.kind, Array) and record_of(field.kind) for field in members(first)
+        )
         if columns or not large:
             return record_grid(title, shown, total, reveal, columns)
         parts = [attrs.evolve(record_sheet(item, reveal), state=None) for item in shown]
         more = (f"… and {total - len(parts):,} more",) if total > len(parts) else ()
-        every = Sheet(title=title, rows=tuple(Row("", one) for one in parts), notes=more)
+        every = Sheet(title=title, rows=tuple(Row("", part) for part in parts), notes=more)
         return every if total > 1 else parts[0]
     if alike and first in _LINES:
         return mapping_grid([*map(_LINES[first], shown)], None, total, title)
@@ -154,24 +167,35 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     return mapping_grid([{"": _inline(item, reveal)} for item in shown], None, total, f"{total:,} items")
 
 
-def _event(one: Event) -> Mapping[str, Any]:
+def _event(event: Event) -> Mapping[str, Any]:
     """Return the line of an event in a list of many."""
-    about = str(get_path(one.body, "id") or "")
-    status = next(filter(None, (get_path(one.body, name) for name in _EVENT_STATUS)), None)
-    at = next(filter(None, (get_path(one, name) for name in _EVENT_TIME)), None)
-    line = {"kind": one.kind, "about": about[:8] + "…" * (len(about) > 8), "status": status and str(status), "time": at}
+    about = str(get_path(event.body, "id") or "")
+    status = next(filter(None, (get_path(event.body, name) for name in _EVENT_STATUS)), None)
+    at = next(filter(None, (get_path(event, name) for name in _EVENT_TIME)), None)
+    line = {
+        "kind": event.kind,
+        "about": about[:8] + "…" * (len(about) > 8),
+        "status": status and str(status),
+        "time": at,
+    }
     return {name: value for name, value in line.items() if value}
 
 
 _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
-    Problem: lambda one: {
-        "where": one.path or "(all)", "problem": one.message, "rule": Cell((visible(one.rule, 40),), "muted"),
+    Problem: lambda problem: {
+        "where": problem.path or "(all)",
+        "problem": problem.message,
+        "rule": Cell((visible(problem.rule, 40),), "muted"),
     },
-    Assumption: lambda one: {
-        "id": one.id, "where": one.where, "assumed": one.value, "reason": one.reason,
-        "confidence": status_cell(one.confidence), "where to change it": one.change,
+    Assumption: lambda assumption: {
+        "id": assumption.id,
+        "where": assumption.where,
+        "assumed": assumption.value,
+        "reason": assumption.reason,
+        "confidence": status_cell(assumption.confidence),
+        "where to change it": assumption.change,
     },
-}  # fmt: skip
+}
 """What a line of many says of each, by column."""
 
 
@@ -185,12 +209,12 @@ def plural(cls: type[Any], count: int) -> str:
 
 def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted names of those members that any of the records has."""
-    for one in members(cls):
-        values = [value for item in shown if (value := getattr(item, one.name)) not in (None, ())]
-        if values and isinstance(one.kind, Nested) and all(is_record(value) for value in values):
-            yield from _columns(one.kind.of, values, f"{prefix}{one.name}.")
+    for column in members(cls):
+        values = [value for item in shown if (value := getattr(item, column.name)) not in (None, ())]
+        if values and isinstance(column.kind, Nested) and all(is_record(value) for value in values):
+            yield from _columns(column.kind.of, values, f"{prefix}{column.name}.")
         elif values:
-            yield prefix + one.name
+            yield prefix + column.name
 
 
 def record_grid(
@@ -207,10 +231,10 @@ def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
     holder = get_path(record, way) if way else record
     if holder is None:
         return Cell(("",))
-    one, value = member(type(holder), last), getattr(holder, last, None)
+    leaf, value = member(type(holder), last), getattr(holder, last, None)
     if value is None or value == ():
         return Cell(("",))
-    return _inline(value, reveal) if is_record(value) else member_cell(one, value, holder, path, reveal)
+    return _inline(value, reveal) if is_record(value) else member_cell(leaf, value, holder, path, reveal)
 
 
 def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
@@ -229,13 +253,13 @@ def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
 def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
     """Put a record on a sheet: its members in the order of its declaration, and what is unusual about it."""
     rows = []
-    for one in members(type(record)):
-        value = getattr(record, one.name)
+    for field in members(type(record)):
+        value = getattr(record, field.name)
         if value is None or value == ():
             continue
-        shown = _value(one, value, record, f"{prefix}{one.name}", reveal)
-        deposit = one.name in ("deposit_address", "onramp") and getattr(record, "chain_id", None) in TEST_CHAINS
-        rows.append(Row(label(one.name), shown, one.about.assumed, NO_FUNDS if deposit else None))
+        shown = _value(field, value, record, f"{prefix}{field.name}", reveal)
+        deposit = field.name in ("deposit_address", "onramp") and getattr(record, "chain_id", None) in TEST_CHAINS
+        rows.append(Row(label(field.name), shown, field.about.assumed, NO_FUNDS if deposit else None))
     for name, value in (getattr(record, "extra", None) or {}).items():
         known = name in reveal or "extra" in reveal
         rows.append(Row(visible(str(name), 80), _inline(value, ()) if known else Cell((masks.DOTS,), "private")))
@@ -253,14 +277,14 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
     )
 
 
-def _value(one: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Block:
+def _value(field: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Block:
     if is_record(value):
         return record_sheet(value, reveal, f"{path}.")
     if isinstance(value, tuple) and value and all(is_record(item) for item in value):
         return record_grid("", value[:MAX_ROWS], len(value), reveal)
-    if isinstance(value, Mapping) and (one.about.privacy is OPEN or one.name in reveal):
+    if isinstance(value, Mapping) and (field.about.privacy is OPEN or field.name in reveal):
         return mapping_sheet(value)
-    return member_cell(one, value, record, path, reveal)
+    return member_cell(field, value, record, path, reveal)
 
 
 def _unusual(record: Any) -> Iterator[str]:
@@ -311,7 +335,7 @@ def mapping_grid(
     shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int, title: str = ""
 ) -> Grid:
     """Put mappings into a grid: a column for each key any of them has, in the order first met."""
-    shown = [_printed(one) for one in shown]
+    shown = [_printed(mapping) for mapping in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
     rows = tuple(tuple(_plain(name, item[name]) if name in item else Cell(("",)) for name in names) for item in shown)
     return Grid(title=title, columns=tuple(label(str(name)) for name in names), rows=rows, total=total)
@@ -337,20 +361,20 @@ def error_sheet(error: BaseException) -> Sheet:
     """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
     outcome = next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
     title = label(type(error).__name__) if isinstance(error, WorkbenchError) else type(error).__name__
-    words = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
+    lines = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
     rows: tuple[Row, ...] = ()
     if (
         isinstance(error, errors.InvalidRequest | errors.UsageError | errors.InvalidProfile | errors.UnexpectedAnswer)
         and error.problems
     ):
         rows = (Row("problems", describe(error.problems)),)
-        words = words[:1] if isinstance(error, errors.UnexpectedAnswer) else ()
+        lines = lines[:1] if isinstance(error, errors.UnexpectedAnswer) else ()
         if isinstance(error, errors.InvalidRequest):
-            words = ("Nothing was sent.",)
+            lines = ("Nothing was sent.",)
             title += f" of {error.operation}" if error.operation else ""
     elif isinstance(error, errors.OutcomeUnknown):
         rows = (Row("attempt", Cell((visible(error.attempt.id, 200),))),)
-    return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=words, rows=rows)
+    return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=lines, rows=rows)
 
 
 # How IPython and notebooks show records and errors. IPython is an argument, never imported.
@@ -364,7 +388,7 @@ def register(shell: Any) -> Callable[[], None]:
     """
     formatters = shell.display_formatter.formatters
     as_html, as_text = formatters["text/html"], formatters["text/plain"]
-    before = [(one.type_printers, dict(one.type_printers)) for one in (as_html, as_text)]
+    before = [(formatter.type_printers, dict(formatter.type_printers)) for formatter in (as_html, as_text)]
     for cls in (Answer, *(row.request for row in OPERATIONS.values()), Problem, Assumption):
         as_html.for_type(cls, html)
         as_text.for_type(cls, lambda x, printer, cycle: printer.text("…" if cycle else plain(x, printer.max_width)))
@@ -397,6 +421,25 @@ def _pretty_of_many(usual: Callable[..., None], x: Any, printer: Any, cycle: boo
 
 def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
     """Show an error of ours by its message. The trace is one `%tb` away, and never holds a request's values."""
-    words = plain(error).split("\n")
-    shell._showtraceback(kind, error, words)
-    return words
+    parts = plain(error).split("\n")
+    shell._showtraceback(kind, error, parts)
+    return parts
+
+
+def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """Return the arguments of a call as Python writes them: `amount=500`; nested records as dictionaries."""
+    return [f"{name}={_python(value)}" for name, value in arguments.items()]
+
+
+def _python(value: Any) -> str:
+    match walk.given(value) if walk.is_record(value) else value:
+        case Full():
+            return "wb.FULL"
+        case Mapping() as members:
+            return "{" + ", ".join(f'"{name}": {_python(member)}' for name, member in members.items()) + "}"
+        case str() as text:
+            plain = text.isascii() and text.isprintable()
+            return strict_json.dumps(str(text)).decode() if plain else repr(str(text))
+        case date() as day:
+            return repr(day.isoformat())
+    return repr(value)

@@ -1,4 +1,5 @@
-"""What is shown, as cells, rows, sheets and grids; how one value looks; these as plain text; and what a stream can show.
+"""What is shown, as cells, rows, sheets and grids; how one value looks; these as plain text; and what a stream can
+show.
 
 Money from cents, times in UTC, decimals exact, private values masked. Columns line up, words wrap, ids and addresses
 never do.
@@ -19,10 +20,10 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.errors import visible
-from workbench.interface.fields import OPEN
-from workbench.interface.rules import Full
-from workbench.interface.walk import Member
 from workbench.rendering.design import look, paint, word
+from workbench.schema.fields import OPEN
+from workbench.schema.rules import Full
+from workbench.schema.walk import Member
 
 MAX_ROWS = 200
 """Rows of a table that are shown unless more are requested; the rest is counted."""
@@ -43,7 +44,9 @@ class Cell:
 
 @attrs.frozen
 class Row:
-    """A label and what stands beside it. `assumed` is the reason of an assumption; `warning` is a sentence of ours beside it."""
+    """A label and what stands beside it. `assumed` is the reason of an assumption; `warning` is a sentence of ours
+    beside it.
+    """
 
     label: str
     value: "Block"
@@ -148,26 +151,26 @@ def cell_text(value: Any) -> str:
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
-def member_cell(one: Member, value: Any, record: Any, path: str, reveal: Collection[str]) -> Cell:
+def member_cell(member: Member, value: Any, record: Any, path: str, reveal: Collection[str]) -> Cell:
     """Return the value of a record's member as a cell, masked unless its name or path is in `reveal`."""
-    about = one.about
-    if about.privacy is not OPEN and one.name not in reveal and path not in reveal:
+    about = member.about
+    if about.privacy is not OPEN and member.name not in reveal and path not in reveal:
         return Cell((visible(about.mask(value), LONGEST),), "private")
     if isinstance(value, tuple | list):
-        cells = [member_cell(one, item, record, path, reveal) for item in value]
+        cells = [member_cell(member, item, record, path, reveal) for item in value]
         return Cell(tuple(line for each in cells for line in each.lines), cells[0].role if cells else "muted")
     if isinstance(value, Full):
         return Cell(("FULL (the full amount)",))
     if isinstance(value, Mapping):
         return Cell((f"<{len(value)} members>",), "muted")
-    if one.name in ("status", "application_status") and isinstance(value, str):
+    if member.name in ("status", "application_status") and isinstance(value, str):
         return status_cell(str(value))
     if type(value) is int and about.rule.unit == "cents":
-        currency = getattr(record, "local_currency" if one.name.startswith("local_") else "currency", None)
+        currency = getattr(record, "local_currency" if member.name.startswith("local_") else "currency", None)
         return Cell((money(value, currency if isinstance(currency, str) else None),), "number")
-    made = cell(value)
-    unit = _unit(one, record, value)
-    return Cell((f"{made.lines[0]}{unit}",), made.role) if unit else made
+    shown = cell(value)
+    unit = _unit(member, record, value)
+    return Cell((f"{shown.lines[0]}{unit}",), shown.role) if unit else shown
 
 
 def status_cell(status: str) -> Cell:
@@ -175,8 +178,8 @@ def status_cell(status: str) -> Cell:
     return Cell((f"{look(status).mark} {visible(word(status), 80)}",), f"status:{status}")
 
 
-def _unit(one: Member, record: Any, value: Any) -> str:
-    unit = one.about.rule.unit or ""
+def _unit(member: Member, record: Any, value: Any) -> str:
+    unit = member.about.rule.unit or ""
     if unit == "percent":
         return "%"
     if "native token units" in unit:
@@ -184,8 +187,8 @@ def _unit(one: Member, record: Any, value: Any) -> str:
             return " native token units"
         digits = isinstance(value, str) and re.fullmatch("[0-9]{1,30}", value)
         return f" cents, {money(int(value))}" if digits else ""
-    words = unit.partition(",")[0]
-    return f" {words}" if words else ""
+    name = unit.partition(",")[0]
+    return f" {name}" if name else ""
 
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
@@ -215,11 +218,13 @@ def cells(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(
-        0 if unicodedata.combining(c) or unicodedata.category(c) in {"Mn", "Me"}
-        else 2 if unicodedata.east_asian_width(c) in "WF"
+        0
+        if unicodedata.combining(c) or unicodedata.category(c) in {"Mn", "Me"}
+        else 2
+        if unicodedata.east_asian_width(c) in "WF"
         else 1
         for c in text
-    )  # fmt: skip
+    )
 
 
 def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
@@ -248,7 +253,7 @@ def _sheet(sheet: Sheet, width: int, paint: Paint) -> Iterator[str]:
         yield head + (f"  {paint(sheet.status.text, sheet.status.role)}" if sheet.status else "")
     inset = "  " if sheet.title else ""
     inner = width - len(inset)
-    lines = [*(line for words in sheet.words for line in wrapped(words, inner)), *sheet.code]
+    lines = [*(line for paragraph in sheet.words for line in wrapped(paragraph, inner)), *sheet.code]
     lines += _rows(sheet.rows, inner, paint, sheet.all_assumed)
     lines += [paint(line, "muted") for note in sheet.notes for line in wrapped(note, inner)]
     yield from (inset + line for line in lines)
@@ -279,24 +284,25 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
         for n, row in enumerate(grid.rows):
             if n:
                 yield paint("·", "muted")
-            filled = (Row(name, one) for name, one in zip(grid.columns, row, strict=True) if one.text)
+            filled = (Row(name, cell) for name, cell in zip(grid.columns, row, strict=True) if cell.text)
             yield from _rows(tuple(filled), width, paint, True)
     else:
         right = [any(row[i].role == "number" for row in grid.rows) for i in range(len(widths))]
 
         def line(texts: Iterable[str], roles: Iterable[str]) -> str:
-            return "  ".join(paint(_pad(one, w, r), role) for one, w, r, role in zip(texts, widths, right, roles))  # noqa: B905
+            columns = zip(texts, widths, right, roles)  # noqa: B905 - a role may be repeated without end
+            return "  ".join(paint(_pad(text, wide, aligned), role) for text, wide, aligned, role in columns)
 
         if any(grid.columns):
             yield line(grid.columns, repeat("head"))
             yield "  ".join("─" * w for w in widths)
         for row in grid.rows:
             columns = (
-                [part for each in one.lines for part in wrapped(each, w)] or [""]
-                for one, w in zip(row, widths, strict=True)
+                [part for each in cell.lines for part in wrapped(each, w)] or [""]
+                for cell, w in zip(row, widths, strict=True)
             )
             for texts in zip_longest(*columns, fillvalue=""):
-                yield line(texts, [one.role for one in row])
+                yield line(texts, [cell.role for cell in row])
     if grid.total > len(grid.rows):
         yield paint(f"… and {grid.total - len(grid.rows):,} more of {grid.total:,}", "muted")
     for note in grid.notes:
@@ -307,10 +313,10 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
     """Return the width of each column, words wrapped where they have to be; None where even that is too wide."""
     columns = [[line for row in grid.rows for line in row[i].lines] for i in range(len(grid.columns))]
     whole = [max(map(cells, [name, *lines])) for name, lines in zip(grid.columns, columns, strict=True)]
-    words = [max((cells(word) for line in lines for word in _words(line)), default=0) for lines in columns]
+    longest_words = [max((cells(word) for line in lines for word in _words(line)), default=0) for lines in columns]
     widths = [
         min(full, max(cells(name), longest, _NARROWEST))
-        for name, full, longest in zip(grid.columns, whole, words, strict=True)
+        for name, full, longest in zip(grid.columns, whole, longest_words, strict=True)
     ]
     spare = width - 2 * (len(whole) - 1) - sum(widths)
     while spare > 0 and widths != whole:
@@ -364,8 +370,8 @@ class Screen:
 def _like(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    found = error.object[error.start : error.end]
-    return "".join(_IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in found), error.end
+    characters = error.object[error.start : error.end]
+    return "".join(_IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in characters), error.end
 
 
 LIKENESS = "workbench-likeness"

@@ -1,12 +1,19 @@
 """A simulated card issuing service in this process: all operations, a seeded world, a clock that only controls move."""
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
-    from workbench.http_post import Request as Request
-    from workbench.http_post import Response as Response
     from workbench.sandbox.embedded import Sandbox as Sandbox
+    from workbench.system.messages import Request as Request
+    from workbench.system.messages import Response as Response
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "Request": "workbench.system.messages",
+    "Response": "workbench.system.messages",
+    "Sandbox": "workbench.sandbox.embedded",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -8,17 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.rules import (
-    CARD,
-    DISPUTE,
-    FULL,
-    TEXT_EVIDENCE,
-    TRANSACTION,
-    DeclineReason,
-    Full,
-    Table,
-    Transition,
-)
+from workbench.interface.formats import TEXT_EVIDENCE
 from workbench.interface.transactions import (
     Dispute,
     SimulateAuthorization,
@@ -27,11 +17,14 @@ from workbench.interface.transactions import (
     SimulateReversal,
     UpdateDispute,
 )
+from workbench.interface.transitions import CARD, DISPUTE, TRANSACTION, Table, Transition
+from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import rewards
 from workbench.sandbox.context import Record, RequestContext
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.extensions import SettleTransaction
-from workbench.sandbox.results import from_json
 from workbench.sandbox.store import Store
+from workbench.schema.rules import FULL, Full
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 """Members of a transaction that change, as far as its events show them."""
@@ -67,7 +60,7 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     context.store.save("transaction", transaction)
     if reason is None:
         _move(context, transaction, available=-request.amount, held=request.amount)
-        by_clock = context.store.get("meta", "settle_by_clock") or context.settings.get("settle_by_clock")
+        by_clock = context.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
             context.schedule(by_clock, "settle", transaction["id"])
     _emit(context, transaction, "transaction.requested", step.emits)

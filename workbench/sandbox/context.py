@@ -19,10 +19,10 @@ from workbench.errors import ApiError, Problem, UsageError
 from workbench.interface import table
 from workbench.interface.assumptions import failure_id
 from workbench.interface.convert import Converter
-from workbench.interface.readers import write_time
 from workbench.interface.table import Failure, Operation
-from workbench.interface.walk import given, is_record, member
 from workbench.sandbox.store import Store
+from workbench.schema.readers import write_time
+from workbench.schema.walk import given, is_record, member
 
 Record = dict[str, Any]
 _BY_MESSAGE: Mapping[str, Failure] = {
@@ -147,10 +147,12 @@ class Seeds:
     Args:
         seed: Seed of the world.
         secret: Makes the API keys another secret than the seed.
+        full_key: The full API key, if it was given.
     """
 
     seed: int
     secret: str = attrs.field(default="", repr=False)
+    full_key: str = attrs.field(default="", repr=False)
 
     @cached_property
     def _key(self) -> bytes:
@@ -159,10 +161,12 @@ class Seeds:
     @classmethod
     def of(cls, made: Mapping[str, Any]) -> "Seeds":
         """Return the seeds of a sandbox from what it was made with."""
-        return cls(made["seed"], made.get("secret", ""))
+        return cls(made["seed"], made.get("secret", ""), made.get("full_key", ""))
 
     def api_key(self, name: str) -> str:
         """Return the API key of a name."""
+        if name == "full" and self.full_key:
+            return self.full_key
         return f"sandbox_{self.octets(f'key:{self.secret}{name}', 16).hex()}"
 
     def octets(self, label: str, size: int = 32) -> bytes:

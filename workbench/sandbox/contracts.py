@@ -17,7 +17,7 @@ from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT
 from workbench.interface.people import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.sandbox.context import Record, RequestContext, Seeds, plain
-from workbench.sandbox.results import DepositReceived, from_json
+from workbench.sandbox.control_records import DepositReceived, from_json
 from workbench.sandbox.store import Store
 
 WARNING = "SANDBOX, do not send funds"

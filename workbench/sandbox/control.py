@@ -58,7 +58,7 @@ class Control:
 
 
 def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
-    """Declare a method as a control.
+    """Declare a method as a control, by its name; one that begins with an underscore belongs to a group such as `create`.
 
     Args:
         changes: Whether it may change something.
@@ -85,7 +85,9 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
         signature = declared.replace(parameters=shown)
         hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
         needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
-        row = Control(method.__name__, inspect.getdoc(method) or "", signature, changes, transaction, hints, method)
+        row = Control(
+            method.__name__.lstrip("_"), inspect.getdoc(method) or "", signature, changes, transaction, hints, method
+        )
         run.__dict__.update(control=row, __signature__=signature)
         return run
 
@@ -142,7 +144,7 @@ class ControlGroup:
             self._engine.dispatcher.notify()
         return result
 
-    def for_key(self, api_key: str) -> Self:
+    def _for_key(self, api_key: str) -> Self:
         """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
         seen = copy.copy(self)
         seen._key = api_key

@@ -12,25 +12,19 @@ from typing import Annotated, Any
 
 from workbench.errors import Problem, hide_arguments
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import (
-    FULL,
+from workbench.interface.transactions import Dispute, SimulatedTransaction
+from workbench.interface.vocabulary import (
     CompletionReason,
     EventApplicationStatus,
     MicroDepositRail,
     StatusChangeReason,
     TransactionStatus,
 )
-from workbench.interface.transactions import Dispute, SimulatedTransaction
-from workbench.interface.walk import build, change
 from workbench.sandbox import cards, chain, contracts, people, rewards
 from workbench.sandbox.context import error_of, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, Control, Record, control
-from workbench.sandbox.creation import CreationControls, application_state
-from workbench.sandbox.delivery import listed
-from workbench.sandbox.extensions import ROWS, SettleTransaction
-from workbench.sandbox.results import (
+from workbench.sandbox.control_records import (
     ApplicationState,
-    AutomaticSettlement,
     CardBalance,
     CardState,
     DepositReceived,
@@ -45,10 +39,15 @@ from workbench.sandbox.results import (
     WalletAddress,
     WalletSignature,
 )
+from workbench.sandbox.creation import CreationControls, application_state
+from workbench.sandbox.delivery import listed
+from workbench.sandbox.extensions import ROWS, SettleTransaction
 from workbench.sandbox.store import in_world
 from workbench.sandbox.timeline import WithTimeline
 from workbench.sandbox.webhook_controls import WebhookControls
 from workbench.sandbox.world import guide, new_world, world
+from workbench.schema.rules import FULL
+from workbench.schema.walk import build, change
 
 _CENTS = Between(1, 10**12, "cents")
 _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
@@ -72,6 +71,16 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             ApiError: The address is not one that the sandbox made.
         """
         return chain.TeachingWallet(self, admin)
+
+    @property
+    def create(self) -> "Create":
+        """Create tenants, keys, users, companies, cards, contracts and payment routes."""
+        return Create(self)
+
+    @property
+    def cards(self) -> "Cards":
+        """Activate, lock, unlock and cancel cards."""
+        return Cards(self)
 
     # what there is to see
 
@@ -105,12 +114,12 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         return [listed(self._engine.environment, row) for row in self._theirs(found, api_key, all_tenants)]
 
     @control(changes=False)
-    def last_event(self) -> int:
+    def _last_event(self) -> int:
         """Return the sequence number of the last event, 0 if there is none."""
         return self._engine.last_event
 
     @control(changes=False)
-    def world_id(self) -> str:
+    def _world_id(self) -> str:
         """Return the id of this world: another one after a reset, or where a sandbox in memory starts anew."""
         return str(self._engine.store.get("meta", "made").get("world", ""))
 
@@ -197,7 +206,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
     # cards and money
 
     @control(changes=True)
-    def issue_card(self, user_id: str, limit: Annotated[int, _CENTS] = 1_000_000) -> CardState:
+    def _create_card(self, user_id: str, limit: Annotated[int, _CENTS] = 1_000_000) -> CardState:
         """Issue a new, active card to a user.
 
         Args:
@@ -205,26 +214,26 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             limit: Credit limit in cents.
         """
         user = self._record("user", user_id)
-        card = cards.issue(self._engine.context("issue_card", user), user, limit)
+        card = cards.issue(self._engine.context("create_card", user), user, limit)
         return CardState(id=card["id"], status=card["status"])
 
     @control(changes=True)
-    def activate_card(self, card_id: str) -> CardState:
+    def _activate_card(self, card_id: str) -> CardState:
         """Activate a card that was not activated."""
         return self._change_card(card_id, "activate")
 
     @control(changes=True)
-    def lock_card(self, card_id: str) -> CardState:
+    def _lock_card(self, card_id: str) -> CardState:
         """Lock an active card."""
         return self._change_card(card_id, "lock")
 
     @control(changes=True)
-    def unlock_card(self, card_id: str) -> CardState:
+    def _unlock_card(self, card_id: str) -> CardState:
         """Unlock a locked card."""
         return self._change_card(card_id, "unlock")
 
     @control(changes=True)
-    def cancel_card(self, card_id: str) -> CardState:
+    def _cancel_card(self, card_id: str) -> CardState:
         """Cancel a card permanently."""
         return self._change_card(card_id, "cancel")
 
@@ -343,7 +352,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         return PendingSignatures(times=times, retry_after=retry_after)
 
     @control(changes=False)
-    def wallet_address(self, admin: str) -> WalletAddress:
+    def _wallet_address(self, admin: str) -> WalletAddress:
         """Return the address of an admin's teaching wallet.
 
         Args:
@@ -352,7 +361,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         return WalletAddress(address=chain.admin_secret(self._engine.environment, admin)[0])
 
     @control(changes=False)
-    def wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
+    def _wallet_sign(self, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:
         """Sign EIP-712 typed data with an admin's teaching wallet.
 
         Args:
@@ -381,16 +390,6 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             raise wrong_argument(
                 Problem("", "minimum", "the clock can only move forward: give positive numbers")
             ) from None
-
-    @control(changes=True)
-    def settle_after(self, seconds: Annotated[float | None, Between(0.001, 10**9)]) -> AutomaticSettlement:
-        """Settle later authorizations automatically after some time; null: only by `settle`.
-
-        Args:
-            seconds: Seconds of the sandbox's clock.
-        """
-        self._engine.store.put("meta", "settle_by_clock", seconds)
-        return AutomaticSettlement(seconds=seconds)
 
     # copies
 
@@ -453,10 +452,33 @@ def _prefix(name: str) -> str:
     return f"snapshot/{name.encode(errors='surrogatepass').hex()}/"
 
 
+class Create:
+    """What the sandbox can create: `sandbox.create.user(status="denied")`."""
+
+    def __init__(self, sandbox: Controls) -> None:
+        self.tenant = sandbox._create_tenant
+        self.key = sandbox._create_key
+        self.user = sandbox._create_user
+        self.company = sandbox._create_company
+        self.card = sandbox._create_card
+        self.contract = sandbox._create_contract
+        self.payment_route = sandbox._create_payment_route
+
+
+class Cards:
+    """Changes of a card's status: `sandbox.cards.lock(card_id)`."""
+
+    def __init__(self, sandbox: Controls) -> None:
+        self.activate = sandbox._activate_card
+        self.lock = sandbox._lock_card
+        self.unlock = sandbox._unlock_card
+        self.cancel = sandbox._cancel_card
+
+
 CONTROLS: Mapping[str, Control] = {
-    name: method.control
+    method.control.name: method.control
     for group in Controls.__mro__
-    for name, method in vars(group).items()
+    for method in vars(group).values()
     if hasattr(method, "control")
 }
 """The controls by name."""
@@ -471,4 +493,4 @@ def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
     row = CONTROLS.get(name)
     if row is None:
         raise error_of(name, not_found("Control"))
-    return getattr(sandbox, name)(**arguments)
+    return getattr(sandbox, row.method.__name__)(**arguments)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from workbench.errors import Problem, not_allowed
 from workbench.interface.contracts import IssuingContract
-from workbench.interface.rules import EventApplicationStatus, Role
+from workbench.interface.vocabulary import EventApplicationStatus, Role
 from workbench.sandbox import contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
-from workbench.sandbox.results import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
+from workbench.sandbox.control_records import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 
@@ -22,7 +22,7 @@ class CreationControls(ControlGroup):
         return [self._tenant(row) for row in self._engine.store.all("tenant")]
 
     @control(changes=True)
-    def create_tenant(
+    def _create_tenant(
         self,
         name: str,
         team: Annotated[str, ("individual", "company")] = "individual",
@@ -42,7 +42,7 @@ class CreationControls(ControlGroup):
         return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.at))
 
     @control(changes=True)
-    def create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
+    def _create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
         """Create an API key of a tenant with chosen roles.
 
         Args:
@@ -71,7 +71,7 @@ class CreationControls(ControlGroup):
             raise usage_error(f"name {name!r} is already used")
 
     @control(changes=True)
-    def create_user(
+    def _create_user(
         self,
         first_name: str = "Example",
         last_name: str = "Person",
@@ -95,7 +95,7 @@ class CreationControls(ControlGroup):
         return application_state(people.decide(context, "user", key, status))
 
     @control(changes=True)
-    def create_company(
+    def _create_company(
         self,
         name: str = "Example Company",
         owners: Annotated[int, Between(1, 20)] = 2,
@@ -119,7 +119,7 @@ class CreationControls(ControlGroup):
         return CompanyState(id=key, status=company["status"], owners=tuple(company["owners"]))
 
     @control(changes=True)
-    def create_payment_route(
+    def _create_payment_route(
         self, user_id: str | None = None, company_id: str | None = None, fiat_deposit: bool = True
     ) -> RouteState:
         """Create a payment route of a user or a company.
@@ -140,7 +140,7 @@ class CreationControls(ControlGroup):
         return RouteState(id=route["id"], fiat_deposit=fiat_deposit)
 
     @control(changes=True)
-    def create_contract(
+    def _create_contract(
         self,
         chain_id: int = 84532,
         version: Annotated[int, Between(1, 2)] = 2,

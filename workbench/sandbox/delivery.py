@@ -17,8 +17,6 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-from workbench.http_post import ForbiddenUrl, PostResult, Target, check_url, post
-from workbench.interface import strict_json
 from workbench.interface.events import (
     CardUpdated,
     Event,
@@ -26,14 +24,16 @@ from workbench.interface.events import (
     TransactionChanged,
     UserUpdated,
 )
-from workbench.interface.readers import write_time
-from workbench.interface.walk import build
 from workbench.sandbox.context import Environment, due_by, moment_of
+from workbench.sandbox.control_records import ListedEvent
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
-from workbench.sandbox.results import ListedEvent
 from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.schema import strict_json
+from workbench.schema.readers import write_time
+from workbench.schema.walk import build
+from workbench.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 
 Record = dict[str, Any]
 _BUSY_INTERVAL = 0.5  # seconds until a file that is busy is tried again

@@ -11,20 +11,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import attrs
-
 from workbench.errors import (
     Problem,
     UnusableFile,
     UsageError,
     hide_arguments_of_methods,
     not_allowed,
-    unknown_name,
 )
-from workbench.http_post import BROKEN, LOOPBACK, THIS_MACHINE, Request, Response
 from workbench.interface.assumptions import settings as settings_of
 from workbench.interface.convert import Names
 from workbench.interface.table import PREFIX
+from workbench.sandbox.behavior import Behavior, BehaviorName, read_behavior
 from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
@@ -33,9 +30,10 @@ from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
 from workbench.sandbox.world import world as world_of
+from workbench.system.http_post import THIS_MACHINE
+from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
-BehaviorName = Literal["documented", "observed"]
 WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.server import App
@@ -53,7 +51,7 @@ class DirectTransport:
     """Answers calls without httpx, and is a transport of `httpx.AsyncClient`, for which it is loaded.
 
     Args:
-        handler: Answers a request, as `Sandbox.handle` does.
+        handler: Answers a request.
     """
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:
@@ -91,8 +89,8 @@ class Sandbox(Controls):
         seed: Random seed of the world; default 1.
         environment: In "production" the simulations are not found.
         behavior: Where the interface document is silent: what fits it best ("documented"), or what live services do
-            ("observed").
-        settings: Single behaviors that differ, by their id in `assumptions()`.
+            ("observed"); or a TOML file or mapping with settings, by their id in `assumptions()`, as
+            {"behavior": "observed", "settle_route": False}.
         wire_names: Wire names that differ, by `record.attribute`.
         path: File that keeps the state and survives a killed process; several processes may share it. Its seed,
             environment and behavior stay: they are taken from it if not given.
@@ -100,6 +98,7 @@ class Sandbox(Controls):
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
         random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
             to serve beyond this machine they have to be random. Kept in the file, as the seed is.
+        api_key: Full API key, of 16 characters or more; the other keys are made from it. Kept in the file.
         clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
         world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or "large"
@@ -114,26 +113,28 @@ class Sandbox(Controls):
         self,
         seed: int | None = None,
         environment: ServiceEnvironment | None = None,
-        behavior: BehaviorName | None = None,
-        settings: Mapping[str, Any] | None = None,
+        behavior: Behavior | None = None,
         *,
         wire_names: Names | None = None,
         path: str | os.PathLike[str] | None = None,
         public_webhooks: bool = False,
         webhook_hosts: Sequence[str] = (),
         random_keys: bool | None = None,
+        api_key: str | None = None,
         clock: datetime | str | None = None,
         world: WorldSize | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
-        arguments |= {"clock": clock, "settings": settings, "path": path}
+        arguments |= {"clock": clock, "path": path, "api_key": api_key}
         if found := problems({name: value for name, value in arguments.items() if value is not None}):
             raise UsageError(found, of="Sandbox")
+        name, settings = read_behavior(behavior)
         times = clock_settings(clock)
         store = open_store(path)
         try:
             with store:
-                given = {"seed": seed, "environment": environment, "behavior": behavior, "random_keys": random_keys}
+                given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
+                given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
                 new = _make(store, times["start"], size=world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
@@ -142,16 +143,14 @@ class Sandbox(Controls):
             store.close()
             raise
         reach = {*THIS_MACHINE, *(["public"] if public_webhooks else [])}
-        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **(settings or {})}
+        chosen = {**settings_of(store.get("meta", "made")["behavior"]), **settings}
         self._set_up(Engine(store, chosen, dict(wire_names or {}), reach, webhook_hosts))
 
     def _set_up(self, engine: Engine) -> None:
         made = engine.store.get("meta", "made")
         self.seed: int = made["seed"]
-        self.environment: ServiceEnvironment = made["environment"]
+        self._environment: ServiceEnvironment = made["environment"]
         self.behavior: BehaviorName = made["behavior"]
-        self.settings = engine.environment.settings
-        self.wire_names = engine.wire_names
         self.base_url = BASE_URL
         self._engine = engine
         self.clock = engine.clock
@@ -163,7 +162,7 @@ class Sandbox(Controls):
         """The API key with all permissions."""
         return self._engine.full_key
 
-    def handle(self, request: Request) -> Response:
+    def _handle(self, request: Request) -> Response:
         """Return the response to a request; a rejected request changes nothing.
 
         Raises:
@@ -174,7 +173,7 @@ class Sandbox(Controls):
             raise _CONNECTION_ERRORS.get(answer.manner, ConnectionAbortedError)(f"a fault rule is on: {answer.manner}")
         return answer
 
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
         that was looked at; where there are a thousand, more may follow it.
 
@@ -192,9 +191,9 @@ class Sandbox(Controls):
 
     def transport(self) -> "SandboxTransport":
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
-        return self.direct().over_httpx()
+        return self._direct().over_httpx()
 
-    def direct(self, *, faults: bool = True) -> DirectTransport:
+    def _direct(self, *, faults: bool = True) -> DirectTransport:
         """Return a transport for a client in this process, which loads no HTTP library.
 
         Args:
@@ -210,7 +209,9 @@ class Sandbox(Controls):
                 store.fill(kind, values)
         fork = Sandbox.__new__(Sandbox)
         reached = self._engine.dispatcher
-        fork._set_up(Engine(store, self.settings, self.wire_names, reached.reach, reached.hosts))
+        fork._set_up(
+            Engine(store, self._engine.environment.settings, self._engine.wire_names, reached.reach, reached.hosts)
+        )
         fork._key = self._key
         return fork
 
@@ -237,19 +238,19 @@ class Sandbox(Controls):
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            UsageError: Beyond this machine, it needs random keys, and a host name if the address is a wildcard.
+            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
         """
-        from workbench import http_server
         from workbench.sandbox.server import refused
+        from workbench.system import http_server
 
         made = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not made.get("random_keys"):
             raise UsageError(
                 "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
-                "random_keys=True."
+                "api_key=… or random_keys=True."
             )
         return http_server.serving(
-            lambda url: self.http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
+            lambda url: self._http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
             max_body=MAX_BODY, refusal=refused, certfile=certfile, keyfile=keyfile, private="the API keys",
         )  # fmt: skip
 
@@ -261,14 +262,14 @@ class Sandbox(Controls):
         if not self._shared:
             serving = self.serve()
             self._shared[:] = serving, serving.__enter__()
-        return self.url
+        return self._url
 
     @property
-    def url(self) -> str:
+    def _url(self) -> str:
         """The URL that `share` returned; empty where it was not called."""
         return self._shared[1] if self._shared else ""
 
-    def http_app(self, url: str, local: bool = True) -> "App":
+    def _http_app(self, url: str, local: bool = True) -> "App":
         """Return the HTTP application that `serve` runs.
 
         Args:
@@ -289,7 +290,7 @@ class Sandbox(Controls):
         self._engine.close()
 
     def __repr__(self) -> str:
-        made = f"seed {self.seed}, {self.environment}, behavior {self.behavior}"
+        made = f"seed {self.seed}, {self._environment}, behavior {self.behavior}"
         count = self._engine.faults.count
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
         return f"<Sandbox {made}, at {self.clock.text()}{faults}>"
@@ -300,7 +301,7 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     found = []
     if type(given.get("seed", 1)) is not int:
         found.append(Problem("seed", "type", "must be a whole number"))
-    for name, kind in (("environment", ServiceEnvironment), ("behavior", BehaviorName), ("world", WorldSize)):
+    for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
         choices = get_args(kind)
         if given.get(name, choices[0]) not in choices:
             found.append(not_allowed(name, given[name], choices))
@@ -308,15 +309,15 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         clock_settings(given.get("clock"))
     except ValueError as error:
         found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
+    if not re.fullmatch(r"[!-~]{16,200}", str(given.get("api_key", "-" * 16))):
+        found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         found.append(Problem("path", "type", "must be a path"))
-    settings = given.get("settings", {})
-    if not isinstance(settings, Mapping):
-        return [*found, Problem("settings", "type", "must be a mapping of behaviors by their id")]
-    unknown = [name for name in settings if name not in settings_of("documented")]
-    known = settings_of("documented")
-    problems = [unknown_name(name, known, "a setting of the sandbox") for name in unknown]
-    return [*found, *(attrs.evolve(problem, path=f"settings.{problem.path}") for problem in problems)]
+    try:
+        read_behavior(given.get("behavior"))
+    except UsageError as error:
+        found += error.problems
+    return found
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
@@ -367,13 +368,15 @@ def _make(store: Store, start: int, **given: Any) -> bool:
         chosen = {name: value for name, value in given.items() if value is not None}
         made = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if made["random_keys"]:
-            made["secret"] = os.urandom(32).hex()
+            made["secret"] = made.get("full_key") or os.urandom(32).hex()
         store.put("meta", "made", made)
         for kind, values in world_of(made).copy().items():
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
+    if given["full_key"] not in (None, made.get("full_key")):
+        raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
     for name, value in given.items():
-        if value not in (None, made.get(name, _DEFAULTS[name])):
+        if value not in (None, made.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(
                 f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
             )

@@ -16,18 +16,18 @@ from urllib.parse import parse_qsl
 import attrs
 
 from workbench.errors import UnusableFile
-from workbench.http_post import Request, Response
-from workbench.interface import strict_json
 from workbench.interface.convert import Names, converter
-from workbench.interface.masks import DOTS, masked
 from workbench.sandbox import cards, people
 from workbench.sandbox.context import NEVER, Clock, Environment, RequestContext, Seeds, due_by, moment_of
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.delivery import WebhookDispatcher
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.faults import FaultRules
-from workbench.sandbox.results import to_json
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import FileStore, Store
+from workbench.schema import strict_json
+from workbench.schema.masks import DOTS, masked
+from workbench.system.messages import Request, Response
 
 Record = dict[str, Any]
 _TICK = 0.25  # seconds between looks at a running clock, and at what other processes on the file did

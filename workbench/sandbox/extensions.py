@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.interface import table
-from workbench.interface.fields import LIVE, Answer, Reason, about, record
-from workbench.interface.rules import CENTS, ID, Full
+from workbench.interface.formats import CENTS, ID
 from workbench.interface.table import Failure, Operation
 from workbench.interface.transactions import SimulatedTransaction
 from workbench.sandbox.context import RequestContext
+from workbench.schema.fields import LIVE, Answer, Reason, about, record
+from workbench.schema.rules import Full
 
 _DAY = 24 * 60 * 60 * 1000  # milliseconds
 _MINUTE = 60 * 1000

@@ -10,13 +10,14 @@ from typing import Any
 
 import attrs
 
-from workbench.http_post import Request, Response
-from workbench.interface import strict_json, table
-from workbench.interface.walk import build, change, get_path, given
+from workbench.interface import table
 from workbench.sandbox.context import Seeds
-from workbench.sandbox.results import FaultRule
+from workbench.sandbox.control_records import FaultRule
 from workbench.sandbox.service import Service
 from workbench.sandbox.store import Store
+from workbench.schema import strict_json
+from workbench.schema.walk import build, change, get_path, given
+from workbench.system.messages import Request, Response
 
 HEADER = "workbench-fault"
 

@@ -7,11 +7,11 @@ from typing import Any
 from workbench.interface.convert import Converter
 from workbench.interface.examples import example
 from workbench.interface.table import Operation
-from workbench.interface.walk import described, members, record_of
 from workbench.rendering import markup
 from workbench.rendering.design import variables
 from workbench.rendering.show import curl
 from workbench.rendering.text import Block, Cell, Grid, Sheet
+from workbench.schema.walk import described, members, record_of
 
 _STYLE = """
 body { margin: 0 auto; max-width: 60rem; padding: var(--wb-s4); color: var(--wb-ink); background: var(--wb-page);

@@ -8,10 +8,11 @@ from typing import Any
 
 from workbench.interface import table
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
-from workbench.interface.rules import APPLICATION, ApplicationStatus, EventApplicationStatus
+from workbench.interface.transitions import APPLICATION
+from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import contracts
 from workbench.sandbox.context import Record, RequestContext, plain
-from workbench.sandbox.results import from_json
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Store
 
 LINKS = "https://sandbox.workbench.invalid/application"

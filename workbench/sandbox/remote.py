@@ -9,19 +9,27 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import NotSent, WrongEnvironment, hide_arguments
-from workbench.http_post import LOOPBACK
-from workbench.interface import strict_json, table
+from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
+from workbench.interface import table
 from workbench.sandbox.context import control_error
 from workbench.sandbox.control import Control
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.delivery import Delivered
-from workbench.sandbox.results import from_json
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
+from workbench.schema import strict_json
+from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
 """Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by anybody."""
+
+
+_WAYS = (
+    "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or advance; "
+    "to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); in a class by wb.connect(URL, code=CODE), and check "
+    "the code."
+)
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
@@ -61,25 +69,36 @@ class RemoteSandbox(Controls):
             )
         learner = parts.path.rstrip("/").removesuffix(table.PREFIX)  # in a class
         self.in_class = bool(learner)
-        self.url = f"{parts.scheme}://{parts.netloc}{learner}"
+        self._url = f"{parts.scheme}://{parts.netloc}{learner}"
         self._http = httpx.Client(
-            base_url=self.url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
+            base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
         self._full_key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
         self._identity: str | None = None
-        guide = self._exchange("guide", {}, method="GET" if self._full_key is None else "POST")
+        guide = self._guide(api_key)
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
-        self.base_url = f"{self.url}{table.PREFIX}"
+        self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
         self.clock = RemoteClock(self)
+
+    def _guide(self, api_key: str | None) -> Any:
+        """Return the guide: without a key where the sandbox is open to this machine, else with the key that was given."""
+        if self._full_key is None:
+            try:
+                return self._exchange("guide", {}, method="GET")
+            except WrongEnvironment:
+                if api_key is None:
+                    raise
+            self._full_key = api_key  # as of a container that publishes its port here
+        return self._exchange("guide", {})
 
     @property
     def full_key(self) -> str:
         """The API key with all permissions."""
         return self._full_key or ""
 
-    def drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
+    def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
         found = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
         return [
@@ -88,7 +107,7 @@ class RemoteSandbox(Controls):
 
     def share(self) -> str:
         """Return the URL; the sandbox is served already."""
-        return self.url
+        return self._url
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
@@ -136,10 +155,10 @@ class RemoteSandbox(Controls):
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
         except httpx.ConnectError as error:
             if "certificate" in str(error).lower():
-                raise NotSent(f"The certificate of {self.url} is not trusted: name it by ca_file.") from error
-            raise NotSent(f"Connection refused at {self.url}: is the sandbox still served?") from error
+                raise NotSent(f"The certificate of {self._url} is not trusted: name it by ca_file.") from error
+            raise NotSent(f"Connection refused at {self._url}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
-            raise WrongEnvironment(f"{self.url} is not a sandbox of the workbench.") from error
+            raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench.") from error
         return self._result(name, answer)
 
     def _result(self, name: str, answer: httpx.Response) -> Any:
@@ -149,24 +168,22 @@ class RemoteSandbox(Controls):
             said = None
         identity, host = answer.headers.get(IDENTITY), self._http.base_url.host
         refused = isinstance(said, dict) and said.keys() == {"statusCode", "error", "message"} and answer.is_error
-        if not refused and (identity is None or answer.status_code != 200):
-            raise WrongEnvironment(
-                f"{host} is a real service or another program: it has no controls such as settle or advance."
-            )
+        unidentified = (
+            (identity or self._identity) is None if refused else identity is None or answer.status_code != 200
+        )
+        if unidentified:
+            reason = f' "{visible(str(said["message"]), 200)}"' if refused else ""
+            raise WrongEnvironment(f"{host} answered {answer.status_code}{reason} for {CONTROL_PATH}{name}. {_WAYS}")
         if identity is not None:
             if self._identity not in (None, identity):
-                raise WrongEnvironment(f"{self.url} now serves another sandbox than the one connected to.")
+                raise WrongEnvironment(f"{self._url} now serves another sandbox than the one connected to.")
             self._identity = identity
-        if refused and self._identity is None:
-            raise WrongEnvironment(
-                f"{host} refused access to its controls; a sandbox on this machine returns its guide without a key."
-            )
         if refused:
             raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
 
     def __repr__(self) -> str:
-        return f"<sandbox served at {self.url}{table.PREFIX}>"
+        return f"<sandbox served at {self._url}{table.PREFIX}>"
 
 
 class RemoteClock:

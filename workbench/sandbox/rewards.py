@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds
-from workbench.sandbox.results import from_json
+from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Store
 
 DEFAULT_LIMIT = 20

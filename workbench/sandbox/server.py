@@ -3,6 +3,7 @@
     /v1/…                  the interface
     /openapi.json          its description
     /docs/                 the same as a page
+    /_sandbox/health       200 while it can answer; needs no key
     /_sandbox/guide        what to start from; needs no key on this machine
     /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
 
@@ -21,17 +22,18 @@ from types import MappingProxyType
 from typing import Any
 
 from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
-from workbench.http_post import Request, Response
-from workbench.interface import strict_json, table
+from workbench.interface import table
 from workbench.interface.openapi import document
 from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
+from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
-from workbench.sandbox.results import to_json
-from workbench.storage import make_folder, write_file
+from workbench.schema import strict_json
+from workbench.system.files import make_folder, write_file
+from workbench.system.messages import Request, Response
 
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
@@ -110,6 +112,10 @@ class App:
             return refused(405, "Method Not Allowed")
         return Response(status=200, headers=headers, body=body)
 
+    def _health(self) -> bytes:
+        self._engine.store.get("meta", "made")
+        return b'{"status": "ok"}'
+
     @cached_property
     def _openapi(self) -> bytes:
         return json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())).encode()
@@ -121,6 +127,8 @@ class App:
 
     async def _control(self, request: Request) -> Response:
         name = request.path.removeprefix(CONTROL_PATH)
+        if name == "health":
+            return self._describe(request, _JSON, self._health())
         open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
         key = request.headers.get("api-key")
         if not open_to_all and key != self._engine.full_key:
@@ -155,19 +163,25 @@ class App:
         after, key = arguments.get("after", 0), arguments.get("api_key")
         if type(after) is not int or not isinstance(key, str | None):
             raise error_of("drain", usage_error("after must be a number"))
-        due, last = self.sandbox.drain(after, key)
+        due, last = self.sandbox._drain(after, key)
         return {"deliveries": [[number, headers, body.decode()] for number, headers, body in due], "last": last}
 
 
 def introduction(sandbox: Any, url: str) -> list[str]:
-    """Return what to print about a served sandbox: base URL, keys with their permissions, and what it is not."""
+    """Return what to print about a served sandbox: base URL, keys with their permissions, and what it is not.
+
+    A key that was given is in no log, nor are those that are made from it.
+    """
     keys = sandbox.guide()["api_keys"]
     width = max(map(len, keys))
+    listed = [f"  {name:<{width}}  {key}" for name, key in keys.items()]
+    if sandbox._engine.seeds.full_key:
+        listed = ["  the full one is as given; the guide lists all"]
     return [
-        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox.environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
+        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
         "",
         "API keys for the header Api-Key:",
-        *(f"  {name:<{width}}  {key}" for name, key in keys.items()),
+        *listed,
         "",
         f"Guide: {url}{CONTROL_PATH}guide   OpenAPI: {url}/openapi.json   Documentation: {url}{_DOCS}",
         f"Assumed routes besides the twelve operations: {', '.join(row.path for row in ROWS.values())}",

@@ -13,15 +13,16 @@ import attrs
 import orjson
 
 from workbench.errors import ApiError
-from workbench.http_post import Request, Response
-from workbench.interface import strict_json, table
-from workbench.interface.checks import problems
+from workbench.interface import table
 from workbench.interface.convert import placeholders
-from workbench.interface.rules import UUID
 from workbench.interface.table import Failure, Operation
-from workbench.interface.walk import members
 from workbench.sandbox import cards, chain, contracts, extensions, people, rewards
 from workbench.sandbox.context import Environment, RequestContext, moment_of
+from workbench.schema import strict_json
+from workbench.schema.checks import problems
+from workbench.schema.rules import UUID
+from workbench.schema.walk import members
+from workbench.system.messages import Request, Response
 
 MAX_BODY = 1_000_000  # the longest text evidence takes 786 kB where each character is escaped
 MAX_WHOLE = 2**53 - 1

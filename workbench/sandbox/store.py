@@ -23,7 +23,8 @@ from typing import Any
 import orjson
 
 from workbench.errors import FileBusy, UnusableFile, advise
-from workbench.storage import Database, uninterrupted
+from workbench.system.database import Database
+from workbench.system.interrupts import uninterrupted
 
 APPLICATION = 0x57425358  # "WBSX"
 SCHEMA = """CREATE TABLE log(n INTEGER PRIMARY KEY, data BLOB NOT NULL);

@@ -12,11 +12,11 @@ from typing import Any
 import attrs
 
 from workbench.errors import UsageError, visible
-from workbench.interface.walk import get_path
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
-from workbench.sandbox.results import to_json
+from workbench.sandbox.control_records import to_json
+from workbench.schema.walk import get_path
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
 """What happens, with the sign of its lane; an entry of the caller's journal stands after its request."""

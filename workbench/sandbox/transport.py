@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from workbench.http_post import Request, Response
+from workbench.system.messages import Request, Response
 
 _CLOSED = "Server disconnected without sending a response."
 _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
@@ -23,7 +23,7 @@ class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     """Sends the requests of a sync or async client to a function.
 
     Args:
-        handler: Answers a request, as `Sandbox.handle` does.
+        handler: Answers a request.
     """
 
     def __init__(self, handler: Callable[[Request], Response]) -> None:

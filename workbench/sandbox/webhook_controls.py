@@ -5,15 +5,15 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from workbench.errors import Problem, unknown_name
-from workbench.http_post import ForbiddenUrl
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.walk import build, members, snake
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
 from workbench.sandbox.control import Between, ControlGroup, Record, control
+from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
-from workbench.sandbox.results import Delivery, Endpoint, FaultRule, FlushResult
+from workbench.schema.walk import build, members, snake
+from workbench.system.http_post import ForbiddenUrl
 
 _COUNT = Between(1, 10**9)
 
@@ -47,17 +47,21 @@ class WebhookControls(ControlGroup):
             return self._put_endpoint(row)
 
     @control(changes=True)
-    def rotate_signing_key(self, endpoint_id: str, signing_key: str) -> Endpoint:
-        """Sign deliveries to an endpoint with a new key as well as the previous one, until the next rotation."""
-        if not signing_key.strip():
-            raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
-        row = self._record("endpoint", endpoint_id)
-        return self._put_endpoint({**row, "keys": [signing_key, row["keys"][0]]})
+    def update_endpoint(
+        self, endpoint_id: str, enabled: bool | None = None, signing_key: str | None = None
+    ) -> Endpoint:
+        """Pause or resume deliveries to an endpoint, as one that answered 410, or rotate the key that signs them.
 
-    @control(changes=True)
-    def enable_endpoint(self, endpoint_id: str, enabled: bool = True) -> Endpoint:
-        """Resume deliveries to an endpoint, for example one that answered 410, or pause them."""
-        return self._put_endpoint({**self._record("endpoint", endpoint_id), "enabled": enabled})
+        Args:
+            endpoint_id: Id of the endpoint.
+            enabled: Whether it receives deliveries.
+            signing_key: A new key; the previous one signs as well until the next rotation.
+        """
+        row = self._record("endpoint", endpoint_id)
+        if signing_key is not None and not signing_key.strip():
+            raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
+        keys = row["keys"] if signing_key is None else [signing_key, row["keys"][0]]
+        return self._put_endpoint({**row, "keys": keys, "enabled": row["enabled"] if enabled is None else enabled})
 
     @control(changes=True)
     def remove_endpoint(self, endpoint_id: str) -> Endpoint:

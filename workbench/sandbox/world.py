@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from workbench.chains.addresses import Family, chain_of, family_of
-from workbench.interface.rules import DeclineReason, DisputeStatus, EventApplicationStatus, Role
+from workbench.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus, Role
 from workbench.sandbox import rewards
 from workbench.sandbox.cards import add_dispute, new_card, new_transaction
 from workbench.sandbox.context import NEVER, Environment, Record, Seeds

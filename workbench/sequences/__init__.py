@@ -5,15 +5,11 @@ run = wb.sequences.run(sequence, api, amount=2500)
 run.ok, run.verdict, run.ledger()
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
-    from workbench.forms.work import sequence_panel as panel
-    from workbench.sequences.comparing import Evidence as Evidence
-    from workbench.sequences.comparing import evidence as evidence
-    from workbench.sequences.exports import export as export
-    from workbench.sequences.generated import Mix as Mix
-    from workbench.sequences.generated import from_journal as from_journal
-    from workbench.sequences.generated import traffic as traffic
     from workbench.sequences.ledger import Entry as Entry
     from workbench.sequences.ledger import Ledger as Ledger
     from workbench.sequences.ledger import Unbalanced as Unbalanced
@@ -22,12 +18,12 @@ if TYPE_CHECKING:
     from workbench.sequences.reading import load as load
     from workbench.sequences.reading import loads as loads
     from workbench.sequences.reading import problems as problems
-    from workbench.sequences.results import Run as Run
-    from workbench.sequences.results import Runs as Runs
     from workbench.sequences.running import Stepper as Stepper
     from workbench.sequences.running import run as run
     from workbench.sequences.running import run_async as run_async
     from workbench.sequences.running import run_many as run_many
+    from workbench.sequences.runs import Run as Run
+    from workbench.sequences.runs import Runs as Runs
     from workbench.sequences.sequence import Expect as Expect
     from workbench.sequences.sequence import ExpectedEvent as ExpectedEvent
     from workbench.sequences.sequence import InvalidSequence as InvalidSequence
@@ -40,9 +36,33 @@ if TYPE_CHECKING:
     from workbench.sequences.sequence import ref as ref
     from workbench.sequences.sequence import step as step
 
-    __all__ = ["panel"]  # which has another name where it is
+_NAMES = {
+    "Entry": "workbench.sequences.ledger",
+    "Expect": "workbench.sequences.sequence",
+    "ExpectedEvent": "workbench.sequences.sequence",
+    "InvalidSequence": "workbench.sequences.sequence",
+    "Ledger": "workbench.sequences.ledger",
+    "Parameter": "workbench.sequences.sequence",
+    "Run": "workbench.sequences.runs",
+    "Runs": "workbench.sequences.runs",
+    "Sequence": "workbench.sequences.sequence",
+    "Step": "workbench.sequences.sequence",
+    "StepResult": "workbench.sequences.player",
+    "Stepper": "workbench.sequences.running",
+    "Unbalanced": "workbench.sequences.ledger",
+    "catalogue": "workbench.sequences.reading",
+    "dumps": "workbench.sequences.sequence",
+    "guide": "workbench.sequences.sequence",
+    "load": "workbench.sequences.reading",
+    "loads": "workbench.sequences.reading",
+    "param": "workbench.sequences.sequence",
+    "problems": "workbench.sequences.reading",
+    "ref": "workbench.sequences.sequence",
+    "run": "workbench.sequences.running",
+    "run_async": "workbench.sequences.running",
+    "run_many": "workbench.sequences.running",
+    "step": "workbench.sequences.sequence",
+}
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
-
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 
 from workbench.errors import WorkbenchError
-from workbench.interface.rules import FULL
-from workbench.interface.walk import get_path
+from workbench.schema.rules import FULL
+from workbench.schema.walk import get_path
 
 ACCOUNTS = ("available", "held", "posted", "refunded")
 
@@ -49,7 +49,9 @@ class LedgerRow(Entry):
 
 
 class Ledger:
-    """All entries of a run, in order, with the balances they make. Amounts are cents, relative to the start of the run."""
+    """All entries of a run, in order, with the balances they make. Amounts are cents, relative to the start of the
+    run.
+    """
 
     row_type = LedgerRow
 
@@ -65,7 +67,7 @@ class Ledger:
 
     def total(self) -> dict[str, int]:
         """Return the change of each account over all cards, in cents."""
-        return {name: sum(one[name] for one in self._balances.values()) for name in ACCOUNTS}
+        return {name: sum(balance[name] for balance in self._balances.values()) for name in ACCOUNTS}
 
     def book(
         self, step: str, do: str, arguments: Mapping[str, Any], answer: Any = None, at: datetime | None = None
@@ -94,9 +96,10 @@ class Ledger:
         elif do == "settle" and moved["held"]:
             above = 0 if amount in (None, FULL) else amount - moved["held"]
             moves = (
-                ("available", "held", max(above, 0), "above the hold"), ("held", "available", max(-above, 0), "release"),
+                ("available", "held", max(above, 0), "above the hold"),
+                ("held", "available", max(-above, 0), "release"),
                 ("held", "posted", moved["held"] + above, "settlement"),
-            )  # fmt: skip
+            )
         elif do == "simulate_refund" and moved["posted"]:
             left = moved["posted"] - moved["refunded"]
             moves = (("refunded", "available", left if amount in (None, FULL) else amount, "refund"),)
@@ -136,16 +139,16 @@ class Ledger:
     def rows(self) -> list[LedgerRow]:
         """Return the entries as rows, with the balance of their card after each; amounts in cents."""
         rows, again = [], Ledger()
-        for one in self.entries:
-            again._post(one)
-            columns: dict[str, Any] = attrs.asdict(one) | again.balance(one.card_id)
+        for entry in self.entries:
+            again._post(entry)
+            columns: dict[str, Any] = attrs.asdict(entry) | again.balance(entry.card_id)
             rows.append(LedgerRow(**columns))
         return rows
 
     def add(self, other: "Ledger") -> None:
         """Add the entries of another ledger after those of this one."""
-        for one in other.entries:
-            self._post(one)
+        for entry in other.entries:
+            self._post(entry)
 
     def __repr__(self) -> str:
         total = ", ".join(f"{name} {cents:+}" for name, cents in self.total().items())

@@ -1,4 +1,6 @@
-"""How a sequence is run: against what, what each step needs, its result, and how that compares with what was expected."""
+"""How a sequence is run: against what, what each step needs, its result, and how that compares with what was
+expected.
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,11 +26,12 @@ from workbench.errors import (
     WrongEnvironment,
     visible,
 )
-from workbench.interface import masks, strict_json, walk
-from workbench.interface.rules import FULL
-from workbench.interface.walk import get_path
 from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
+from workbench.schema import masks, strict_json, walk
+from workbench.schema.rules import FULL
+from workbench.schema.walk import get_path
 from workbench.sequences.ledger import Ledger
 from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import (
@@ -97,7 +100,8 @@ _POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real servi
 
 
 class Target:
-    """What a sequence runs against: a sandbox, a session or a client, with the controls of its sandbox, embedded or served.
+    """What a sequence runs against: a sandbox, a session or a client, with the controls of its sandbox, embedded or
+    served.
 
     Without a sandbox there is the time of day, the events that were received, and no record that could be looked at.
 
@@ -111,7 +115,7 @@ class Target:
         self.api = api
         self._sandbox: Any = None
         if isinstance(api, Sandbox):
-            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api.direct(), journal=False)
+            self.api = Client(base_url=api.base_url, api_key=api.full_key, transport=api._direct(), journal=False)
             self._sandbox = api
         else:
             with suppress(WrongEnvironment, AttributeError):
@@ -128,9 +132,11 @@ class Target:
         elif sequence.team not in (None, team):
             missing = f"a tenant with {sequence.team} teams"
         if missing:
-            found = f'behavior "{behavior}", {team} teams'
-            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {found}. Nothing was sent.")
-        for reference in (one for step in sequence.steps for one in step.references() if isinstance(one, Guide)):
+            text = f'behavior "{behavior}", {team} teams'
+            raise WrongEnvironment(f"the sequence {sequence.name} needs {missing}; here: {text}. Nothing was sent.")
+        for reference in (
+            reference for step in sequence.steps for reference in step.references() if isinstance(reference, Guide)
+        ):
             self.example(reference.path)
 
     @cached_property
@@ -144,13 +150,13 @@ class Target:
 
     def cursor(self) -> int:
         """Return the number of events so far."""
-        return len(self.events(0)) if self._sandbox is None else int(self._sandbox.last_event())
+        return len(self.events(0)) if self._sandbox is None else int(self._sandbox._last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
         """Return the events after a cursor, and up to another one, as wire members."""
         if self._sandbox is not None:
-            found = self._sandbox.events(since=after)
-            return [one["event"] for one in found if until is None or one["sequence"] <= until]
+            events = self._sandbox.events(since=after)
+            return [event["event"] for event in events if until is None or event["sequence"] <= until]
         inbox: Any = getattr(self.api, "inbox", None)
         listed = () if inbox is None else tuple(inbox.events())[after:until]
         return [strict_json.loads(inbox.raw(event.id)) for event in listed]
@@ -162,7 +168,7 @@ class Target:
             WrongEnvironment: There is no such control.
         """
         if self._sandbox is not None:
-            return getattr(self._sandbox, name)(**arguments)
+            return perform(self._sandbox, name, arguments)
         if name != "settle":
             raise WrongEnvironment(f"{name} is a control of our sandbox; a real service does not have it")
         # assumed: settle_route, the route that public clients call
@@ -227,9 +233,10 @@ class Player:
         self.started = target.now()
         self.results: dict[str, StepResult] = {}
         self.ledger = Ledger()
-        defaults = {one.name: one.default for one in sequence.parameters}
+        defaults = {parameter.name: parameter.default for parameter in sequence.parameters}
         self.values = {
-            name: self._resolve(one if values.get(name) is None else values[name]) for name, one in defaults.items()
+            name: self._resolve(default if values.get(name) is None else values[name])
+            for name, default in defaults.items()
         }
         self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
         self._check_balances = check_balances
@@ -314,12 +321,12 @@ class Player:
             raise EventTimeout("; ".join(map(str, missing)))
 
     def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
-        expected = tuple(attrs.evolve(one, where=self._resolve(one.where)) for one in events)
+        expected = tuple(attrs.evolve(event, where=self._resolve(event.where)) for event in events)
 
         def missing() -> list[Mismatch]:
             return _missing_events(expected, self.target.events(since))
 
-        span = max((one.within for one in expected), default=timedelta(0))
+        span = max((pattern.within for pattern in expected), default=timedelta(0))
         if span and missing():
             self.target.advance(span, lambda: not missing())
         return missing()
@@ -374,12 +381,12 @@ class Player:
 
     def differences(self) -> list[str]:
         """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
-        found: list[str] = []
+        differences: list[str] = []
         for card, before in self._balances.items():
             after = self.target.look("balance", card)
             if after is not None:
-                found += self.ledger.differences(card, before, walk.given(after))
-        return found
+                differences += self.ledger.differences(card, before, walk.given(after))
+        return differences
 
 
 class _Blocked(Exception):
@@ -394,35 +401,40 @@ def _shown(value: Any) -> str:
 
 def _differences(what: str, expected: Mapping[str, Any], actual: Any) -> Iterator[Mismatch]:
     for path, wanted in expected.items():
-        found = get_path(actual, path)
-        if found != wanted:
-            shown = _shown(found) if isinstance(found, str | int | bool | None) else masks.DOTS  # may be private
+        actual_value = get_path(actual, path)
+        if actual_value != wanted:
+            shown = (
+                _shown(actual_value) if isinstance(actual_value, str | int | bool | None) else masks.DOTS
+            )  # may be private
             yield Mismatch(f"{what}.{path}", _shown(wanted), shown)
 
 
 def _refusal(error: ApiError, name: str, wanted: Any) -> Any:
     """Return a member of a refusal; of its message, the part that is wanted where it has it."""
-    found = getattr(error, name)
-    return wanted if name == "message" and wanted in (found or "") else found
+    actual = getattr(error, name)
+    return wanted if name == "message" and wanted in (actual or "") else actual
 
 
 def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
     """Return the expected events that are not there. Each event, as wire members, meets one expectation."""
     left = list(events)
     missing = []
-    for one in expected:
-        found = next(
+    for pattern in expected:
+        received = next(
             (
-                event for event in left if event_kind(event) == one.kind
-                and all(get_path(event.get("body"), path) == value for path, value in one.where.items())
-            ), None,
-        )  # fmt: skip
-        if found is not None:
-            left.remove(found)
+                event
+                for event in left
+                if event_kind(event) == pattern.kind
+                and all(get_path(event.get("body"), path) == value for path, value in pattern.where.items())
+            ),
+            None,
+        )
+        if received is not None:
+            left.remove(received)
             continue
         actual = ", ".join(map(event_kind, left[:5])) or "no event"
-        where = " with " + ", ".join(one.where) if one.where else ""
-        missing.append(Mismatch("event", f"{one.kind}{where}", visible(actual, 200)))
+        where = " with " + ", ".join(pattern.where) if pattern.where else ""
+        missing.append(Mismatch("event", f"{pattern.kind}{where}", visible(actual, 200)))
     return missing
 
 

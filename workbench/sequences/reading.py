@@ -1,4 +1,5 @@
-"""Sequences in TOML files, which are data only, and the problems of a sequence before its first call: all of them, with step and line.
+"""Sequences in TOML files, which are data only, and the problems of a sequence before its first call: all of them, with
+step and line.
 
 Nothing in a file is evaluated, expanded or looked up in the environment.
 """
@@ -14,11 +15,11 @@ from typing import Any, TypeVar, get_origin
 import attrs
 
 from workbench.errors import Problem, UsageError, hide_arguments, not_allowed, visible
-from workbench.interface import checks, walk
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.rules import FULL
 from workbench.interface.table import OPERATIONS, Operation, Operations
 from workbench.sandbox.controls import CONTROLS
+from workbench.schema import checks, walk
+from workbench.schema.rules import FULL
 from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (
     PARAMETER_TYPES,
@@ -103,8 +104,8 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
-        bare = _TEXTS.sub(lambda found: "\n" * found[0].count("\n"), text)
-        self._lines = [bare.count("\n", 0, found.end()) + 1 for found in _STEP.finditer(bare)]
+        bare = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
+        self._lines = [bare.count("\n", 0, match.end()) + 1 for match in _STEP.finditer(bare)]
         self._line: int | None = None  # of the step that is read; the parser does not tell it
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
@@ -113,11 +114,13 @@ class _Reader:
         if len(steps) > MAX_STEPS:
             self._add(("steps",), "maximum", f"are {len(steps):,}; at most {MAX_STEPS:,} are allowed")
             steps = []
-        parameters = [self._record(Parameter, one, ("params", key), name=key) for key, one in params.items()]
-        made = [self._step(index, one) for index, one in enumerate(steps)]
+        parameters = [self._record(Parameter, param, ("params", key), name=key) for key, param in params.items()]
+        numbered = [self._step(index, step) for index, step in enumerate(steps)]
         self._line = None
-        rest = {"name": name or "unnamed"} | {key: one for key, one in raw.items() if key not in ("params", "steps")}
-        read: Sequence = self._record(Sequence, rest, (), parameters=tuple(parameters), steps=tuple(made))
+        rest = {"name": name or "unnamed"} | {
+            key: value for key, value in raw.items() if key not in ("params", "steps")
+        }
+        read: Sequence = self._record(Sequence, rest, (), parameters=tuple(parameters), steps=tuple(numbered))
         return read
 
     def _step(self, index: int, raw: Any) -> Step:
@@ -130,7 +133,7 @@ class _Reader:
 
     def _record(self, cls: type[Any], raw: Any, path: _Path, **given: Any) -> Any:
         """Read a table as one of our objects; `given` holds what does not stand in it."""
-        fields = {_NAMES.get(one.name, one.name): one for one in attrs.fields(cls) if one.name not in given}
+        fields = {_NAMES.get(field.name, field.name): field for field in attrs.fields(cls) if field.name not in given}
         for key, value in self._typed(dict, raw, path, _TABLES.get(cls, "a table")).items():
             if key in fields:
                 given[fields[key].name] = self._member(fields[key].type, value, (*path, key))
@@ -146,10 +149,12 @@ class _Reader:
             return self._record(Expect, raw, path)
         if kind == tuple[ExpectedEvent, ...]:
             listed = self._typed(list, raw, path, "a list")
-            tables = ({"kind": one} if isinstance(one, str) else one for one in listed)
-            return tuple(self._record(ExpectedEvent, one, (*path, i)) for i, one in enumerate(tables))
+            tables = ({"kind": item} if isinstance(item, str) else item for item in listed)
+            return tuple(self._record(ExpectedEvent, table, (*path, i)) for i, table in enumerate(tables))
         if get_origin(kind) is Mapping:
-            return {key: self._value(one, (*path, key)) for key, one in self._typed(dict, raw, path, "a table").items()}
+            return {
+                key: self._value(value, (*path, key)) for key, value in self._typed(dict, raw, path, "a table").items()
+            }
         text = self._typed(str, raw, path, "text")
         if kind is not timedelta:
             return text
@@ -169,27 +174,27 @@ class _Reader:
         if isinstance(raw, dict):
             key = next(iter(raw), "")
             if len(raw) != 1 or key not in _REFERENCES:
-                return {name: self._value(one, (*path, name)) for name, one in raw.items()}
+                return {name: self._value(member, (*path, name)) for name, member in raw.items()}
             if isinstance(raw[key], str) and raw[key]:
                 return _REFERENCES[key](raw[key])
             self._add(path, "reference", f"{key} must be followed by a path as text")
         elif isinstance(raw, list):
-            return [self._value(one, (*path, i)) for i, one in enumerate(raw)]
+            return [self._value(item, (*path, i)) for i, item in enumerate(raw)]
         elif isinstance(raw, float):
             self._add(path, "type", "is a float; amounts are whole numbers, other numbers are text")
         else:
             return raw
         return None
 
-    def _typed(self, kind: type[T], raw: Any, path: _Path, words: str) -> T:
+    def _typed(self, kind: type[T], raw: Any, path: _Path, description: str) -> T:
         if isinstance(raw, kind):
             return raw
-        self._add(path, "type", f"must be {words}")
+        self._add(path, "type", f"must be {description}")
         return kind()
 
     def _add(self, path: _Path, rule: str, message: str) -> None:
-        names = [one for one in path[:-1] if one != "with"] + [*path[-1:]]
-        shown = "".join(f"[{one}]" if isinstance(one, int) else f".{visible(one, 60)}" for one in names)
+        names = [part for part in path[:-1] if part != "with"] + [*path[-1:]]
+        shown = "".join(f"[{name}]" if isinstance(name, int) else f".{visible(name, 60)}" for name in names)
         line = f" (line {self._line})" if self._line else ""
         self.problems.append(Problem(shown.removeprefix(".") + line, rule, message))
 
@@ -244,24 +249,24 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
         sequence: The sequence.
         values: The parameters of a run, to be checked too; None leaves them out.
     """
-    found = [*_header_problems(sequence), *problems_of_values(sequence, values)]
-    declared = {one.name for one in sequence.parameters}
+    problems_found = [*_header_problems(sequence), *problems_of_values(sequence, values)]
+    declared = {parameter.name for parameter in sequence.parameters}
     names = [step.name for step in sequence.steps]
     earlier: dict[str, Step] = {}
     for step in sequence.steps:
         line = f" (line {step.line})" if step.line else ""
-        found += [
+        problems_found += [
             Problem(f"{visible(step.name, 60)}.{member}{line}", rule, message)
             for member, rule, message in _step_problems(step, declared, names, earlier)
         ]
         earlier[step.name] = step
-    return tuple(found)
+    return tuple(problems_found)
 
 
 def check(sequence: Sequence, values: Mapping[str, Any] | None = None) -> None:
     """Raise InvalidSequence for the `problems` of a sequence, and of the parameters of a run."""
-    if found := problems(sequence, values):
-        raise InvalidSequence(found, sequence.name)
+    if problems_found := problems(sequence, values):
+        raise InvalidSequence(problems_found, sequence.name)
 
 
 def _header_problems(sequence: Sequence) -> Iterator[Problem]:
@@ -271,11 +276,11 @@ def _header_problems(sequence: Sequence) -> Iterator[Problem]:
         yield Problem("profile", "enum", "must be documented or observed")
     if sequence.team not in (None, "individual", "company"):
         yield Problem("team", "enum", "must be individual or company")
-    for one in sequence.parameters:
-        where = f"params.{visible(one.name, 60)}"
-        if one.type not in PARAMETER_TYPES:
+    for parameter in sequence.parameters:
+        where = f"params.{visible(parameter.name, 60)}"
+        if parameter.type not in PARAMETER_TYPES:
             yield Problem(f"{where}.type", "enum", f"must be one of {', '.join(PARAMETER_TYPES)}")
-        elif not isinstance(one.default, Guide | None) and (message := one.problem(one.default)):
+        elif not isinstance(parameter.default, Guide | None) and (message := parameter.problem(parameter.default)):
             yield Problem(f"{where}.default", "type", message)
 
 
@@ -283,16 +288,24 @@ def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> 
     """Yield the problems of the parameters of a run; None stands for none that could be checked."""
     if values is None:
         return
-    declared: dict[str, Parameter] = {one.name: one for one in sequence.parameters}
+    declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}
     for name in values:
         if name not in declared:
             known = f"declared are {', '.join(declared)}" if declared else "none is declared"
             yield Problem(visible(name, 60), "unknown", f"is not a parameter of this sequence; {known}")
-    for name, one in declared.items():
-        value = values.get(name, one.default)
+    for name, declared_parameter in declared.items():
+        value = values.get(name, declared_parameter.default)
         if value is None:
-            yield Problem(name, "required", f"is missing; {one.doc[:1].lower() + one.doc[1:] or 'no default'}")
-        elif value is not one.default and one.type in PARAMETER_TYPES and (message := one.problem(value)):
+            yield Problem(
+                name,
+                "required",
+                f"is missing; {declared_parameter.doc[:1].lower() + declared_parameter.doc[1:] or 'no default'}",
+            )
+        elif (
+            value is not declared_parameter.default
+            and declared_parameter.type in PARAMETER_TYPES
+            and (message := declared_parameter.problem(value))
+        ):
             yield Problem(name, "type", message)
 
 
@@ -308,10 +321,12 @@ def _step_problems(step: Step, declared: Collection[str], names: list[str], earl
     if step.do in SCRIPTED:
         yield from _request_problems(step, SCRIPTED[step.do])
     elif step.do in CONTROLLED:
-        known = {name: one for name, one in CONTROLLED[step.do].signature.parameters.items() if name != "self"}
+        known = {
+            name: parameter for name, parameter in CONTROLLED[step.do].signature.parameters.items() if name != "self"
+        }
         yield from _unknown_arguments(step, known)
-        for name, one in known.items():
-            if one.default is one.empty and one.kind is not one.VAR_KEYWORD and name not in step.arguments:
+        for name, member in known.items():
+            if member.default is member.empty and member.kind is not member.VAR_KEYWORD and name not in step.arguments:
                 yield name, "required", "is missing"
     elif step.do in OWN_STEPS:
         yield from _own_step_problems(step)
@@ -335,7 +350,9 @@ def _request_problems(step: Step, operation: Operation[..., Any]) -> _Found:
     given = {name: value for name, value in step.arguments.items() if name in wires}
     later = [wires[name] for name, value in given.items() if any(True for _ in references(value))]
     try:
-        request = walk.build(operation.request, {name: one for name, one in given.items() if wires[name] not in later})
+        request = walk.build(
+            operation.request, {name: value for name, value in given.items() if wires[name] not in later}
+        )
     except walk.UnknownMember as error:
         unknown = ", ".join(visible(str(name), 60) for name in error.names)
         yield "with", "unknown", f"{error.of.__name__} has no {unknown}"
@@ -357,9 +374,7 @@ def _own_step_problems(step: Step) -> _Found:
         yield "kind", "enum", f"must be one of {', '.join(EVENT_KINDS)}"
 
 
-def _reference_problems(
-    step: Step, declared: Collection[str], names: list[str], earlier: Mapping[str, Step]
-) -> _Found:  # fmt: skip
+def _reference_problems(step: Step, declared: Collection[str], names: list[str], earlier: Mapping[str, Step]) -> _Found:
     for reference in step.references():
         message = None
         if isinstance(reference, Param) and reference.path not in declared:

@@ -11,16 +11,16 @@ from typing import Any, Literal
 import attrs
 
 from workbench.bulk.plan import rows_of
-from workbench.bulk.thread_pool import Interrupted, ThreadPool
+from workbench.bulk.rows import load
 from workbench.client.base import BaseClient, context_of
 from workbench.errors import Problem, UsageError, hide_arguments
-from workbench.progress import Progress, ProgressCallback, progress_callback
 from workbench.sequences import reading
 from workbench.sequences.player import Player, StepResult, Target
-from workbench.sequences.results import Record, Run, Runs
+from workbench.sequences.runs import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
-from workbench.storage import FileLock
-from workbench.tables.bodies import load
+from workbench.system.locks import FileLock
+from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.system.thread_pool import Interrupted, ThreadPool
 
 LONG = 200  # steps or runs from which on progress is shown
 
@@ -135,7 +135,7 @@ class Stepper:
         if step not in self.left:
             raise InvalidSequence((Problem(step, "state", "has already run, or does not exist"),), sequence.name)
         changed = attrs.evolve(sequence[step], arguments={**sequence[step].arguments, **arguments})
-        steps = tuple(changed if one.name == step else one for one in sequence.steps)
+        steps = tuple(changed if existing.name == step else existing for existing in sequence.steps)
         changed_sequence = attrs.evolve(sequence, steps=steps)
         reading.check(changed_sequence)
         self._player.sequence = changed_sequence
@@ -187,20 +187,20 @@ def run_many(
         InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
         Interrupted: By Ctrl-C; `.result` has the runs that were played.
     """
-    parameters = {one.name: one for one in sequence.parameters}
+    parameters = {parameter.name: parameter for parameter in sequence.parameters}
     if isinstance(rows, str | os.PathLike):
         rows = [
             {name: parameters[name].read(cell) if name in parameters else cell for name, cell in row.items()}
             for row in load(Path(rows))
         ]
     given = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
-    found = [
-        Problem(f"row {number}: {one.path}" if rows is not None else one.path, one.rule, one.message)
+    problems_found = [
+        Problem(f"row {number}: {problem.path}" if rows is not None else problem.path, problem.rule, problem.message)
         for number, row in enumerate(given, 1)
-        for one in (reading.problems(sequence, row) if number == 1 else reading.problems_of_values(sequence, row))
+        for problem in (reading.problems(sequence, row) if number == 1 else reading.problems_of_values(sequence, row))
     ]
-    if found:
-        raise InvalidSequence(tuple(found), sequence.name)
+    if problems_found:
+        raise InvalidSequence(tuple(problems_found), sequence.name)
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
     target = Target(api, sequence)
@@ -241,9 +241,9 @@ def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]
     """Return the runs of an interrupted call, if they are those of this call."""
     if earlier is None:
         return Runs()
-    same = len(earlier) <= len(todo) and all(one.sequence == sequence for one in earlier)
+    same = len(earlier) <= len(todo) and all(run.sequence == sequence for run in earlier)
     pairs = zip(earlier, todo, strict=False)
-    if not same or any(one.values.get(name) != value for one, row in pairs for name, value in row.items()):
+    if not same or any(sequence.values.get(name) != value for sequence, row in pairs for name, value in row.items()):
         problem = Problem("resume", "changed", "holds other runs than those of this call")
         raise InvalidSequence((problem,), sequence.name)
     return earlier

@@ -1,4 +1,6 @@
-"""A sequence as data: parameters, named steps, references, expectations, spans of time; its text as a TOML file, and how it looks."""
+"""A sequence as data: parameters, named steps, references, expectations, spans of time; its text as a TOML file, and
+how it looks.
+"""
 
 import json
 import re
@@ -11,14 +13,16 @@ import attrs
 
 from workbench import rendering
 from workbench.errors import Problem, WorkbenchError, visible
-from workbench.interface import masks, walk
-from workbench.interface.fields import Privacy
-from workbench.interface.rules import ISO_DAY, UUID, Full
 from workbench.interface.table import OPERATIONS
+from workbench.schema import masks, walk
+from workbench.schema.fields import Privacy
+from workbench.schema.rules import ISO_DAY, UUID, Full
 
 
 class InvalidSequence(WorkbenchError, ValueError):
-    """A sequence that cannot be run; nothing was sent. `problems` lists everything that is wrong, with step and line."""
+    """A sequence that cannot be run; nothing was sent. `problems` lists everything that is wrong, with step and
+    line.
+    """
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
         self.problems = problems
@@ -75,8 +79,8 @@ def replaced(value: Any, read: Callable[[Reference], Any]) -> Any:
     if not any(True for _ in references(value)):
         return value
     if isinstance(value, Mapping):
-        return {key: replaced(one, read) for key, one in value.items()}
-    return [replaced(one, read) for one in value]
+        return {key: replaced(member, read) for key, member in value.items()}
+    return [replaced(item, read) for item in value]
 
 
 _DURATION = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*([dhms])\s*")
@@ -141,8 +145,8 @@ class Parameter:
 
     def problem(self, value: Any) -> str | None:
         """Return why a value does not fit, or None if it does."""
-        fits, words = PARAMETER_TYPES[self.type]
-        return None if fits(value) else f"must be {words}"
+        fits, description = PARAMETER_TYPES[self.type]
+        return None if fits(value) else f"must be {description}"
 
     def read(self, text: Any) -> Any:
         """Return a cell of a file as a value of the type; what does not fit stays as it is."""
@@ -213,7 +217,9 @@ def step(
     """
     if not isinstance(expect, Expect):
         members = dict(expect or {})
-        events = (one if isinstance(one, ExpectedEvent) else ExpectedEvent(**one) for one in members.pop("events", ()))
+        events = (
+            event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in members.pop("events", ())
+        )
         expect = Expect(events=tuple(events), **members)
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
 
@@ -223,7 +229,9 @@ _MAX_SHOWN = 200  # characters of a value
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sequence:
-    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs it."""
+    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs
+    it.
+    """
 
     name: str
     steps: tuple[Step, ...]
@@ -271,7 +279,7 @@ def _private(record: Any) -> frozenset[str]:
     if not walk.is_record(record):
         return frozenset()
     leaves = walk.leaves(record)
-    return frozenset(path.partition(".")[0] for path, one in leaves if one.about.privacy is not Privacy.OPEN)
+    return frozenset(path.partition(".")[0] for path, leaf in leaves if leaf.about.privacy is not Privacy.OPEN)
 
 
 def _shown(value: Any, hidden: bool) -> str:
@@ -286,9 +294,9 @@ def _shown(value: Any, hidden: bool) -> str:
 def dumps(sequence: Sequence) -> str:
     """Write a sequence as the text of a TOML file that reads back as the same sequence."""
     lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile, "team": sequence.team})
-    for one in sequence.parameters:
-        lines += ["", f"[params.{_key(one.name)}]"]
-        lines += _members({"type": one.type, "doc": one.doc, "default": one.default})
+    for parameter in sequence.parameters:
+        lines += ["", f"[params.{_key(parameter.name)}]"]
+        lines += _members({"type": parameter.type, "doc": parameter.doc, "default": parameter.default})
     for step in sequence.steps:
         lines += ["", "[[steps]]", *_members({"name": step.name, "do": step.do, "doc": step.doc})]
         if step.arguments:
@@ -335,7 +343,7 @@ def _toml(value: Any) -> str:
         case timedelta():
             return _quoted(duration_text(value))
         case Mapping():
-            return "{ " + ", ".join(f"{_key(str(key))} = {_toml(one)}" for key, one in value.items()) + " }"
+            return "{ " + ", ".join(f"{_key(str(key))} = {_toml(member)}" for key, member in value.items()) + " }"
         case list() | tuple():
-            return "[" + ", ".join(_toml(one) for one in value) + "]"
+            return "[" + ", ".join(_toml(item) for item in value) + "]"
     raise TypeError(f"{type(value).__name__} has no form in a sequence file")

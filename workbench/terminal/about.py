@@ -1,4 +1,4 @@
-"""Commands about the service and this installation: assumptions, rules, checks, the demo."""
+"""Commands about the service and this installation: assumptions, rules, checks."""
 
 import json
 import os
@@ -21,32 +21,16 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.events import EVENT_KINDS, ORDER, EventKind
 from workbench.interface.examples import example, example_of
-from workbench.interface.fields import OPEN, Confidence
 from workbench.interface.table import OPERATIONS, VERSION, Operation
-from workbench.interface.walk import build, described, leaves, members
 from workbench.rendering.text import screen_of
+from workbench.schema.fields import OPEN, Confidence
+from workbench.schema.walk import build, described, leaves, members
 from workbench.terminal.commands import kebab
 from workbench.terminal.exits import DONE, PARTLY, usage_error
 from workbench.terminal.output import Output, page, show
 from workbench.terminal.where import Whole, complete_documented, complete_operations, kept_path, script
 
 _Confidence: Any = Literal[tuple(map(str, Confidence))]
-
-
-def demo(*, bodies: Path | None = None, out: Path | None = None) -> None:
-    """Walk through the main tasks on an embedded sandbox.
-
-    Files that the folder of --bodies lacks come with the package. Requests are named
-    `<operation>.request.<variant>.json`, answers `<operation>.<status>.<variant>.json`, error bodies
-    `error.<status>.<case>.json`.
-
-    Args:
-        bodies: Folder of request bodies and answers to use.
-        out: Folder for the chart; `out` if omitted.
-    """
-    from workbench.demo import tour
-
-    tour(bodies=bodies, out=out)
 
 
 def list_assumptions(
@@ -189,6 +173,7 @@ ENVIRONMENT = {
     "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
     "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, where it is not the API key",
+    "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
@@ -196,7 +181,6 @@ ENVIRONMENT = {
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
-    "WORKBENCH_URL": "base URL that exported shell scripts send to",
     "NO_COLOR": "anything: no colors",
     "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
 }
@@ -232,7 +216,7 @@ def _findings() -> Iterator[tuple[bool, str]]:
     yield True, f"workbench {package}, interface {VERSION}, Python {platform.python_version()}"
     for name in ("httpx", "cattrs"):
         yield find_spec(name) is not None, f"{name} {_version(name)}"
-    extras = {"pandas": "tables", "matplotlib": "charts", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
+    extras = {"pandas": "tables", "matplotlib": "tables", "uvicorn": "server", "jupyterlab": "lab", "ipywidgets": "lab"}
     for name, extra in extras.items():
         yield True, f"{name} {_version(name, extra)}"
     try:

@@ -13,9 +13,9 @@ from cyclopts import App, Parameter
 from workbench import bulk, charts, rendering, tables
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import camel
 from workbench.rendering.text import screen_of
-from workbench.storage import write_file
+from workbench.schema.walk import camel
+from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
@@ -190,7 +190,7 @@ def read_rewards(
     api: Any, users: Sequence[str], kind: str | None, how: Output, *, save: Path | None = None, path: Path | None = None
 ) -> int:
     """Read the activity of users, then show or save it."""
-    from workbench.tables.rewards import read
+    from workbench.rewards.reading import read
 
     found = read(api, users, type=kind, path=path)
     frame = found.frame()
@@ -240,7 +240,7 @@ _ENDINGS = (".svg", ".png", ".pdf")
 
 
 def _rewards(api: Any, users: tuple[str, ...]) -> Any:
-    from workbench.tables.rewards import read
+    from workbench.rewards.reading import read
 
     if not users:
         users = tuple(user["id"] for user in api.guide()["rewards_users"] if not user.get("beyond_paging"))

@@ -66,7 +66,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("profiles",): "journal:profiles_app",
     ("docs",): "about:docs_app",
     ("setup",): "about:setup_app",
-    ("demo",): "about:demo",
+    ("demo",): "tour:demo",
     ("shell",): "shell:shell",
     ("agent", "serve"): "shell:mcp",
     ("agent", "setup"): "shell:skill",
@@ -201,9 +201,9 @@ def example_of(words: list[str]) -> str:
 def _operation(name: str, command: str) -> str:
     """Return a call with every required argument; one with a nested body takes it from a file."""
     from workbench.interface.examples import example_of as example
-    from workbench.interface.readers import text_of
-    from workbench.interface.rules import FULL
-    from workbench.interface.walk import Nested, members
+    from workbench.schema.readers import text_of
+    from workbench.schema.rules import FULL
+    from workbench.schema.walk import Nested, members
 
     cls = TABLE[name].request
     needed = [one for one in members(cls) if one.required]

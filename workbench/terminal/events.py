@@ -15,12 +15,12 @@ from cyclopts import App, Parameter
 from workbench import rendering
 from workbench.client.keys import state_folder
 from workbench.errors import visible
-from workbench.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.masks import DOTS
-from workbench.interface.readers import value_of
-from workbench.interface.walk import is_record, leaves
 from workbench.rendering.text import screen_of
+from workbench.schema.masks import DOTS
+from workbench.schema.readers import value_of
+from workbench.schema.walk import is_record, leaves
+from workbench.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url, post
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
@@ -131,7 +131,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
         if unsigned is None:
             yield api.inbox, key or own
             return
-        source = partial(api.sandbox.drain, api_key=own)
+        source = partial(api.sandbox._drain, api_key=own)
         with Inbox(keys=[own, key] if key else [own], accept_unsigned=unsigned, source=source) as inbox:
             yield inbox, key or own
 

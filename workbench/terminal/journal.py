@@ -18,7 +18,7 @@ from workbench.client.keys import state_folder
 from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
-from workbench.storage import write_file
+from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import (

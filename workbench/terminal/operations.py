@@ -13,11 +13,12 @@ from cyclopts import Group, Parameter
 from workbench.client.base import context_of
 from workbench.client.requests import request_problems
 from workbench.errors import InvalidRequest, Problem, visible
-from workbench.interface import strict_json
 from workbench.interface.convert import placeholders
-from workbench.interface.readers import value_of
 from workbench.interface.table import OPERATIONS, Operation, Operations
-from workbench.interface.walk import (
+from workbench.rendering.show import curl
+from workbench.schema import strict_json
+from workbench.schema.readers import value_of
+from workbench.schema.walk import (
     Boolean,
     Choice,
     Integer,
@@ -29,7 +30,6 @@ from workbench.interface.walk import (
     leaves,
     wire_path,
 )
-from workbench.rendering.show import curl
 from workbench.terminal.exits import DONE, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session
@@ -173,15 +173,16 @@ def _send(
     with session(where) as api:
         if calling.from_ is not None:
             given = _read_body(operation, calling.from_, api.converter) | given
-        request = build(operation.request, nested(given))
+        arguments = nested(given)
+        request = partial(build, operation.request, arguments)  # for what looks at it instead of sending it
         allowing = {name.replace("-", "_") for name in calling.allow} | ({"again"} if calling.again else set())
         real = context_of(api).real
         if calling.dry_run or all_pages:  # what is sent is checked by the client
-            problems = request_problems(operation, request, allowing, check=True, real=real, limits=api.limits)
+            problems = request_problems(operation, request(), allowing, check=True, real=real, limits=api.limits)
             if problems:
                 raise InvalidRequest(problems, of=operation.name)
         if calling.dry_run:
-            print(curl(operation, request, base_url=api.base_url, converter=api.converter, reveal=how.reveal))
+            print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
             if api.host.endswith(".invalid"):
                 say(
                     "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."
@@ -190,12 +191,12 @@ def _send(
         if all_pages:
             from workbench.terminal.bulk import read_rewards
 
-            return read_rewards(api, [request.user_id], request.type, how)
+            return read_rewards(api, [arguments["user_id"]], arguments.get("type"), how)
         if api.environment == "production":
             from workbench.terminal.journal import confirm
 
-            confirm(api, operation, request)
-        answer: Any = api.allowing(**dict.fromkeys(allowing, True)).send(request)
+            confirm(api, operation, request())
+        answer: Any = api.allowing(**dict.fromkeys(allowing, True)).call(operation, arguments)
         for notice in api.notices:
             say(notice)
         if operation.success == 204:

@@ -17,11 +17,11 @@ from cyclopts import Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.interface import masks, strict_json
 from workbench.interface.convert import converter
-from workbench.interface.readers import write_time
-from workbench.interface.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.rendering.text import LIKENESS, guarded, screen_of
+from workbench.schema import masks, strict_json
+from workbench.schema.readers import write_time
+from workbench.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
 from workbench.terminal.exits import usage_error
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]

@@ -17,11 +17,11 @@ from cyclopts import App, Group, Parameter
 
 from workbench import rendering
 from workbench.errors import visible
-from workbench.http_post import LOOPBACK
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control import Control
-from workbench.sandbox.controls import CONTROLS
+from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.embedded import clock_settings, renew_file
+from workbench.system.messages import LOOPBACK
 from workbench.terminal.commands import kebab, read_duration
 from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
@@ -54,7 +54,7 @@ def _command(control: Control) -> Callable[..., int | None]:
         given = {one.name: _value(one, texts[one.name]) for one in taken if texts[one.name] is not None}
         given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
         with session(where) as api:
-            answer = getattr(api.sandbox, control.name)(**given)
+            answer = perform(api.sandbox, control.name, given)
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)
@@ -214,7 +214,7 @@ def serve_until_stopped(
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
     with waiting_for_signals() as wait:
-        from workbench.http_server import served_names
+        from workbench.system.http_server import served_names
 
         try:
             names = served_names(at.host, at.host_name)
@@ -247,11 +247,12 @@ def serve(
     own: bool = False,
     seed: Whole | None = None,
     environment: Literal["sandbox", "production"] | None = None,
-    behavior: Literal["documented", "observed"] | None = None,
+    behavior: str | None = None,
     clock: str | None = None,
     world: Literal["small", "program", "large"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[str] | None = None,
+    api_key_file: Path | None = None,
     at: Listening = Listening(),
 ) -> None:
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
@@ -261,13 +262,15 @@ def serve(
         own: Serve the sandbox that commands act on.
         seed: Random seed of a new sandbox; 1 if omitted.
         environment: Environment to imitate; sandbox if omitted.
-        behavior: Behavior where the interface document is silent; documented if omitted.
+        behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of settings.
         clock: Clock of a new sandbox: now, a time from which it runs, a speed as x60, or fixed.
         world: Size of a new world; small if omitted.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
+        api_key_file: File with the full API key of a new sandbox; WORKBENCH_SANDBOX_KEY gives it too.
     """
     path = kept_path() if own else db
+    api_key = _given_key(api_key_file)
 
     def make() -> Any:
         set_clock = "now" if clock is None and not (own or (db is not None and db.exists())) else clock
@@ -277,7 +280,8 @@ def serve(
             raise usage_error(f"--{error}") from None
         return Sandbox(
             seed=seed, environment=environment, behavior=behavior, clock=set_clock, world=world, path=path,
-            public_webhooks=public, webhook_hosts=webhook_host or (), random_keys=None if at.host in LOOPBACK else True,
+            public_webhooks=public, webhook_hosts=webhook_host or (), api_key=api_key,
+            random_keys=None if at.host in LOOPBACK else True,
         )  # fmt: skip
 
     def introduce(sandbox: Any, url: str) -> Iterable[str]:
@@ -291,6 +295,16 @@ def serve(
     serve_until_stopped(
         make, introduce, at, own_certificate=(path or kept_path()).with_name("sandbox-tls.crt"), kept=kept
     )
+
+
+def _given_key(file: Path | None) -> str | None:
+    """Return the API key in a file, or in the environment."""
+    if file is None:
+        return os.environ.get("WORKBENCH_SANDBOX_KEY") or None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise usage_error(f"--api-key-file: {error}") from None
 
 
 def __getattr__(name: str) -> Callable[..., int | None]:

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from workbench import sequences
 from workbench.errors import WorkbenchError, visible
-from workbench.storage import write_file
+from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, session
@@ -99,7 +99,7 @@ def compare(
 
     chosen = [_sequence(name) for name in sequence] or None
     if evidence is not None:
-        write_file(evidence, sequences.evidence(b, sequences=chosen).to_toml().encode(), private=False)
+        write_file(evidence, testing.evidence(b, sequences=chosen).to_toml().encode(), private=False)
         say(f"Evidence: {evidence}")
     found = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
     show([attrs.asdict(one) for one in found.rows()], how)
@@ -163,8 +163,8 @@ def chaos(
         plan: TOML file, with purchases = 300, duplicates = 0.08 and so on.
         seed: Random seed; it replays a verdict.
     """
-    from workbench import chaos as campaign
     from workbench.terminal.events import KEY_VARIABLE
+    from workbench.testing import chaos as campaign
 
     chosen = campaign.Plan() if plan is None else campaign.load(plan)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
-from importlib import import_module, util
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,10 +17,10 @@ import workbench
 from workbench import rendering
 from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Choice
+from workbench.schema.walk import Choice
 from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
-from workbench.terminal.exits import DONE, exit_code, say, usage_error
+from workbench.terminal.exits import DONE, exit_code, say
 from workbench.terminal.operations import option_members
 from workbench.terminal.where import Where, arguments_of, ids_of, session
 
@@ -251,7 +251,7 @@ def dashboard(
         out: File to write; one that exists is left unchanged.
         open_: Open the file in a browser.
     """
-    from workbench.forms.dashboard import dashboard as dashboard_of
+    from workbench.panel.dashboard import dashboard as dashboard_of
     from workbench.session import connect
 
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
@@ -278,8 +278,7 @@ def lab(folder: Path | None = None, /) -> int:
         options.append("--allow-root")
     settings = Path(__file__).parents[1] / "forms"  # its labconfig: no news, and pages that open as text to read
     paths = [str(settings), *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    if util.find_spec("jupyterlab") is None:
-        raise usage_error("jupyterlab is not installed. Run: pip install 'card-issuing-workbench[lab]'")
+    import_module("jupyterlab")  # missing, it is said here and not by a process
     say(f"Opening JupyterLab on {shown}; press Ctrl-C to stop.")
     environment = {**os.environ, "JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
     return subprocess.run([sys.executable, "-m", "jupyterlab", *options], env=environment, check=False).returncode
@@ -293,7 +292,7 @@ def mcp(*, where: Where = Where()) -> None:
     """
     import asyncio
 
-    from workbench import mcp_server
+    from workbench.testing import agent_tools as mcp_server
 
     with session(where) as api:
         say(f"Serving {api.environment} at {api.host} by the Model Context Protocol; end it by closing its input.")

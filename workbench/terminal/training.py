@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from cyclopts import App, Parameter
 
-from workbench import classroom, course
+from workbench import course
+from workbench.course import classroom
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
@@ -37,7 +38,7 @@ def serve(
     """
 
     def make() -> Any:
-        from workbench.classroom.results import read_roster
+        from workbench.course.classroom.class_results import read_roster
 
         made = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
         if not made.learners:
@@ -62,8 +63,8 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    from workbench.classroom.exports import export
-    from workbench.classroom.server import inline_style
+    from workbench.course.classroom.exports import export
+    from workbench.course.classroom.server import inline_style
 
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         print(export(kept, form, kept.get("seed"), inline_style()), end="")
@@ -95,6 +96,14 @@ def board(
     say(f"The page: {url}/board")
 
 
+def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
+    """Add a learner to a class, which may be served, and print the code."""
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        late = kept.enroll_late(name)
+        say(f"Join: {kept.get('url', 'URL')}/{late.code}")
+    print(late.code)
+
+
 def grade(
     notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
 ) -> None:
@@ -102,9 +111,9 @@ def grade(
 
     A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles and HOME.
     """
-    from workbench.classroom.exports import export
-    from workbench.classroom.grading import grade as graded
-    from workbench.classroom.server import DEFAULT_SEED
+    from workbench.course.classroom.exports import export
+    from workbench.course.classroom.grading import grade as graded
+    from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
         print(export(kept, form, DEFAULT_SEED), end="")
@@ -118,8 +127,8 @@ def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = 
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; that of its last start if omitted.
     """
-    from workbench.classroom.exports import answers, sheets
-    from workbench.classroom.server import inline_style
+    from workbench.course.classroom.exports import answers, sheets
+    from workbench.course.classroom.server import inline_style
 
     if what == "answers":
         print(answers(inline_style()), end="")
@@ -152,6 +161,7 @@ class_app = App(name="class", help="Serve a class, show its board, export its re
 class_app.command(serve)
 class_app.command(board)
 class_app.command(results)
+class_app.command(add)
 class_app.command(grade)
 class_app.command(print_pages, name="print")
 class_app.command(verify)

@@ -69,10 +69,8 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench events tail")
-    try:
-        import textual  # noqa: F401
-    except ModuleNotFoundError:
-        raise usage_error('watch needs an extra: pip install "card-issuing-workbench[watch]"') from None
+    import textual  # noqa: F401 - missing, it is said before a session opens
+
     if journal is not None and not journal.is_file():
         raise usage_error(f"--journal: no file {visible(str(journal), 200)}.")
     with session(where) as api:
@@ -259,7 +257,7 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.ask("How far: 2h30m, 3d", "1h", move)
 
         def action_copy(self, to: Literal["curl", "python"]) -> None:
-            from workbench.sequences.exports import call_as
+            from workbench.testing.exports import call_as
 
             one = self.chosen()
             text = None if one is None or one.lane != "request" else call_as(one.record, to, base_url=api.base_url)

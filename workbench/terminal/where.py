@@ -20,7 +20,7 @@ from workbench.client.keys import state_folder
 from workbench.client.settings import open_profile, profile_names
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import Boolean, Choice, Member
+from workbench.schema.walk import Boolean, Choice, Member
 from workbench.terminal.exits import Stopped, say, usage_error
 
 
@@ -200,7 +200,7 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
             typed = context.get("tenant")  # --tenant, where it is typed already
             keys = {one.name: one.keys[0] for one in sandbox.tenants()}
             key = None if typed is None else keys.get(typed.raw or "")
-            return ids_of(name, sandbox if key is None else sandbox.for_key(sandbox.guide()["api_keys"][key]))
+            return ids_of(name, sandbox if key is None else sandbox._for_key(sandbox.guide()["api_keys"][key]))
 
     return complete
 

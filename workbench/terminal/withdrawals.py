@@ -13,8 +13,8 @@ from cyclopts import Group, Parameter
 
 from workbench import withdrawals
 from workbench.errors import visible
-from workbench.interface import strict_json
 from workbench.interface.table import Operations
+from workbench.schema import strict_json
 from workbench.session import sandbox_of
 from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
 from workbench.terminal.output import Output, show

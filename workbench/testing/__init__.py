@@ -3,19 +3,44 @@
 pytest finds the fixtures by itself where the package is installed; see docs/testing.md.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
-    from workbench.sequences.comparing import compare_recording as compare_recording
-    from workbench.sequences.exports import Recording as Recording
-    from workbench.sequences.exports import record as record
-    from workbench.sequences.exports import replay as replay
+    from workbench.testing.comparing import Evidence as Evidence
+    from workbench.testing.comparing import compare_recording as compare_recording
+    from workbench.testing.comparing import evidence as evidence
+    from workbench.testing.exports import Recording as Recording
+    from workbench.testing.exports import export as export
+    from workbench.testing.exports import record as record
+    from workbench.testing.exports import replay as replay
+    from workbench.testing.generated import Mix as Mix
+    from workbench.testing.generated import from_journal as from_journal
+    from workbench.testing.generated import traffic as traffic
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
     from workbench.testing.sessions import assert_requests as assert_requests
     from workbench.testing.sessions import session as session
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "Coverage": "workbench.testing.sessions",
+    "Evidence": "workbench.testing.comparing",
+    "Mix": "workbench.testing.generated",
+    "Recording": "workbench.testing.exports",
+    "assert_balance": "workbench.testing.sessions",
+    "assert_events": "workbench.testing.sessions",
+    "assert_requests": "workbench.testing.sessions",
+    "compare_recording": "workbench.testing.comparing",
+    "evidence": "workbench.testing.comparing",
+    "export": "workbench.testing.exports",
+    "from_journal": "workbench.testing.generated",
+    "record": "workbench.testing.exports",
+    "replay": "workbench.testing.exports",
+    "session": "workbench.testing.sessions",
+    "traffic": "workbench.testing.generated",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

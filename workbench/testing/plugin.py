@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 _COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
-_MARK = 'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), **settings): the sandbox of a test'
+_MARK = 'workbench(behavior="documented", seed=1, environment="sandbox", faults=()): the sandbox of a test'
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

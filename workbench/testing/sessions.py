@@ -14,11 +14,12 @@ from workbench.client.base import EnvironmentName
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
-from workbench.interface.walk import get_path
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
+from workbench.sandbox.behavior import Behavior
+from workbench.schema.walk import get_path
 from workbench.sequences.player import event_kind
-from workbench.session import Behavior, Session, connect
+from workbench.session import Session, connect
 
 
 def session(
@@ -27,21 +28,19 @@ def session(
     behavior: Behavior = "documented",
     environment: EnvironmentName = "sandbox",
     faults: Any = (),
-    **settings: Any,
 ) -> Session:
     """Open a session on a sandbox of its own, as `wb.connect()` does, whatever profile or class the environment names.
 
     Args:
         seed: Random seed of the sandbox.
-        behavior: "documented" or "observed".
+        behavior: "documented", "observed", or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: "sandbox" or "production".
         faults: Fault rules to begin with: kinds, as "lost", or dicts with the arguments of `add_fault`.
-        settings: Single behaviors by the id of their assumption, as `settle_route=False`.
 
     Raises:
-        InvalidProfile: Arguments cannot be used.
+        UsageError: Arguments are not allowed.
     """
-    api = connect(seed=seed, behavior=behavior, environment=environment, settings=settings)
+    api = connect(seed=seed, behavior=behavior, environment=environment)
     for fault in (faults,) if isinstance(faults, str | dict) else faults:
         api.sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
     return api

@@ -21,7 +21,6 @@ import attrs
 from workbench.errors import UsageError, not_allowed
 from workbench.interface.events import Event
 from workbench.webhooks.store import Store
-from workbench.webhooks.verify import read_delivery
 
 log = logging.getLogger("workbench.webhooks")
 T = TypeVar("T")
@@ -303,7 +302,7 @@ class Handlers:
                 self._record(db, handler, sequence, "waiting", tries)
 
     def _handle(self, handler: Handler, sequence: int, body: bytes, tries: int) -> int:
-        event = read_delivery(body, len(body))
+        event = self._store.parsed.get(sequence, body)
         try:
             if handler.atomic:
                 with self._store.file.write() as db:

@@ -32,8 +32,8 @@ from workbench.errors import (
     unknown_name,
     visible,
 )
-from workbench.http_post import LOOPBACK, Request, Response
 from workbench.interface.events import Event
+from workbench.system.messages import LOOPBACK, Request, Response
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import (
@@ -127,14 +127,14 @@ class Inbox:
             now: Returns the time.
 
         Raises:
-            ValueError: There are no keys, so that anybody could send events, or a key is empty.
+            UsageError: There are no keys, so that anybody could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
             keys = (keys,)
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
-            raise ValueError(
+            raise UsageError(
                 "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
@@ -442,7 +442,7 @@ class Inbox:
         Raises:
             InvalidWebhook: Anybody could send anything this way.
         """
-        from workbench import http_server  # an inbox that is not served needs none
+        from workbench.system import http_server  # an inbox that is not served needs none
 
         path = "/" + path.lstrip("/")
         if not (host in LOOPBACK or self.verifies):

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import attrs
 
 from workbench.interface.events import Event
-from workbench.interface.walk import get_path
-from workbench.storage import Database
+from workbench.schema.walk import get_path
+from workbench.system.database import Database
 from workbench.webhooks.verify import read_delivery, state_digest
 
 APPLICATION = 0x57424958  # "WBIX"
@@ -53,6 +54,7 @@ CREATE TABLE effects(
 CREATE INDEX effects_of ON effects(sequence);
 CREATE INDEX effects_waiting ON effects(handler, state, sequence)
 """
+MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are kept: about 11,000 events in 13 MB
 _POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
@@ -94,12 +96,51 @@ class Receipt:
     sequence: int | None  # None if the event was purged before
 
 
+class ParsedEvents:
+    """The newest events of a store as records, parsed once for all who look, up to a number of bytes of their bodies."""
+
+    def __init__(self) -> None:
+        self._events: dict[int, Event] = {}  # by sequence, the oldest first
+        self._sizes: dict[int, int] = {}
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def get(self, sequence: int, body: bytes) -> Event:
+        """Return the event of a body, parsed now if it has to be."""
+        known = self._events.get(sequence)
+        return known if known is not None else self.put(sequence, body, read_delivery(body, len(body)))
+
+    def put(self, sequence: int, body: bytes, event: Event) -> Event:
+        """Take in an event, unless it is older than all that fit; return it."""
+        with self._lock:
+            if sequence in self._events or (
+                self._size + len(body) > MAX_PARSED and sequence < next(iter(self._events), 0)
+            ):
+                return self._events.get(sequence, event)
+            self._events[sequence], self._sizes[sequence] = event, len(body)
+            self._size += len(body)
+            while self._size > MAX_PARSED:
+                oldest = next(iter(self._events))
+                del self._events[oldest]
+                self._size -= self._sizes.pop(oldest)
+        return event
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._events, self._sizes, self._size = {}, {}, 0
+
+
 class Store:
     """The events of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"])
         self.file.run(_POSITIONS)  # beside the schema: files of an earlier version have none
+        self.parsed = ParsedEvents()
 
     def keep(self, event: Event, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
         """Store a delivery, each event once."""
@@ -132,6 +173,8 @@ class Store:
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (event.id, event.kind, about, happened, at, verified, digest, reported, repeat_of, raw),
             ).lastrowid
+        if sequence is not None:
+            self.parsed.put(sequence, raw, event)
         return attrs.evolve(receipt, duplicate=False, repeat_of=repeat_of, sequence=sequence)
 
     @staticmethod
@@ -165,7 +208,7 @@ class Store:
         query = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(tests)} ORDER BY sequence"  # noqa: S608 - no value in it
         return [
             StoredEvent(
-                sequence=sequence, event=read_delivery(body, len(body)), raw=body, arrived=datetime.fromisoformat(arrived),
+                sequence=sequence, event=self.parsed.get(sequence, body), raw=body, arrived=datetime.fromisoformat(arrived),
                 verified=bool(verified), times=times, repeat_of=repeat_of, conflicting=bool(conflicting),
             )
             for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.run(query, values)
@@ -226,5 +269,6 @@ class Store:
             db.executemany("DELETE FROM events WHERE id = ?", doomed)
             db.executemany("DELETE FROM conflicts WHERE id = ?", doomed)
         if doomed:
+            self.parsed.clear()
             self.file.forget_deleted()
         return len(doomed)

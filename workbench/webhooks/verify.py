@@ -17,11 +17,11 @@ from uuid import uuid4
 import attrs
 
 from workbench.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
-from workbench.interface import strict_json
 from workbench.interface.convert import Unreadable, converter
 from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event, MicroDepositReceived
 from workbench.interface.examples import TIME, example
-from workbench.interface.walk import build, change, get_path, given, is_record, members
+from workbench.schema import strict_json
+from workbench.schema.walk import build, change, get_path, given, is_record, members
 
 SIGNATURE = "signature"
 SECONDARY = "secondary-signature"

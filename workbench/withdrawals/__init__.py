@@ -6,9 +6,11 @@
 Nothing here asks for, reads or stores a private key.
 """
 
-TYPE_CHECKING = False
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
 if TYPE_CHECKING:
-    from workbench.forms.work import countdown as countdown
     from workbench.withdrawals.amounts import Cents as Cents
     from workbench.withdrawals.amounts import NativeUnits as NativeUnits
     from workbench.withdrawals.amounts import native_units as native_units
@@ -24,7 +26,22 @@ if TYPE_CHECKING:
     from workbench.withdrawals.wallet import explain as explain
     from workbench.withdrawals.withdrawal import Withdrawal as Withdrawal
 
-if not TYPE_CHECKING:  # a type checker sees the names above and no others
-    from workbench.lazy import public_names
+_NAMES = {
+    "AdminMessage": "workbench.withdrawals.wallet",
+    "AdminSignature": "workbench.withdrawals.wallet",
+    "CallData": "workbench.withdrawals.wallet",
+    "Cents": "workbench.withdrawals.amounts",
+    "Explanation": "workbench.withdrawals.wallet",
+    "NativeUnits": "workbench.withdrawals.amounts",
+    "Plan": "workbench.withdrawals.planning",
+    "Revealed": "workbench.withdrawals.wallet",
+    "Transaction": "workbench.withdrawals.wallet",
+    "Withdrawal": "workbench.withdrawals.withdrawal",
+    "explain": "workbench.withdrawals.wallet",
+    "native_units": "workbench.withdrawals.amounts",
+    "plan": "workbench.withdrawals.planning",
+    "usd": "workbench.withdrawals.amounts",
+}
 
-    __getattr__, __dir__ = public_names(__name__, __file__)
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -18,7 +18,10 @@ _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
 _MAX_DECIMALS = 36
 _MAX_DIGITS = 400  # more than any balance and amount have
-_HOW = 'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units of the token'
+_HOW = (
+    'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units '
+    "of the token"
+)
 
 
 @attrs.frozen
@@ -59,10 +62,10 @@ def usd(dollars: str | Decimal) -> Cents:
     text = format(dollars, "f") if isinstance(dollars, Decimal) else dollars
     if not isinstance(text, str):
         raise _invalid("type", f'must be dollars and cents as text, such as "25.00", not {_type_name(text)}')
-    found = _DOLLARS.fullmatch(text)
-    if found is None:
+    match = _DOLLARS.fullmatch(text)
+    if match is None:
         raise _invalid("pattern", 'must be dollars with two decimals and nothing else, such as "25.00"')
-    number = int(found[1] + found[2])
+    number = int(match[1] + match[2])
     if number < 1:
         raise _invalid("minimum", "must be at least 0.01")
     return Cents(number)

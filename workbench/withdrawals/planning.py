@@ -20,9 +20,18 @@ MAX_WAIT = 3_600.0  # seconds
 
 
 def plan(
-    api: Any, contract: IssuingContract | str, *, token: str | Token, amount: Amount, admin: str, to: str,
-    decimals: int | None = None, allow: str | None = None, clock: Any = None, names: Mapping[str, str] | None = None,
-) -> "Plan":  # fmt: skip
+    api: Any,
+    contract: IssuingContract | str,
+    *,
+    token: str | Token,
+    amount: Amount,
+    admin: str,
+    to: str,
+    decimals: int | None = None,
+    allow: str | None = None,
+    clock: Any = None,
+    names: Mapping[str, str] | None = None,
+) -> "Plan":
     """Plan a withdrawal, and check all of it before anything is requested.
 
     In production an admin the contract does not list, an unknown chain, a test network or an unknown contract version
@@ -38,7 +47,8 @@ def plan(
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
         clock: Clock to use; that of the client by default.
-        names: What addresses are called, as {"0x…": "USDC"}: the symbol of a token, whose a wallet is. Those of a sandbox are
+        names: What addresses are called, as {"0x…": "USDC"}: the symbol of a token, whose a wallet is. Those of a
+            sandbox are
             known; the interface has none.
 
     Raises:
@@ -49,13 +59,20 @@ def plan(
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token
-    made = Plan(
-        contract, address, amount, admin, to, decimals, {**known_names(api), **(names or {})}, api=api,
+    planned = Plan(
+        contract,
+        address,
+        amount,
+        admin,
+        to,
+        decimals,
+        {**known_names(api), **(names or {})},
+        api=api,
         clock=clock or context_of(api).clock,  # the time of a session with a sandbox is the sandbox's
-    )  # fmt: skip
-    found = [*findings(made, recipients=api.limits.recipients, production=api.environment == "production")]
-    problems = [problem for level, problem in found if level == "refused"]
-    overridable = [problem for level, problem in found if level == "overridable"]
+    )
+    graded = [*findings(planned, recipients=api.limits.recipients, production=api.environment == "production")]
+    problems = [problem for level, problem in graded if level == "refused"]
+    overridable = [problem for level, problem in graded if level == "overridable"]
     if allow is None or allow != str(to)[-TAIL:]:
         how = f"; to continue anyway, pass the last {TAIL} characters of the recipient: allow=…"
         problems += [attrs.evolve(problem, message=problem.message + how) for problem in overridable]
@@ -63,10 +80,10 @@ def plan(
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
         raise UsageError(problems, of="plan")
-    warnings = (one.message for level, one in found if level == "warning")
-    made.warnings = (*warnings, *(f"overridden: {one}" for one in overridable))
-    made._zero = any(problem.rule == "zero" for problem in overridable)
-    return made
+    warnings = (problem.message for level, problem in graded if level == "warning")
+    planned.warnings = (*warnings, *(f"overridden: {problem}" for problem in overridable))
+    planned._zero = any(problem.rule == "zero" for problem in overridable)
+    return planned
 
 
 def known_names(api: Any) -> dict[str, str]:
@@ -75,13 +92,13 @@ def known_names(api: Any) -> dict[str, str]:
         contracts = api.guide()["contracts"]
     except (AttributeError, WorkbenchError):
         return {}
-    found: dict[str, str] = {}
-    for one in contracts:
-        which = f"of contract {str(one['id'])[:8]}…"
-        found |= {address: f"admin {place} {which}" for place, address in enumerate(one["admin_addresses"], 1)}
-        found |= {token["address"]: token["symbol"] for token in one["tokens"]}
-        found[one["proxy_address"]] = f"the address {which}"
-    return found
+    names: dict[str, str] = {}
+    for contract in contracts:
+        which = f"of contract {str(contract['id'])[:8]}…"
+        names |= {address: f"admin {place} {which}" for place, address in enumerate(contract["admin_addresses"], 1)}
+        names |= {token["address"]: token["symbol"] for token in contract["tokens"]}
+        names[contract["proxy_address"]] = f"the address {which}"
+    return names
 
 
 def _contract(api: Any, contract_id: str) -> IssuingContract:
@@ -114,7 +131,8 @@ class Plan(Terms, Shown):
         """Request the signature: once, and while the answer is `pending` again as the service says.
 
         Args:
-            wait: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the answer.
+            wait: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
+                answer.
             typed: In production: the number that is sent and the last 8 characters of the recipient, such as
                 "2500 6EEd1234".
 
@@ -127,7 +145,10 @@ class Plan(Terms, Shown):
             raise InvalidRequest([problem], of="sign_withdrawal")
         if self.needs_confirmation and typed != f"{self.number} {self.recipient[-TAIL:]}":
             unit = "cents" if isinstance(self.amount, Cents) else "native units"
-            text = f"must be, in production, the number of {unit}, a space, and the last {TAIL} characters of the recipient"
+            text = (
+                f"must be, in production, the number of {unit}, a space, and the last {TAIL} characters of the "
+                "recipient"
+            )
             raise InvalidRequest([Problem("typed", "confirmation", text)], of="sign_withdrawal")
         deadline = self._clock.monotonic() + wait
         while True:
@@ -161,20 +182,26 @@ class Plan(Terms, Shown):
     def _with_hint(self, error: ApiError) -> ApiError:
         """Return a refusal with advice for this withdrawal."""
         hint = {
-            403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service does "
+            403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service "
+            "does "
             f"not take {self.admin} as an admin of this contract: compare it with contract.admin_addresses",
             404: "The service knows no contract of this tenant that accepts this token on this chain: list_contracts() "
             "shows the tokens of each contract",
             409: "Nothing was signed. Use the earlier signature, or wait until it expires, then sign again",
-            422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when it was "
+            422: f"The contract holds less than requested: its balance was {self.token.balance or 'nothing'} when it "
+            "was "
             "listed. List the contracts again and request less, or deposit first",
         }.get(error.status)
         if hint is None:
             return error
         return type(error)(
-            operation=error.operation, status=error.status, error=error.error, message=error.message, body=error.body,
+            operation=error.operation,
+            status=error.status,
+            error=error.error,
+            message=error.message,
+            body=error.body,
             hint=hint,
-        )  # fmt: skip
+        )
 
     def sheet(self) -> Sheet:
         """Return the plan as a sheet."""
@@ -189,7 +216,7 @@ class Plan(Terms, Shown):
             },
             words=(f"{self.headline}.", self.summary),
             notes=(
-                *(f"Warning: {one}." for one in self.warnings),
+                *(f"Warning: {warning}." for warning in self.warnings),
                 f"Nothing was requested yet. {sign} requests a signature that allows this.",
             ),
         )

@@ -1,4 +1,5 @@
-"""The terms of a withdrawal (who takes how much of which token, from which contract, to where), their checks, and how they are shown.
+"""The terms of a withdrawal (who takes how much of which token, from which contract, to where), their checks, and how
+they are shown.
 
 The checks come before a signature is requested: everything at once, each refused, overridable, or only a warning.
 """
@@ -35,9 +36,13 @@ from workbench.withdrawals.amounts import (
 
 
 def sheet_of(
-    title: str, rows: Mapping[str, object], *, status: str | None = None, words: Iterable[str] = (),
+    title: str,
+    rows: Mapping[str, object],
+    *,
+    status: str | None = None,
+    words: Iterable[str] = (),
     notes: Iterable[str] = (),
-) -> Sheet:  # fmt: skip
+) -> Sheet:
     """Return a sheet of labeled values; None is left out, and every text is escaped."""
     return Sheet(
         title=title,
@@ -93,9 +98,9 @@ class Terms:
     @property
     def token(self) -> Token:
         """The token of the contract."""
-        found = self.listed_token
-        assert found is not None  # checked
-        return found
+        listed_token = self.listed_token
+        assert listed_token is not None  # checked
+        return listed_token
 
     @property
     def listed_token(self) -> Token | None:
@@ -169,22 +174,23 @@ class Terms:
             return f"the admin who withdraws ({self.admin_name})"
         if place := self._place_of(self.recipient):
             return f"{place} of this contract"
-        if any(same_address(self.recipient, one) for one in (contract.proxy_address, contract.deposit_address)):
+        if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
         return name or "not known here: compare it with what its owner states elsewhere"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()
-        return next((f"admin {place}" for place, one in enumerate(admins, 1) if same_address(address, one)), None)
+        return next((f"admin {place}" for place, admin in enumerate(admins, 1) if same_address(address, admin)), None)
 
     def _name_of(self, address: str) -> str | None:
-        return next((name for one, name in self.names.items() if same_address(one, address)), None)
+        return next((name for known, name in self.names.items() if same_address(known, address)), None)
 
     @property
     def summary(self) -> str:
         """What is planned, in one sentence."""
         return (
-            f"{self.admin} takes {in_sentence(self.amount, self.decimals, self.rate)} of the token {self.token.address} out "
+            f"{self.admin} takes {in_sentence(self.amount, self.decimals, self.rate)} of the token "
+            f"{self.token.address} out "
             f"of the contract {self.contract.proxy_address} on {self.chain} and sends them to {self.recipient}."
         )
 
@@ -192,10 +198,15 @@ class Terms:
     def rows(self) -> dict[str, object]:
         """What is shown of it beside its amount, by label."""
         return {
-            "token": (self.token.address, self.token_name), "contract balance": self.balances, "credit capacity": self.credit,
-            "from contract": self.contract.proxy_address, "chain": str(self.chain), "by admin": (self.admin, self.admin_name),
-            "to": (self.recipient, grouped(self.recipient)), "whose address": self.owner,
-        }  # fmt: skip
+            "token": (self.token.address, self.token_name),
+            "contract balance": self.balances,
+            "credit capacity": self.credit,
+            "from contract": self.contract.proxy_address,
+            "chain": str(self.chain),
+            "by admin": (self.admin, self.admin_name),
+            "to": (self.recipient, grouped(self.recipient)),
+            "whose address": self.owner,
+        }
 
     @property
     def number(self) -> str:
@@ -223,12 +234,14 @@ def shortened(address: object) -> str:
 
 
 def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
-    """Return what the balance of a token, or another number of it, is worth as credit, in USD; None where rates are unknown.
+    """Return what the balance of a token, or another number of it, is worth as credit, in USD; None where rates are
+    unknown.
 
-    A balance is taken as whole tokens, an exchange rate as USD a token, an advance rate as a percentage, as declared in `Token`.
+    A balance is taken as whole tokens, an exchange rate as USD a token, an advance rate as a percentage, as declared in
+    `Token`.
     """
     held = read_balance(token.balance) if tokens is None else tokens
-    rates = [one for one in (token.exchange_rate, token.advance_rate) if one is not None and one.is_finite()]
+    rates = [rate for rate in (token.exchange_rate, token.advance_rate) if rate is not None and rate.is_finite()]
     return None if held is None or len(rates) < 2 else held * Fraction(rates[0]) * Fraction(rates[1]) / 100
 
 
@@ -247,7 +260,7 @@ def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bo
     of_amount = list(amount_problems(terms.amount, terms.decimals))
     for problem in (*_addresses(terms, chain), *of_amount):
         yield "refused", problem
-    if recipients is not None and not any(same_address(terms.recipient, one) for one in recipients):
+    if recipients is not None and not any(same_address(terms.recipient, recipient) for recipient in recipients):
         yield "refused", Problem("to", "allow_list", "is not on the profile's list of recipients (limits.recipients)")
     for problem in _unknown(terms, chain, production):
         if production:  # where a mistake costs money
@@ -278,7 +291,7 @@ def _addresses(terms: Terms, chain: chains.Chain) -> Iterator[Problem]:
 def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Problem]:
     """Yield what is unknown about signer, chain and version."""
     admins = terms.contract.admin_addresses or ()
-    if not any(same_address(terms.admin, one) for one in admins):
+    if not any(same_address(terms.admin, admin) for admin in admins):
         known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
         yield Problem("admin", "admin", f"is not listed by the contract, so the service will probably refuse; {known}")
     if chain.family is chains.Family.EVM and terms.contract.contract_version not in (1, 2):
@@ -320,7 +333,8 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
     for address, what in {str(address): what for what, places in known.items() for address in places}.items():
         if chains.similar_addresses(to, address):
             yield _warning(
-                f"the recipient begins and ends like {what}, {address}, but is another address, as in address poisoning. "
+                f"the recipient begins and ends like {what}, {address}, but is another address, as in address "
+                "poisoning. "
                 "Compare every character"
             )
 

@@ -1,4 +1,5 @@
-"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and call data explained.
+"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and
+call data explained.
 
 A signature is held where no dump or pickle reaches, and prints masked.
 """
@@ -15,11 +16,11 @@ import attrs
 from workbench import chains
 from workbench.chains.values import BytesLike
 from workbench.errors import Problem, UsageError, hide_arguments
-from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
-from workbench.storage import write_file
+from workbench.schema.masks import DOTS
+from workbench.system.files import write_file
 from workbench.withdrawals.amounts import NativeUnits, amount_problems, in_both_units
 from workbench.withdrawals.terms import Terms, sheet_of
 
@@ -193,9 +194,15 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
         text = "is the private key of the admin. Never paste a private key here; a salt becomes public. Leave it out"
         raise UsageError([Problem("salt", "private-key", text)], of="withdrawal")
     typed_data = chains.withdraw_typed_data(
-        chain_id=terms.contract.chain_id, proxy=terms.contract.proxy_address, user=signer, asset=terms.token.address,
-        amount=units, recipient=terms.recipient, nonce=nonce, salt=raw,
-    )  # fmt: skip
+        chain_id=terms.contract.chain_id,
+        proxy=terms.contract.proxy_address,
+        user=signer,
+        asset=terms.token.address,
+        amount=units,
+        recipient=terms.recipient,
+        nonce=nonce,
+        salt=raw,
+    )
     return AdminMessage(typed_data, admin=signer, nonce=int(nonce), salt=raw)
 
 
@@ -227,7 +234,8 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = ["json() exports it for a wallet."]
         if "parameters" in self:
             notes.append(
-                "It ends here: what the contract's own program or function is called, and takes besides these parameters, is "
+                "It ends here: what the contract's own program or function is called, and takes besides these "
+                "parameters, is "
                 "not public. assumptions(), withdrawal_ed25519_transaction."
             )
         return sheet_of("transaction", rows, notes=notes)
@@ -296,7 +304,7 @@ class Explanation(Shown):
             signatures = f"the service's signature and {self.admin_signatures} of admins"
         notes: tuple[str, ...] = ()
         if self.differences is not None:
-            notes = tuple(f"Do not send it: {one}." for one in self.differences)
+            notes = tuple(f"Do not send it: {difference}." for difference in self.differences)
             notes = notes or ("It matches this withdrawal in every value.",)
         return sheet_of(
             f"call of withdrawAsset, version {self.version}",

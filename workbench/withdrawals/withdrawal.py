@@ -1,4 +1,6 @@
-"""A withdrawal as the service answered it, compared with the request: who may take how much, from where, to where, until when."""
+"""A withdrawal as the service answered it, compared with the request: who may take how much, from where, to where,
+until when.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,10 +15,10 @@ from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruct
 from workbench.client.guards import ClientContext
 from workbench.errors import Problem, UsageError, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
-from workbench.interface.masks import DOTS
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
+from workbench.schema.masks import DOTS
 from workbench.withdrawals.amounts import NativeUnits, in_both_units, in_sentence, units_of
 from workbench.withdrawals.terms import Terms, duration_text, sheet_of
 from workbench.withdrawals.wallet import (
@@ -48,9 +50,19 @@ class Withdrawal(NotSerializable, Shown):
     """
 
     __slots__ = (
-        "_clock", "_context", "_expires_at_unix", "_notes", "_secret", "answered", "expires_at", "plan", "problems", "retry_after",
-        "status", "units",
-    )  # fmt: skip
+        "_clock",
+        "_context",
+        "_expires_at_unix",
+        "_notes",
+        "_secret",
+        "answered",
+        "expires_at",
+        "plan",
+        "problems",
+        "retry_after",
+        "status",
+        "units",
+    )
 
     def __init__(self, plan: Terms, answer: WithdrawalSignature, context: ClientContext, clock: Any) -> None:
         self.plan, self._context, self._clock = plan, context, clock
@@ -68,7 +80,9 @@ class Withdrawal(NotSerializable, Shown):
         self.answered = self._secret is not None
 
     def _check(self, answer: Any) -> Iterator[Problem]:
-        """Compare an answer with the request, and keep its signature; yield the differences. What is only unusual is a note."""
+        """Compare an answer with the request, and keep its signature; yield the differences. What is only unusual is a
+        note.
+        """
         plan, parameters = self.plan, None
         self._notes += map(str, answer.marks)
         if answer.parameters:
@@ -146,7 +160,8 @@ class Withdrawal(NotSerializable, Shown):
         until = moment(self.expires_at) if self.expires_at else "a time that the service did not state"
         return (
             f"{plan.admin} {'could' if self.expired else 'may'} take "
-            f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} from the "
+            f"{in_sentence(plan.amount, plan.decimals, plan.rate, self.units)} of the token {plan.token.address} "
+            "from the "
             f"contract {plan.contract.proxy_address} on {plan.chain} and send them to {plan.recipient}, until {until}."
         )
 
@@ -168,7 +183,8 @@ class Withdrawal(NotSerializable, Shown):
         one gives False.
 
         Args:
-            signer: On EVM chains the address that signs for the service; elsewhere its public key, by default the one in
+            signer: On EVM chains the address that signs for the service; elsewhere its public key, by default the one
+                in
                 the answer, which shows only that the answer is consistent.
             nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
         """
@@ -214,24 +230,30 @@ class Withdrawal(NotSerializable, Shown):
         """
         self._require_secret()
         if self.plan.chain.family is not Family.EVM:
-            words = f"is {self.plan.chain}; typed data is for EVM chains, parameters() gives what this one takes"
-            raise _invalid("chain", words)
+            text = f"is {self.plan.chain}; typed data is for EVM chains, parameters() gives what this one takes"
+            raise _invalid("chain", text)
         return admin_message(self.plan, self._native_units(units).units, nonce=nonce, salt=salt, admin=admin)
 
     @hide_arguments
     def transaction(
-        self, *signatures: AdminSignature, direct_transfer: bool | None = None, nonce: int | None = None,
+        self,
+        *signatures: AdminSignature,
+        direct_transfer: bool | None = None,
+        nonce: int | None = None,
         units: NativeUnits | None = None,
-    ) -> Transaction:  # fmt: skip
+    ) -> Transaction:
         """Return the transaction for a wallet to send. It holds the signatures and prints masked.
 
-        On EVM chains it is whole: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for version 1.
-        On Solana and Stellar it goes as far as is public: the admin sends it (`from`), so that its own signature is their
+        On EVM chains it is whole: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for version
+            1.
+        On Solana and Stellar it goes as far as is public: the admin sends it (`from`), so that its own signature is
+        their
         half, and it carries the `parameters`; on Solana also the instruction that checks the service's signature. The
         instruction of the contract's program, or the function of the Stellar contract, comes from its documentation.
 
         Args:
-            signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version 1.
+            signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version
+                1.
             direct_transfer: Required by version 2 on EVM chains; its meaning depends on the contract.
             nonce: Solana: the nonce of the contract.
             units: The amount in native units, needed if it was requested in cents and the answer does not state it.
@@ -256,8 +278,8 @@ class Withdrawal(NotSerializable, Shown):
             proxy=contract.proxy_address,
             signature=secret.data,
             **self._signed(units),
-            admin_salts=tuple(one.salt for one in signatures),
-            admin_signatures=tuple(one.signature for one in signatures),
+            admin_salts=tuple(signature.salt for signature in signatures),
+            admin_signatures=tuple(signature.signature for signature in signatures),
             direct_transfer=direct_transfer,
         )
         transaction = {**base, "data": CallData(data), "value": "0x0"}
@@ -293,17 +315,17 @@ class Withdrawal(NotSerializable, Shown):
     def _check_admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
         """Check each signature again, over this withdrawal's own message."""
         seen: list[str] = []
-        for index, one in enumerate(signatures):
-            if not isinstance(one, AdminSignature):
+        for index, signed in enumerate(signatures):
+            if not isinstance(signed, AdminSignature):
                 raise _invalid(
                     "signatures", "must be results of typed_data(…).accept(…), not a wallet's bare signature"
                 )
-            if any(same_address(one.admin, other) for other in seen):
+            if any(same_address(signed.admin, other) for other in seen):
                 raise _invalid(f"signatures[{index}]", "is by an admin whose signature was passed already")
-            seen.append(one.admin)
-            message = admin_message(self.plan, amount.units, nonce=one.nonce, salt=one.salt, admin=one.admin)
-            message.accept(one.signature)
-        if len({one.nonce for one in signatures}) > 1:
+            seen.append(signed.admin)
+            message = admin_message(self.plan, amount.units, nonce=signed.nonce, salt=signed.salt, admin=signed.admin)
+            message.accept(signed.signature)
+        if len({signature.nonce for signature in signatures}) > 1:
             raise _invalid("signatures", "have different nonces; the contract has one")
 
     def parameters(self, *, units: NativeUnits | None = None) -> Parameters:
@@ -314,9 +336,12 @@ class Withdrawal(NotSerializable, Shown):
         """
         secret, plan = self._require_secret(), self.plan
         values = chains.withdraw_parameters(
-            chain_id=plan.contract.chain_id, proxy=plan.contract.proxy_address, signature=secret.data,
-            public_key=secret.public_key, **self._signed(units),
-        )  # fmt: skip
+            chain_id=plan.contract.chain_id,
+            proxy=plan.contract.proxy_address,
+            signature=secret.data,
+            public_key=secret.public_key,
+            **self._signed(units),
+        )
         return Parameters(values)
 
     def _signed(self, units: NativeUnits | None = None) -> dict[str, Any]:
@@ -325,9 +350,12 @@ class Withdrawal(NotSerializable, Shown):
         if self._expires_at_unix is None:
             raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
         return {
-            "asset": self.plan.token.address, "amount": amount, "recipient": self.plan.recipient,
-            "expires_at": self._expires_at_unix, "salt": secret.salt,
-        }  # fmt: skip
+            "asset": self.plan.token.address,
+            "amount": amount,
+            "recipient": self.plan.recipient,
+            "expires_at": self._expires_at_unix,
+            "salt": secret.salt,
+        }
 
     def _require_secret(self) -> Secret:
         """Return the signature, or raise why there is none."""
@@ -354,13 +382,13 @@ class Withdrawal(NotSerializable, Shown):
     def _native_units(self, given: NativeUnits | None) -> NativeUnits:
         if given is not None and not isinstance(given, NativeUnits):
             raise _invalid("units", "must be an amount in native units, such as native_units(25_000_000)")
-        found = self.units or given
-        if found is None:
+        units = self.units or given
+        if units is None:
             text = "is required: the amount was requested in cents, and the answer does not state native units"
             raise _invalid("units", text)
-        if given not in (None, found):
-            raise _invalid("units", f"differs from what the service signed, {found}")
-        return found
+        if given not in (None, units):
+            raise _invalid("units", f"differs from what the service signed, {units}")
+        return units
 
     def sheet(self) -> Sheet:
         """Return the withdrawal as a sheet; the signature is masked, and missing once it has expired."""
@@ -382,7 +410,7 @@ class Withdrawal(NotSerializable, Shown):
             words=(f"{plan.headline}.", self.summary),
             notes=(
                 *(f"Do not use it: {problem}." for problem in self.problems),
-                *(f"Note: {one}." for one in self.notes),
+                *(f"Note: {note}." for note in self.notes),
                 *self._next_steps(),
             ),
         )
@@ -392,12 +420,16 @@ class Withdrawal(NotSerializable, Shown):
             return ()
         if self.plan.chain.family is not Family.EVM:
             nonce = "nonce=…" if self.plan.chain.family is Family.SOLANA else ""
-            text = f"Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own wallet sends"
+            text = (
+                f"Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own "
+                "wallet sends"
+            )
             return (f"{text}, as far as it is public.",)
         if self.plan.contract.contract_version == 1:
             return ("Next: transaction() returns the call, which the contract's owner sends from their own wallet.",)
         text = (
-            "This is the service's half. Next: typed_data(nonce=…) returns the message for an admin's own wallet to sign, "
+            "This is the service's half. Next: typed_data(nonce=…) returns the message for an admin's own wallet to "
+            "sign, "
             "accept(…) checks the wallet's signature, transaction(…) returns the call that anybody can then send."
         )
         return (text,)

@@ -1,0 +1,108 @@
+"""Environments that hold only some of the installed distributions, as those of users do, made without a network.
+
+Files of distributions are linked from the environment of the tests; the workbench is installed from a wheel.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from collections.abc import Iterable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+WORKBENCH = "card-issuing-workbench"
+
+
+def run(*command: str | Path, cwd: Path | None = None, **environ: str) -> str:
+    """Run a command to a good end, and return what it printed."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**clean(), **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def clean() -> dict[str, str]:
+    """Return the environment of this process without what would lead to the checkout or to its settings."""
+    dropped = ("WORKBENCH_", "PYTHON", "PYTEST", "VIRTUAL_ENV", "HYPOTHESIS", "COV")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
+
+def closure(extras: Iterable[str] = ()) -> set[str]:
+    """Return the names of the distributions that the workbench needs with some of its extras, without its own."""
+    found: set[str] = set()
+    waiting = [(WORKBENCH, frozenset(extras))]
+    seen = set()
+    while waiting:
+        name, wanted = waiting.pop()
+        if (name, wanted) in seen:
+            continue
+        seen.add((name, wanted))
+        found.add(canonicalize_name(name))
+        for text in metadata.requires(name) or ():
+            needed = Requirement(text)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in wanted or {""}):
+                waiting.append((canonicalize_name(needed.name), frozenset(needed.extras) or frozenset({""})))
+    return found - {WORKBENCH}
+
+
+def pinned(file: Path) -> dict[str, str]:
+    """Return the versions that a file of requirements pins for this system."""
+    lines = re.findall(r"^[\w.\[\],-]+==[^\\\n]+", file.read_text(encoding="utf-8"), re.MULTILINE)
+    needed = [Requirement(line.strip()) for line in lines]
+    return {
+        canonicalize_name(one.name): str(one.specifier)[2:]
+        for one in needed
+        if one.marker is None or one.marker.evaluate()
+    }
+
+
+def make(folder: Path, distributions: Iterable[str]) -> Path:
+    """Make an environment with some of the installed distributions, and return its Python."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    for name in distributions:
+        for file in metadata.distribution(name).files or ():
+            target = packages / file
+            if ".." not in file.parts:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                source = Path(str(file.locate()))
+                if source.exists() and not target.exists():
+                    os.link(source, target)
+            elif target.resolve().parent == (folder / "bin").resolve():
+                _copy_script(Path(str(file.locate())), target.resolve(), folder)
+    return folder / "bin" / "python"
+
+
+def _copy_script(source: Path, target: Path, folder: Path) -> None:
+    content = source.read_bytes()
+    if content.startswith(b"#!") and b"python" in content.partition(b"\n")[0]:
+        content = f"#!{folder / 'bin' / 'python'}\n".encode() + content.partition(b"\n")[2]
+    target.write_bytes(content)
+    target.chmod(0o755)
+
+
+def install(python: Path, what: str | Path, *options: str, cwd: Path | None = None) -> None:
+    """Install a wheel or a folder into an environment, without what it needs."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "--python", python)
+    run(*pip, "install", "--no-index", "--no-deps", *options, what, cwd=cwd)
+
+
+@cache
+def wheel(folder: Path) -> Path:
+    """Build the wheel of this checkout in a folder."""
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+    (built,) = folder.glob("*.whl")
+    return built

@@ -1,0 +1,77 @@
+"""One argument says how a sandbox behaves: a name, a TOML file, or a mapping."""
+
+import pytest
+
+import workbench as wb
+from workbench import testing
+from workbench.errors import UsageError
+
+OBSERVED = {"behavior": "observed", "settle_route": False, "currency": ["USD", "EUR"]}
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "acme.toml"
+    path.write_text('behavior = "observed"  # seen in March\nsettle_route = false\ncurrency = ["USD", "EUR"]\n')
+    return path
+
+
+def test_a_file_a_mapping_and_a_session_agree(file) -> None:
+    """Each gives the same settings, and the name of the behavior that they differ from."""
+    sandboxes = [
+        wb.Sandbox(behavior=OBSERVED), wb.Sandbox(behavior=file), wb.Sandbox(behavior=str(file)),
+        wb.connect(behavior=str(file)).sandbox, testing.session(behavior=OBSERVED).sandbox,
+    ]  # fmt: skip
+
+    assert {sandbox.behavior for sandbox in sandboxes} == {"observed"}
+    assert all(
+        sandbox._engine.environment.settings == sandboxes[0]._engine.environment.settings for sandbox in sandboxes
+    )
+    assert (
+        sandboxes[0]._engine.environment.settings["settle_route"],
+        sandboxes[0]._engine.environment.settings["currency"],
+    ) == (False, ("USD", "EUR"))
+    assert sandboxes[0]._engine.environment.settings["bearer_keys"]
+
+
+def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None:
+    sandbox = wb.Sandbox(behavior={"rate_limit": 100})
+
+    assert (
+        sandbox.behavior,
+        sandbox._engine.environment.settings["rate_limit"],
+        sandbox._engine.environment.settings["bearer_keys"],
+    ) == (
+        "documented",
+        100,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    "behavior, words",
+    [
+        ("observd", "did you mean observed"),
+        ("missing.toml", "cannot be read: missing.toml"),
+        ({"rate_limits": 1}, "behavior.rate_limits is not a setting of the sandbox; did you mean rate_limit"),
+        ({"behavior": "live"}, "must be one of documented, observed"),
+        (7, "must be one of documented, observed, the path of a .toml file, a mapping of settings"),
+    ],
+)
+def test_what_is_no_behavior_is_named(behavior, words) -> None:
+    for make in (wb.Sandbox, wb.connect, testing.session):
+        with pytest.raises(UsageError, match=words):
+            make(behavior=behavior)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"\xff = 1")
+    with pytest.raises(UsageError, match=r"is not TOML: x.toml"):
+        wb.Sandbox(behavior=tmp_path / "x.toml")
+
+
+def test_the_old_argument_names_the_new_one() -> None:
+    with pytest.raises(UsageError, match=r"settings is not an argument; since 0.3 it is behavior="):
+        wb.connect(settings={"rate_limit": 1})  # type: ignore[call-arg]
+    with pytest.raises(AttributeError, match=r"since 0.3 it is wb.compare_behavior"):
+        wb.compare  # type: ignore[attr-defined] # noqa: B018

@@ -1,0 +1,24 @@
+"""A class on one server: a sandbox for each learner, a board for the trainer, and the results.
+
+    workbench class serve --learners roster.csv --folder my-class
+
+Learners join with their code: `wb.connect("http://127.0.0.1:8700", code="olive-4f7m-qjxa")`, or `WORKBENCH_CLASS` in the environment.
+"""
+
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
+if TYPE_CHECKING:
+    from workbench.course.classroom.class_results import Learner as Learner
+    from workbench.course.classroom.class_results import Results as Results
+    from workbench.course.classroom.server import ClassServer as ClassServer
+
+_NAMES = {
+    "ClassServer": "workbench.course.classroom.server",
+    "Learner": "workbench.course.classroom.class_results",
+    "Results": "workbench.course.classroom.class_results",
+}
+
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

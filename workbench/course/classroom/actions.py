@@ -1,0 +1,134 @@
+"""What a trainer can do for learners, as a table: the board's page makes its inputs of it, and the server carries it out."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.client.client import Client
+from workbench.course.drills import DRILLS
+from workbench.course.learner import EXERCISES
+from workbench.errors import UsageError
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox import Sandbox
+from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
+
+_PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_name": "Example Market", "merchant_category_code": "5411"}
+_MAX_NOTE = 2_000
+
+
+@attrs.frozen
+class Field:
+    """An argument of an action: its name, its label, and what it can be: "text", "number", or one of these choices."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    choices: tuple[str, ...] = ()
+    value: str = ""
+
+
+@attrs.frozen
+class Action:
+    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are meant.
+
+    Attributes:
+        for_all: Whether it concerns the class, not single learners.
+        final: Whether it cannot be undone, so that the board asks first.
+    """
+
+    name: str
+    label: str
+    fields: tuple[Field, ...] = ()
+    for_all: bool = False
+    final: bool = False
+
+
+def _purchase(sandbox: Sandbox, *, settle: bool = False, refund: bool = False, decline: str | None = None) -> None:
+    card = sandbox.guide()["cards"]["active"][0]
+    with Client(
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(faults=False), journal=False
+    ) as client:
+        made = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
+        if settle or refund:
+            sandbox.settle(made.transaction_id)
+        if refund:
+            client.simulate_refund(transaction_id=made.transaction_id, amount=1250)
+
+
+def _first(sandbox: Sandbox, kind: str, status: str) -> str:
+    found = sandbox.guide()[kind].get(status, ())
+    if not found:
+        raise UsageError(f"there is none of {kind} that is {status} in this sandbox any more", of="class")
+    return str(found[0])
+
+
+def _again(sandbox: Sandbox) -> None:
+    delivered = sandbox.deliveries()
+    if not delivered:
+        raise UsageError("this sandbox has delivered no event yet: no endpoint is registered", of="class")
+    sandbox.resend(delivered[-1].event_id)
+
+
+def _last_card(sandbox: Sandbox) -> str:
+    """Return the last active card, which no exercise uses."""
+    return str(sandbox.guide()["cards"]["active"][-1])
+
+
+EVENTS: Mapping[str, Callable[[Sandbox], Any]] = {
+    "a purchase of 12.50 USD (transaction.created)": _purchase,
+    "a declined purchase (transaction.created)": lambda one: _purchase(one, decline="card_locked"),
+    "a settled purchase (transaction.completed)": lambda one: _purchase(one, settle=True),
+    "a refund (transaction.completed)": lambda one: _purchase(one, refund=True),
+    "a micro deposit of 0.45 USD (microDeposit.received)": lambda one: one.deposit(amount="0.45"),
+    "an approved application (user.updated)": lambda one: one.review(_first(one, "users", "pending"), "approved"),
+    "a denied application (user.updated)": lambda one: one.review(_first(one, "users", "manualReview"), "denied"),
+    "a new user (user.updated)": lambda one: one.create.user(),
+    "a card activated (card.updated)": lambda one: one.cards.activate(_first(one, "cards", "notActivated")),
+    "a card locked (card.updated)": lambda one: one.cards.lock(_last_card(one)),
+    "the last event, delivered again": _again,
+}
+"""Events by what the board calls them, and what sends them in a sandbox."""
+
+
+LESSONS = tuple(dict.fromkeys(one.notebook for one in EXERCISES.values()))
+ACTIONS: Mapping[str, Action] = {
+    one.name: one
+    for one in (
+        Action("note", "Send a note", (Field("text", "Note"),)),
+        Action("drill", "Announce a drill", (Field("drill", "Drill", "choice", tuple(DRILLS)),)),
+        Action("event", "Push an event", (Field("event", "Event", "choice", tuple(EVENTS)),), final=True),
+        Action(
+            "add_fault", "Inject a fault",
+            (
+                Field("kind", "Fault", "choice", tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES)))),
+                Field("of", "Operation (all if empty)", "choice", ("", *OPERATIONS)),
+                Field("times", "Times", "number", value="1"),
+            ),
+        ),
+        Action("clear_faults", "Remove all faults"),
+        Action(
+            "advance", "Move the clock", (Field("days", "Days", "number", value="1"), Field("hours", "Hours", "number")),
+            final=True,
+        ),
+        Action("lock", "Lock a lesson", (Field("lesson", "Lesson", "choice", LESSONS),)),
+        Action("unlock", "Open a lesson", (Field("lesson", "Lesson", "choice", LESSONS),)),
+        Action("reset", "Reset the sandbox", final=True),
+        Action("pause", "Pause the class", for_all=True),
+        Action("resume", "End the pause", for_all=True),
+        Action("enroll", "Add a learner", (Field("name", "Name"),), for_all=True),
+    )
+}  # fmt: skip
+"""What the board offers; `act` takes the sandbox's other controls as well."""
+
+
+def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
+    """Return the text of a note that an action is, None if it is another."""
+    if action == "note":
+        return str(arguments["text"])[:_MAX_NOTE]
+    if action == "drill":
+        drill = DRILLS[arguments["drill"]]
+        return (
+            f'Drill, {drill.minutes} minutes: {drill.title}. Start it: run = wb.course.drill("{drill.name}", api); run'
+        )
+    return None

@@ -1,0 +1,187 @@
+// The trainer's board: asks the class server twice a second for what is new, and sets text only as text.
+"use strict";
+const $ = (id) => document.getElementById(id);
+const GLYPHS = { done: "✓", reported: "⚑", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
+const WORDS = { done: "done", reported: "reported by the learner", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const theme = () => document.documentElement.classList.toggle("theme-dark", dark.matches);
+dark.addEventListener("change", theme);
+theme();
+let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
+if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
+history.replaceState(null, "", location.pathname);
+let shown = "", board = null, chosen = null, whole = 0;
+
+function element(name, text, className, ...children) {
+  const made = document.createElement(name);
+  if (text !== undefined && text !== null) made.textContent = text;
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+async function ask(path, body) {
+  const request = { headers: { "trainer-key": key }, cache: "no-store" };
+  if (body) {
+    request.headers["content-type"] = "application/json";
+    Object.assign(request, { method: "POST", body: JSON.stringify(body) });
+  }
+  const answer = await fetch("board/" + path, request);
+  if (!answer.ok) throw Object.assign(new Error((await answer.json()).message), { status: answer.status });
+  return answer;
+}
+
+function kindOf(result, stuck) {
+  if (!result) return "untouched";
+  return result.done ? "done" : result.reported ? "reported" : stuck ? "stuck" : result.tries ? "tried" : "begun";
+}
+
+function cell(result, stuck) {
+  const kind = kindOf(result, stuck);
+  const made = element("td", null, null, element("span", GLYPHS[kind] + (result && result.tries ? ` ${result.tries}` : ""), "pill " + kind));
+  made.firstChild.setAttribute("aria-label", WORDS[kind]);
+  if (result) {
+    made.append(element("span", (result.hints ? ` ${result.hints}${result.last_hint ? "H" : "h"}` : "") + (result.minutes === null ? "" : ` ${Math.round(result.minutes)}′`), "small"));
+    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || result.reported || !result.last_problem ? "" : `. ${result.last_problem}`);
+  }
+  return made;
+}
+
+function lastProblem(one) {
+  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && !each.reported && each.last_problem);
+  const last = open.find((each) => one.stuck.includes(each.exercise)) || open.at(-1);
+  return last ? `${last.exercise}: ${last.last_problem}` : "";
+}
+
+function heads() {
+  const lessons = element("tr"), titles = element("tr");
+  for (const title of ["Learner", "Done", "Tries", "Hints", "Minutes", "Last problem"]) {
+    lessons.append(element("th", "", title === "Learner" ? "first" : null));
+    titles.append(element("th", title, /Done|Tries|Hints|Minutes/.test(title) ? "number" : null));
+  }
+  for (const one of board.exercises) {
+    const last = lessons.lastChild;
+    if (last.title === one.lesson) last.colSpan += 1;
+    else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
+    titles.append(Object.assign(element("th", one.id), { title: one.title, scope: "col" }));
+  }
+  $("grid").tHead.replaceChildren(lessons, titles);
+}
+
+function rowOf(one) {
+  const state = one.seen === null ? "not joined" : one.seen > 60 ? "idle" : "";
+  const open = element("button", one.learner);
+  open.type = "button";
+  open.addEventListener("click", () => { chosen = chosen === one.learner ? null : one.learner; $("who").value = chosen || "all"; shown = ""; draw(); });
+  const name = element("th", null, null, open, element("span", (state && ` ${state}`) + (one.locked.length ? ` ■ ${one.locked.length} locked` : ""), "small"));
+  name.scope = "row";
+  name.title = one.locked.length ? "Locked: " + one.locked.join(", ") : one.learner;
+  const row = element("tr", null, one.learner === chosen ? "chosen" : null, name);
+  row.append(...[one.done, one.tries, one.hints, Math.round(one.minutes)].map((number) => element("td", String(number), "number")));
+  row.append(element("td", lastProblem(one), "problem"), ...board.exercises.map((each) => cell(one.results[each.id], one.stuck.includes(each.id))));
+  return row;
+}
+
+function drawer() {
+  const one = board.learners.find((each) => each.learner === chosen);
+  $("drawer").hidden = !one;
+  if (!one) return;
+  const close = element("button", "Close");
+  close.type = "button";
+  close.addEventListener("click", () => { chosen = null; shown = ""; draw(); });
+  const rows = board.exercises.filter((each) => one.results[each.id]).map((each) => {
+    const result = one.results[each.id], kind = kindOf(result, one.stuck.includes(each.id));
+    const state = element("td", null, null, element("span", `${GLYPHS[kind]} ${WORDS[kind]}`, "pill " + kind));
+    const numbers = [result.tries, `${result.hints}${result.last_hint ? " (last)" : ""}`, result.minutes ?? ""];
+    return element("tr", null, null, element("td", each.id), state, ...numbers.map((text) => element("td", String(text), "number")), element("td", result.done ? "" : result.last_problem));
+  });
+  const titles = ["exercise", "state", "tries", "hints", "minutes", "last problem"].map((title) => element("th", title));
+  const table = element("table", null, null, element("thead", null, null, element("tr", null, null, ...titles)), element("tbody", null, null, ...rows));
+  $("drawer").replaceChildren(element("header", null, null, element("h2", one.learner), close), rows.length ? table : element("p", "Nothing begun yet.", "quiet"));
+}
+
+function draw() {
+  const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
+  const exercises = board.exercises.filter((one) => one.scored).length;
+  $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
+    + (stuck.length ? `. Stuck: ${stuck.map((one) => one.learner).join(", ")}` : "")
+    + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
+    + (board.paused ? ". PAUSED." : ".");
+  const only = $("only-stuck").checked;
+  const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
+  const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
+  if (text === shown) return;
+  shown = text;
+  heads();
+  $("grid").tBodies[0].replaceChildren(...(only ? stuck : learners).map(rowOf));
+  drawer();
+  const who = $("who").value;
+  $("who").replaceChildren(...["all", ...learners.map((one) => one.learner)].map((name) => new Option(name === "all" ? "everyone" : name, name)));
+  $("who").value = who || "all";
+  if (!$("what").options.length) {
+    $("what").replaceChildren(...board.actions.map((one) => new Option(one.label, one.name)));
+    fields();
+  }
+}
+
+function fields() {
+  const action = board.actions.find((one) => one.name === $("what").value);
+  $("arguments").replaceChildren(...action.fields.map((field) => {
+    const input = element(field.kind === "choice" ? "select" : "input");
+    if (field.kind === "choice") input.append(...field.choices.map((choice) => new Option(choice, choice)));
+    else Object.assign(input, { type: field.kind, value: field.value });
+    input.name = field.name;
+    return element("label", field.label + " ", null, input);
+  }));
+}
+
+async function refresh() {
+  try {
+    const fresh = board !== null && Date.now() - whole < 5000;  // minutes and who is idle change without an entry
+    const answer = await ask("data" + (fresh ? `?after=${board.entry}` : ""));
+    if (answer.status !== 204) board = await answer.json();
+    if (!fresh) whole = Date.now();
+    draw();
+    $("sign-in").hidden = true;
+    $("board").hidden = false;
+  } catch (error) {
+    if (error.status === 401) { $("sign-in").hidden = false; $("board").hidden = true; $("summary").textContent = key ? "This is not the trainer’s key." : ""; return; }
+    $("summary").textContent = "The class server does not answer; trying again.";
+  }
+  setTimeout(refresh, 500);
+}
+
+async function download(path) {
+  const made = element("a");
+  made.href = URL.createObjectURL(await (await ask(path)).blob());
+  made.download = path;
+  made.click();
+}
+
+async function open_page(page) {
+  const tab = window.open("about:blank");
+  const { ticket } = await (await ask("ticket", { page })).json();
+  tab.location = new URL("board/page?ticket=" + ticket, location.href).href;
+}
+
+$("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
+$("what").addEventListener("change", fields);
+$("only-stuck").addEventListener("change", draw);
+$("csv").addEventListener("click", () => download("results.csv"));
+$("json").addEventListener("click", () => download("results.json"));
+$("print").addEventListener("click", () => open_page("summary"));
+$("certificates").addEventListener("click", () => open_page("html"));
+$("actions").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const what = $("what").value, who = $("who").value;
+  const action = board.actions.find((one) => one.name === what), whom = action.for_all || who === "all" ? "everyone" : who;
+  if (action.final && !confirm(`${action.label}, for ${whom}? It cannot be undone.`)) return;
+  const given = Object.fromEntries([...$("arguments").querySelectorAll("input, select")].filter((one) => one.value !== "").map((one) => [one.name, one.type === "number" ? Number(one.value) : one.value]));
+  try {
+    const answer = await (await ask("act", { learners: who === "all" ? "all" : [who], action: what, arguments: given })).json();
+    const done = Object.keys(answer.done).length, failed = Object.entries(answer.failed);
+    $("said").textContent = what === "enroll" ? `Added; the code: ${Object.values(answer.done)[0]}`
+      : failed.length ? `${done} of ${done + failed.length}; failed: ${failed.map(([name, why]) => `${name} (${why})`).join(", ")}` : `Done for ${whom}.`;
+  } catch (error) { $("said").textContent = error.message; }
+});
+refresh();

@@ -1,0 +1,280 @@
+"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite file."""
+
+import csv
+import hashlib
+import hmac
+import io
+import json
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.errors import UsageError, visible
+from workbench.system.database import Database
+
+_APPLICATION = 0x57624331
+_SCHEMA = """
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE learner (code TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE) WITHOUT ROWID;
+CREATE TABLE entry (
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, learner TEXT NOT NULL, kind TEXT NOT NULL, exercise TEXT NOT NULL,
+    detail TEXT NOT NULL)
+"""
+_WORDS = (
+    "amber", "apple", "aspen", "birch", "cedar", "cherry", "clover", "cobalt", "coral", "crane", "daisy", "dove",
+    "ember", "falcon", "fern", "finch", "flint", "fox", "ginger", "hazel", "heron", "indigo", "iris", "ivory",
+    "jasper", "juniper", "kiwi", "lark", "laurel", "lemon", "lilac", "linen", "lotus", "mango", "maple", "marble",
+    "mint", "moss", "oak", "olive", "onyx", "opal", "orchid", "otter", "pearl", "pepper", "pine", "plum", "poppy",
+    "quartz", "raven", "robin", "rose", "ruby", "saffron", "sage", "slate", "sparrow", "teal", "thyme", "tulip",
+    "violet", "willow", "wren",
+)  # fmt: skip
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
+_PARTS = re.compile(r"(\d+)")
+MAX_LEARNERS = 200
+MAX_NAME = 80
+
+
+@attrs.frozen
+class Learner:
+    """A learner. The code opens the learner's sandbox, so it is shown to that learner alone."""
+
+    name: str
+    code: str = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class ExerciseResult:
+    """What a learner did in an exercise.
+
+    Attributes:
+        done: Whether the class server found it done by its own check.
+        reported: Whether the learner's session calls an exercise done that no sandbox shows; never a score.
+    """
+
+    exercise: str
+    done: bool = False
+    reported: bool = False
+    tries: int = 0
+    hints: int = 0
+    last_hint: bool = False  # whether the hint was shown that contains the code
+    minutes: float | None = None  # from the task, the first try or hint until it was done, or until the last try
+    last_problem: str = ""
+    begun_at: str | None = None
+    done_at: str | None = None
+
+
+def read_roster(source: str | Path) -> list[str]:
+    """Return the names of the learners: of the first column of a CSV file, or "Learner 1" and so on for a number.
+
+    Raises:
+        UsageError: No such file, no names, a name that stands twice, or too many.
+    """
+    text = str(source)
+    if text.isascii() and text.isdigit():
+        names = [f"Learner {number}" for number in range(1, min(int(text), MAX_LEARNERS + 1) + 1)]
+    else:
+        try:
+            content = Path(source).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"learners: cannot read {visible(text, 200)}: {error}", of="class") from None
+        names = [row[0].strip() for row in csv.reader(io.StringIO(content)) if row and row[0].strip()]
+        if names and names[0].lower() in ("name", "learner", "student", "id"):
+            names = names[1:]
+    if not names or len(names) > MAX_LEARNERS:
+        raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
+    _check_names(names)
+    return names
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    wrong = [name for name in names if not name or len(name) > MAX_NAME or not name.isprintable()]
+    if twice or wrong:
+        shown = ", ".join(repr(visible(name, 40)) for name in (*twice, *wrong)[:5])
+        raise UsageError(f"learners: names must be printable and unique: {shown}", of="class")
+
+
+def _letters(count: int) -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(count))
+
+
+class Results:
+    """The file of a class. A server that is started again with the same file continues where it was.
+
+    Args:
+        path: The file; None keeps everything in memory.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._file = Database(path, application=_APPLICATION, schema=_SCHEMA)
+        self._progress: dict[str, dict[str, ExerciseResult]] = {}  # of the entries up to the last that was read
+        self._read = 0
+        self._reading = threading.Lock()
+        for name, value in (("secret", secrets.token_hex(32)), ("trainer_key", secrets.token_urlsafe(24))):
+            if self.get(name) is None:
+                self.set(name, value)
+
+    # settings
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a setting of the class."""
+        rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
+        return json.loads(rows[0][0]) if rows else default
+
+    def set(self, name: str, value: Any) -> None:
+        """Keep a setting of the class."""
+        with self._file.write() as connection:
+            connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
+
+    # learners
+
+    def enroll(self, names: Iterable[str]) -> list[Learner]:
+        """Add the learners who are not there yet, each with a code, and return all."""
+        known = {learner.name for learner in self.learners()}
+        with self._file.write() as connection:
+            for name in names:
+                if name not in known:
+                    code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
+                    connection.execute("INSERT INTO learner VALUES (?, ?)", (code, name))
+        return self.learners()
+
+    def enroll_late(self, name: str) -> Learner:
+        """Add one learner, and return the learner with the code.
+
+        Raises:
+            UsageError: The name cannot be used or is there already, or the class is full.
+        """
+        present = [learner.name for learner in self.learners()]
+        _check_names([*present, str(name).strip()])
+        if len(present) == MAX_LEARNERS:
+            raise UsageError(f"learners: at most {MAX_LEARNERS}", of="class")
+        return next(one for one in self.enroll([str(name).strip()]) if one.name == str(name).strip())
+
+    def learners(self) -> list[Learner]:
+        """Return the learners in order of their names, numbers by their value."""
+        found = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
+        return sorted(
+            found,
+            key=lambda one: [(len(part), part) if part.isdecimal() else (0, part) for part in _PARTS.split(one.name)],
+        )
+
+    # what was done
+
+    def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
+        """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something.
+
+        An entry of a learner that changes no result is not kept: another start, a hint shown before, a check after the solution.
+        """
+        known = self.progress().get(learner, {}).get(exercise) if exercise else None
+        if known is not None and (
+            kind == "start" or known.done or known.reported or (kind == "hint" and int(detail["number"]) <= known.hints)
+        ):
+            return
+        with self._file.write() as connection:
+            connection.execute(
+                "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)",
+                (time.time(), learner, kind, exercise, json.dumps(detail)),
+            )
+
+    def adopt(self, other: "Results", learner: str, exercises: Sequence[str]) -> None:
+        """Add the entries of a learner from other results, with their times."""
+        with self._file.write() as connection:
+            for exercise in exercises:
+                for entry in other._file.run(
+                    "SELECT at, learner, kind, exercise, detail FROM entry WHERE learner = ? AND exercise = ? ORDER BY id",
+                    (learner, exercise),
+                ):
+                    connection.execute(
+                        "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)", tuple(entry)
+                    )
+
+    def count(self, learner: str) -> int:
+        """Return how many entries of a learner there are."""
+        return int(self._file.run("SELECT count(*) FROM entry WHERE learner = ?", (learner,))[0][0])
+
+    def last(self) -> int:
+        """Return the number of the last entry."""
+        return int(self._file.run("SELECT coalesce(max(id), 0) FROM entry")[0][0])
+
+    def entries(self, kind: str, learner: str) -> list[tuple[float, dict[str, Any]]]:
+        """Return when something of a kind was entered for a learner, and its details, oldest first."""
+        rows = self._file.run(
+            "SELECT at, detail FROM entry WHERE kind = ? AND learner = ? ORDER BY id", (kind, learner)
+        )
+        return [(at, json.loads(detail)) for at, detail in rows]
+
+    def progress(self) -> dict[str, dict[str, ExerciseResult]]:
+        """Return the results by the learner's name and the exercise."""
+        with self._reading:
+            for number, at, learner, kind, exercise, text in self._file.run(
+                "SELECT id, at, learner, kind, exercise, detail FROM entry WHERE id > ? AND exercise != '' ORDER BY id",
+                (self._read,),
+            ):
+                row = self._progress.setdefault(learner, {})
+                if kind == "reset":
+                    row.pop(exercise, None)
+                else:
+                    row[exercise] = _after(row.get(exercise), exercise, kind, json.loads(text), at)
+                self._read = number
+            return {learner.name: dict(self._progress.get(learner.name, {})) for learner in self.learners()}
+
+    # what leaves the class
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the results, one row for each learner and exercise that was tried."""
+        return [{"learner": name, **attrs.asdict(one)} for name, row in self.progress().items() for one in row.values()]
+
+    def signed(self, seed: int) -> dict[str, Any]:
+        """Return all results as JSON values, with a signature over them."""
+        content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": self.rows()}
+        return {**content, "signature": self.signature(content)}
+
+    def verify(self, content: Mapping[str, Any]) -> bool:
+        """Return whether results were written by this class and have not been changed since."""
+        unsigned = {name: value for name, value in content.items() if name != "signature"}
+        return hmac.compare_digest(self.signature(unsigned), str(content.get("signature")))
+
+    def signature(self, content: Mapping[str, Any]) -> str:
+        """Return the signature of this class over JSON values."""
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        return hmac.new(self.get("secret").encode(), text.encode(), hashlib.sha256).hexdigest()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _after(
+    before: ExerciseResult | None, exercise: str, kind: str, detail: Mapping[str, Any], at: float
+) -> ExerciseResult:
+    """Return the result after one more entry. What is done stays done, with its time and its tries."""
+    now = datetime.fromtimestamp(at, UTC)
+    if before is None:
+        before = ExerciseResult(exercise=exercise, begun_at=now.isoformat(timespec="seconds"))
+    if before.done:
+        return before
+    if kind == "hint":
+        hints = max(before.hints, int(detail["number"]))
+        return attrs.evolve(before, hints=hints, last_hint=before.last_hint or bool(detail.get("last")))
+    if kind != "check":
+        return before
+    missing, done = detail["missing"], bool(detail.get("confirmed"))
+    if before.reported and not done:
+        return before
+    return attrs.evolve(
+        before, tries=before.tries + 1, done=done, reported=not missing and not done, minutes=minutes_since(before, now),
+        done_at=now.isoformat(timespec="seconds") if done else None, last_problem=missing[0] if missing else "",
+    )  # fmt: skip
+
+
+def minutes_since(one: ExerciseResult, now: datetime) -> float:
+    """Return how long ago an exercise was begun, in minutes."""
+    begun = datetime.fromisoformat(one.begun_at) if one.begun_at else now
+    return round(max((now - begun).total_seconds(), 0) / 60, 1)

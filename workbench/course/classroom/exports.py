@@ -1,0 +1,185 @@
+"""The results of a class as text: tables for other tools, and pages to print."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from html import escape
+from statistics import median
+from typing import Any
+
+import attrs
+
+from workbench.course.classroom.class_results import ExerciseResult, Learner, Results
+from workbench.course.drills import DRILLS
+from workbench.course.learner import EXERCISES
+from workbench.errors import UsageError, visible
+from workbench.rendering.text import guarded
+
+FORMS = ("csv", "json", "nbgrader", "otter", "summary", "html")
+_COLUMNS = ("learner", *(field.name for field in attrs.fields(ExerciseResult)))
+_NBGRADER = ("assignment", "timestamp", "student_id", "raw_score", "late_submission_penalty", "score", "max_score")
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{style}</head><body class="printed">
+{parts}
+</body></html>
+"""
+_Row = Mapping[str, ExerciseResult]
+
+
+def export(results: Results, form: str, seed: int, style: str = "") -> str:
+    """Return the results of a class as text.
+
+    Args:
+        results: The results.
+        form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
+            learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each learner.
+        seed: Seed of the class.
+        style: HTML that brings the style of a page.
+
+    Raises:
+        UsageError: No such form.
+    """
+    progress = results.progress()
+    if form == "json":
+        return json.dumps(results.signed(seed), indent=1) + "\n"
+    if form == "csv":
+        return _csv(_COLUMNS, results.rows())
+    if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
+        grades = (
+            (one.exercise, one.done_at, name, float(one.done), 0.0, float(one.done), 1.0)
+            for name, row in progress.items()
+            for one in _all(row)
+        )
+        return _csv(_NBGRADER, (dict(zip(_NBGRADER, grade, strict=True)) for grade in grades))
+    if form == "otter":
+        files = {name: {"tests": [_otter_test(one) for one in _all(row)]} for name, row in progress.items()}
+        return json.dumps(files, indent=1) + "\n"
+    today = datetime.now(UTC).date().isoformat()
+    if form == "summary":
+        return _PAGE.format(title="Class summary", style=style, parts=_summary(progress, today))
+    if form == "html":
+        parts = "\n".join(_certificate(results, name, row, today) for name, row in progress.items())
+        return _PAGE.format(title="Certificates", style=style, parts=parts)
+    raise UsageError(f"form: must be one of {', '.join(FORMS)}, not {visible(form, 40)!r}", of="class")
+
+
+def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns))
+    writer.writeheader()
+    writer.writerows(
+        {name: guarded(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows
+    )
+    return out.getvalue()
+
+
+_SCORED = tuple(id_ for id_, exercise in EXERCISES.items() if not exercise.reported)
+
+
+def _all(row: _Row) -> Iterator[ExerciseResult]:
+    """Iterate over the results of a learner in the exercises that a sandbox shows, tried or not."""
+    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in _SCORED)
+
+
+def _otter_test(one: ExerciseResult) -> dict[str, Any]:
+    return {
+        "name": one.exercise, "score": float(one.done), "max_score": 1.0, "status": "passed" if one.done else "failed",
+        "output": one.last_problem,
+    }  # fmt: skip
+
+
+def _summary(progress: Mapping[str, _Row], written: str) -> str:
+    """Return what a trainer keeps on paper: each learner, then each exercise, as two tables."""
+    learners = []
+    for name, row in progress.items():
+        done = [one for one in row.values() if one.done]
+        last = next((one for one in reversed(tuple(row.values())) if not (one.done or one.reported)), None)
+        learners.append(
+            (
+                name, f"{sum(one.exercise in EXERCISES for one in done)} of {len(_SCORED)}",
+                ", ".join(one.exercise for one in row.values() if one.reported), sum(one.tries for one in row.values()),
+                sum(one.hints for one in row.values()), f"{sum(one.minutes or 0 for one in done):.0f}",
+                f"{last.exercise}: {last.last_problem}" if last and last.last_problem else "",
+            )
+        )  # fmt: skip
+    tried = []
+    for id_, exercise in EXERCISES.items():
+        rows = [row[id_] for row in progress.values() if id_ in row]
+        each = [one.minutes or 0 for one in rows if one.done]
+        tried.append(
+            (
+                id_, exercise.title, "reported only" if exercise.reported else f"{len(each)} of {len(progress)}", sum(one.tries for one in rows),
+                sum(one.last_hint for one in rows), f"{median(each):.0f}" if each else "",
+            )
+        )  # fmt: skip
+    heads = ("learner", "exercises done", "reported", "tries", "hints", "minutes", "open, with the last problem")
+    about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
+    return (
+        f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
+        f"<h2>Exercises</h2>{_table(about, tried)}"
+    )
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    def line(tag: str, cells: Iterable[Any]) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(visible(str(cell), 200))}</{tag}>' for cell in cells)}</tr>"
+
+    return f"<table><thead>{line('th', heads)}</thead><tbody>{''.join(line('td', row) for row in rows)}</tbody></table>"
+
+
+def answers(style: str) -> str:
+    """Return the answer key as a page: each exercise with its task and the code of its last hint, each drill with a good answer."""
+    parts = ["<h1>Answer key</h1><p>For trainers. Every code block runs after the cells of its notebook.</p>"]
+    for one in EXERCISES.values():
+        parts.append(f"<h2>{escape(one.id)}: {escape(one.title)}</h2><p>{escape(one.notebook)}. {escape(one.task)}</p>")
+        parts.append(f"<pre>{escape(one.hints[-1].strip())}</pre>")
+    for drill in DRILLS.values():
+        parts.append(
+            f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. {escape(drill.situation)}</p>"
+        )
+        parts.append(f"<p>A good answer: {escape(drill.answer)}</p>")
+    return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
+
+
+def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
+    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick off."""
+    lessons: dict[str, list[str]] = {}
+    for one in EXERCISES.values():
+        lessons.setdefault(one.notebook, []).append(f"☐ {one.id}: {one.title}")
+    course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
+    helps = _table(("in a cell", "what it does"), _HELPS)
+    pages = (
+        f"<section class='certificate'><h1>{escape(visible(one.name))}</h1><p>Your code is yours alone. Begin a notebook with:</p>"
+        f"<pre>import workbench as wb\napi = wb.connect({url!r}, code={one.code!r})</pre>"
+        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(one.code)} before you start Jupyter; then the notebooks run unchanged.</p>{helps}{course}</section>"
+        for one in learners
+    )
+    return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+
+
+_HELPS = (
+    ('wb.course.task("start-1")', "shows the task of an exercise"),
+    ('wb.course.check("start-1")', "checks it, and says what is missing"),
+    ('wb.course.hint("start-1")', "shows the next hint; the last one contains the code, and is counted"),
+    ("wb.course.notes()", "shows the notes of your trainer"),
+    ("wb.course.progress()", "shows what you have done"),
+    ("api.guide()", "returns cards, users and keys to work with"),
+    ("api.sandbox.reset()", "resets your own sandbox, and no other"),
+    ("wb.browse(api)", "shows all there is"),
+)
+
+
+def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
+    done = [one for one in row.values() if one.done]
+    count = sum(one.exercise in EXERCISES for one in done)
+    hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
+    content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
+    titles = {one.id: one.title for one in EXERCISES.values()}
+    items = (f"<li>{escape(titles.get(one.exercise, one.exercise))}: {one.tries} tries</li>" for one in done)
+    return (
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the card "
+        f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>{''.join(items)}</ul>"
+        f"<p class='signature'>{results.signature(content)}</p></section>"
+    )

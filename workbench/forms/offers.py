@@ -1,0 +1,174 @@
+"""What can be done next with a record: operations and controls of the sandbox, each with the label of its button."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.interface.table import OPERATIONS
+from workbench.interface.vocabulary import EventApplicationStatus
+from workbench.session import sandbox_of
+
+
+def _takes(text: str) -> Mapping[str, str]:
+    pairs = (part.partition("=") for part in text.split())
+    return {argument: fact or argument for argument, _, fact in pairs}
+
+
+def _only(text: str) -> Mapping[str, frozenset[str]]:
+    return {fact: frozenset(values.split(",")) for fact, values in _takes(text).items()}
+
+
+@attrs.frozen
+class Offer:
+    """An operation, a control of the sandbox, or a thing to open, and the label of its button.
+
+    Args:
+        do: The operation or control, or the list that has the thing.
+        takes: Each argument as `name`, or as `name=column` of the row; after a call the path in the answer or request.
+        only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is
+            allowed.
+        extra: Further arguments of a control.
+        asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
+    """
+
+    do: str
+    label: str
+    takes: Mapping[str, str] = attrs.field(default="", converter=_takes)
+    only: Mapping[str, frozenset[str]] = attrs.field(default="", converter=_only)
+    extra: Mapping[str, str] = attrs.field(factory=dict)
+    asks: Mapping[str, list[str] | str] = attrs.field(factory=dict)
+    opens: bool = False
+
+    @property
+    def control(self) -> bool:
+        """Whether it is a control that only a sandbox has."""
+        return self.do not in OPERATIONS and not self.opens
+
+    def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the arguments for a row, or None if it is not offered."""
+        given = {argument: facts.get(fact) for argument, fact in self.takes.items()}
+        fits = all(facts.get(fact) is None or str(facts[fact]) in values for fact, values in self.only.items())
+        return given if fits and None not in given.values() else None
+
+
+_ADD_ACCOUNT = "Add payment account"
+
+_STATUSES = [str(status) for status in EventApplicationStatus]
+
+_REVIEW = Offer("review", "Review", "user_or_owner_id=id", asks={"status": _STATUSES})
+
+_DECISIONS = ["inReview", "accepted", "rejected"]
+
+OF_TABS: Mapping[str, tuple[Offer, ...]] = {
+    "users": (
+        Offer("create_user_application", "Create application"),
+        Offer("update_user", "Edit user by ID"),
+        Offer("update_ubo", "Edit owner by ID"),
+    ),
+    "payment accounts": (
+        Offer("create_payment_account", _ADD_ACCOUNT),
+        Offer("delete_payment_account", "Delete account by ID"),
+    ),
+    "disputes": (Offer("update_dispute", "Edit dispute by ID"),),
+    "transactions": (
+        Offer("simulate_authorization", "Simulate purchase"),
+        Offer("simulate_reversal", "Reverse by ID"),
+        Offer("simulate_refund", "Refund by ID"),
+    ),
+}
+"""Offered whatever is opened: the service lists little, so a person may know an id that the panel does not."""
+
+OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
+    "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),
+    "users": (
+        Offer("update_user", "Edit user", "user_id=id", "kind=user"),
+        Offer("list_rewards_activity", "Show rewards", "user_id=id", "kind=user"),
+        Offer("create_payment_account", _ADD_ACCOUNT, "user_id=id", "kind=user"),
+        Offer("update_ubo", "Edit owner", "company_id ubo_id=id", "kind=owner"),
+        Offer("accept_terms", "Accept terms", "user_id=id", "application_status=tosNotAccepted"),
+        _REVIEW,
+        Offer(
+            "create_card", "Issue card", "user_id=id", "kind=user application_status=approved", asks={"limit": "money"}
+        ),
+    ),
+    "companies": (Offer("create_payment_account", _ADD_ACCOUNT, "company_id=id"), _REVIEW),
+    "cards": (
+        Offer("simulate_authorization", "Simulate purchase", "card_id=id", "status=active"),
+        Offer("activate_card", "Activate card", "card_id=id", "status=notActivated"),
+        Offer("lock_card", "Lock card", "card_id=id", "status=active"),
+        Offer("unlock_card", "Unlock card", "card_id=id", "status=locked"),
+        Offer("cancel_card", "Cancel card", "card_id=id", "status=active,locked,notActivated"),
+    ),
+    "payment accounts": (Offer("delete_payment_account", "Delete account", "payment_account_id=id"),),
+    "disputes": (
+        Offer("update_dispute", "Edit dispute", "dispute_id=id"),
+        Offer(
+            "resolve_dispute", "Decide dispute", "dispute_id=id", "status=pending,inReview", asks={"status": _DECISIONS}
+        ),
+    ),
+    "transactions": (
+        Offer("simulate_reversal", "Reverse", "transaction_id=id", "status=authorized"),
+        Offer("settle", "Settle", "transaction_id=id", "status=authorized", asks={"amount": "money"}),
+        Offer("simulate_refund", "Refund", "transaction_id=id", "status=settled"),
+        Offer("open_dispute", "Dispute", "transaction_id=id", "status=settled", asks={"text_evidence": "text"}),
+    ),
+    "events": (Offer("resend", "Redeliver", "event_id=id"),),
+    "deliveries": (Offer("resend", "Redeliver", "event_id"),),
+}
+"""Offered for an opened row."""
+
+_FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
+
+_APPROVE = Offer("review", "Approve in the sandbox", "user_or_owner_id=id", extra={"status": "approved"})
+
+AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
+    "create_user_application": ("users", "id application_status", {"kind": "user"}, (_APPROVE,)),
+    "update_user": ("users", "id application_status", {"kind": "user"}, ()),
+    "update_ubo": ("users", "id=request.ubo_id company_id=request.company_id", {"kind": "owner"}, ()),
+    "create_payment_account": ("payment accounts", "id", {}, ()),
+    "simulate_authorization": ("transactions", "id=transaction_id status", {}, ()),
+    "simulate_reversal": ("transactions", "id=transaction_id status", {}, ()),
+    "settle": ("transactions", "id=transaction_id", {"status": "settled"}, ()),
+    "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
+    "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
+}
+"""The thing that a call made or changed: its list, what is known of it from answer and request, and what is offered
+first.
+"""
+
+
+def of_tab(name: str, api: Any) -> list[Offer]:
+    """Return what a tab offers."""
+    return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
+
+
+def of_row(name: str, facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+    """Return what an opened row of a tab offers, each with its arguments; none where those are unknown."""
+    over = facts.get(_FINAL.get(name, "")) is not None
+    return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
+
+
+def after_call(name: str, request: Any, answer: Any, api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+    """Return the next steps after a call, each with its arguments: those of the thing that it made or changed."""
+    if name not in AFTER:
+        return []
+    of, takes, known, first = AFTER[name]
+    facts: dict[str, Any] = dict(known)
+    for fact, path in _takes(takes).items():
+        holder, _, member = path.rpartition(".")
+        facts[fact] = getattr(request if holder else answer, member, None)
+    noun = facts.get("kind") or of.removesuffix("s").rpartition(" ")[2]
+    offered = [row for row in OF_ROWS[of] if not any(isinstance(asked, list) for asked in row.asks.values())]
+    return _with_arguments((*first, *offered, Offer(of, f"Open {noun}", "id", opens=True)), facts, api)
+
+
+def _with_arguments(offers: Iterable[Offer], facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+    offered = [(offer, offer.arguments(facts)) for offer in offers if _available(offer, api)]
+    return [(offer, given) for offer, given in offered if given is not None]
+
+
+def _available(offer: Offer, api: Any) -> bool:
+    if offer.opens or not (offer.control or OPERATIONS[offer.do].sandbox_only):
+        return True
+    return api.environment == "sandbox" and (sandbox_of(api) is not None or not offer.control)

@@ -1,0 +1,23 @@
+"""Panels in a notebook: what a session holds, and long work with its progress."""
+
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
+if TYPE_CHECKING:
+    from workbench.panel.background import bulk_panel as bulk
+    from workbench.panel.background import countdown as countdown
+    from workbench.panel.background import rewards_panel as rewards
+    from workbench.panel.background import sequence_panel as sequence
+
+    __all__ = ["bulk", "rewards", "sequence"]  # which have other names where they are
+
+_NAMES = {
+    "bulk": "workbench.panel.background:bulk_panel",
+    "countdown": "workbench.panel.background",
+    "rewards": "workbench.panel.background:rewards_panel",
+    "sequence": "workbench.panel.background:sequence_panel",
+}
+
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -1,0 +1,294 @@
+"""What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a
+signature.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+import ipywidgets
+
+from workbench import bulk, rendering, sequences
+from workbench.errors import UsageError, WorkbenchError
+from workbench.forms.widgets import (
+    Displayed,
+    Later,
+    after,
+    button,
+    close,
+    headline,
+    line,
+    root,
+    row,
+    sentence,
+)
+from workbench.rendering.markup import isolated
+from workbench.rewards.reading import read
+from workbench.system.progress import Progress, ProgressCallback
+from workbench.withdrawals.withdrawal import Withdrawal
+
+State = Literal["running", "stopping", "stopped", "ended", "failed"]
+STOPPED = "Stopped by its button; everything done so far is kept."
+
+
+class Work(Displayed):
+    """Long work in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
+
+    Args:
+        name: How its repr begins.
+        title: The title of its widget.
+        run: Does the work, given a function that reports progress and the result so far; returns the result.
+        resumable: Whether, given the result so far, there is something to resume.
+        describe: Returns the HTML of a result; by default that of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        api: Any,
+        run: Callable[[ProgressCallback, Any], Any],
+        *,
+        resumable: Callable[[Any], bool],
+        describe: Callable[[Any], str] | None = None,
+    ) -> None:
+        self.state: State = "running"
+        self.result: Any = None
+        self.error: WorkbenchError | None = None
+        self._name, self._work = name, run
+        self._resumable, self._describe = resumable, describe
+        self.bar = ipywidgets.IntProgress(min=0, max=1, value=0, layout=ipywidgets.Layout(width="100%"))
+        self.text = ipywidgets.HTML().add_class("wb-progress")
+        self.shown = ipywidgets.HTML().add_class("wb-result")
+        self.stop_button = button("Stop", self.stop, "wb-stop", "Start nothing new; keep what is done")
+        self.resume_button = button("Resume", self.resume, "wb-resume", "Continue where it stopped")
+        self.head = headline(title, api)
+        self.widget = root(
+            ipywidgets.HTML(self.head).add_class("wb-head"),
+            self.bar,
+            self.text,
+            row(self.stop_button, self.resume_button),
+            self.shown,
+            name="wb-work",
+            api=api,
+        )
+        self._start()
+
+    def _start(self) -> None:
+        self._enter("running")
+        self._thread = threading.Thread(target=self._run, name="workbench-work", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self._work(self.report, self.result)
+            left = getattr(self.result, "stopped", None) or getattr(self.result, "unfinished", ())
+            self._enter("stopped" if left else "ended")
+        except KeyboardInterrupt as stopped:
+            self.result = getattr(stopped, "result", None)
+            self._enter("stopped")
+        except Exception as error:  # noqa: BLE001 - a thread would lose it
+            text = f"unexpected {type(error).__name__}: an error of the workbench itself; resume() continues"
+            self.error = error if isinstance(error, WorkbenchError) else WorkbenchError(text)
+            self.result = getattr(error, "partial", self.result)
+            self._enter("failed")
+
+    def report(self, progress: Progress) -> None:
+        """Show progress; once Stop was pressed, stop the work."""
+        self.bar.max, self.bar.value = max(progress.total, 1), progress.done
+        self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
+        if self.state == "stopping" and not progress.ended:
+            if progress.on_stop is None:
+                raise KeyboardInterrupt
+            progress.stop(STOPPED)
+
+    def _enter(self, state: State) -> None:
+        self.state = state
+        self.stop_button.disabled = state != "running"
+        self.resume_button.disabled = state not in ("stopped", "failed") or not self._resumable(self.result)
+        for control in (self.stop_button, self.resume_button):
+            receive_while_busy(control)
+        if state not in ("running", "stopping"):
+            self.shown.value = self._outcome()
+            self.update_static()
+
+    def _outcome(self) -> str:
+        error = f'<div role="alert">{rendering.html(self.error)}</div>' if self.error is not None else ""
+        if error or self.result is None:
+            return error
+        return str(self.result._repr_html_()) if self._describe is None else self._describe(self.result)
+
+    def stop(self) -> None:
+        """Start nothing new; what is in flight is awaited for a moment."""
+        if self.state == "running":
+            self._enter("stopping")
+
+    def resume(self) -> None:
+        """Continue where it stopped; completed or refused calls are not sent again."""
+        if self.state in ("stopped", "failed"):
+            self.error = None
+            self._start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the work ends or stops; return whether it did within the time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def close(self) -> None:
+        """Stop the work, and close the widgets."""
+        self.stop()
+        close(self.widget)
+
+    @property
+    def html(self) -> str:
+        """The present state as static HTML."""
+        return self.head + (self._outcome() or escape(repr(self)))
+
+    def __repr__(self) -> str:
+        return f"<{self._name}: {self.state}, {self.bar.value:,} of {self.bar.max:,}>"
+
+
+def receive_while_busy(widget: Any) -> None:
+    """Let the events of a widget be received while a cell runs.
+
+    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes
+    them
+    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy
+    one.
+    There is no public way to change this route; without the attribute they go where the page sends them.
+    """
+    if widget.comm is not None:
+        vars(widget.comm).pop("_reply_subshell_id", None)
+
+
+class Countdown(Displayed):
+    """A withdrawal with its remaining time. It shows what `withdrawal` shows, and never the signature."""
+
+    def __init__(self, withdrawal: Withdrawal, *, later: Later = after) -> None:
+        self._withdrawal = withdrawal
+        self._later = later
+        self._timer: Any = None
+        self.left = ipywidgets.HTML().add_class("wb-countdown")
+        self._card = ipywidgets.HTML(self.html)
+        self.widget = root(self.left, self._card, name="wb-withdrawal")
+        self._tick()
+
+    def _tick(self) -> None:
+        expired = self._withdrawal.expired
+        self.left.value = line("problem" if expired else "timer", self._withdrawal.countdown())
+        if expired or self._withdrawal.remaining() is None:
+            self._timer = None
+            self._card.value = self.html  # an expired signature is dropped
+        else:
+            self._timer = self._later(1.0, self._tick)
+
+    @property
+    def running(self) -> bool:
+        """Whether time is left."""
+        return self._timer is not None
+
+    def close(self) -> None:
+        """Stop, and close the widgets."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        close(self.widget)
+
+    @property
+    def html(self) -> str:
+        """The withdrawal as static HTML."""
+        return self._withdrawal._repr_html_()
+
+    def __repr__(self) -> str:
+        return str(self._withdrawal)
+
+
+def countdown(withdrawal: Withdrawal) -> Countdown:
+    """Show a withdrawal with the remaining time of its signature."""
+    return Countdown(withdrawal)
+
+
+def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> Work:
+    """Send one call for each row, as `bulk.run`, in the background: with a progress bar, and buttons to stop and
+    resume.
+
+    Args:
+        call: An operation of a client, as `api.create_user_application`.
+        rows: As for `bulk.run`.
+        path: File in which outcomes are stored, so that the run can be resumed after a stop or a crash.
+        options: Further options of `bulk.run`, as `workers` or `confirm`.
+
+    Raises:
+        UsageError: `progress` is given.
+    """
+    if "progress" in options:
+        raise UsageError("panel.bulk() shows the progress itself", of="panel")
+    name, kept = call.operation.name, Path(path)
+
+    def run(progress: ProgressCallback, _: Any) -> Any:
+        if kept.exists():
+            return bulk.resume(kept, call.client, rows, progress=progress, **options)
+        return bulk.run(call, rows, path=kept, progress=progress, **options)
+
+    title = f"{sentence(rendering.label(name))}, in bulk"
+    return Work(f"bulk {name}", title, call.client, run, resumable=lambda _: kept.exists())
+
+
+def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> Work:
+    """Run a sequence, as `sequences.run`, in the background: with a progress bar, and buttons to stop and resume.
+
+    Args:
+        sequence: From Python, a file, the catalogue or forms.
+        api: A session.
+        path: File in which the outcomes of steps are stored, so that the run can be resumed after a stop or a crash.
+        values: The parameters of the sequence; also `resolved` of `run`.
+    """
+
+    def run(progress: ProgressCallback, _: Any) -> Any:
+        return sequences.run(sequence, api, path=path, progress=progress, **values)
+
+    name = sequence.name
+    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: Path(path).exists())
+
+
+def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
+    """Read rewards, as `rewards.read`, in the background: with a progress bar, and buttons to stop and resume.
+
+    `wait()` waits for it, and `result` is what was read.
+
+    Args:
+        api: A Client or a session.
+        users: As for `rewards.read`.
+        options: Further options of `rewards.read`, as `type`, `since` or `concurrency`.
+
+    Raises:
+        UsageError: `progress` or `resume` is given.
+    """
+    if options.keys() & {"progress", "resume"}:
+        raise UsageError("panel.rewards() shows the progress and resumes itself", of="panel")
+
+    def run(progress: ProgressCallback, before: Any) -> Any:
+        had = 0 if before is None else len(before.users) - len(before.unfinished)  # users that were read
+
+        def report(leg: Progress) -> None:
+            progress(attrs.evolve(leg, total=leg.total + had, done=leg.done + had))
+
+        return read(api, users, progress=report, resume=before, **options)
+
+    def described(rewards: Any) -> str:
+        complete = "Complete: every row that the service returns was read." if rewards.complete else ""
+        rest = "Resume reads the rest." if rewards.unfinished else ""
+        return "".join(line("quiet", note) for note in (complete, *rewards.notes[:8], rest) if note)
+
+    return Work(
+        "rewards",
+        "Read rewards",
+        api,
+        run,
+        resumable=lambda result: bool(result and result.unfinished),
+        describe=described,
+    )

@@ -1,0 +1,417 @@
+"""A dashboard of a card program: tiles and charts of a day and a range, filters, the way into the panel, a file to
+keep.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+import anywidget
+import attrs
+import ipywidgets
+
+from workbench import charts, reports
+from workbench.client.base import BaseClient
+from workbench.client.client import AsyncClient
+from workbench.errors import UsageError, visible
+from workbench.forms.widgets import Displayed, css, hiding, what_went_wrong
+from workbench.panel import lists as things
+from workbench.panel.panel import Panel, browse, tiles
+from workbench.rendering import money
+from workbench.rendering.markup import isolated
+from workbench.reports.balances import liability
+from workbench.rewards.reading import read as read_rewards
+from workbench.sandbox.rewards import CATEGORIES
+from workbench.schema.rules import iso_day
+from workbench.session import connect, sandbox_of, tenants_of
+from workbench.system.files import write_file
+from workbench.tables.frames import to_frame
+
+_HERE = Path(__file__).parent
+RANGES: Mapping[str, str] = {
+    "today": "Today", "week": "Last 7 days", "month": "This month", "last": "Last month", "quarter": "Last 90 days",
+    "year": "Last 365 days", "custom": "From … to …",
+}  # fmt: skip
+_OF_PANEL = ("Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes")
+"""Tiles of the panel's overview that a range does not change."""
+_TOP = 6  # bars of a chart
+Part = tuple[str, str]  # a place on the page, and its HTML
+
+
+def dashboard(api: Any = None, **others: Any) -> "Dashboard":
+    """Return a dashboard of what a program did in a day and a range, with filters and the way into the panel.
+
+    It only reads. In a notebook it is live; `export(path)` writes it into a file that needs nothing else.
+
+    Args:
+        api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
+            program.
+        others: Sessions of further tenants by the name to show; those of a sandbox are found by themselves.
+
+    Raises:
+        UsageError: `api` is something else.
+    """
+    if api is None:
+        api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
+    if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
+        raise UsageError("dashboard() takes a Client or a session", of="dashboard")
+    return Dashboard({**tenants_of(api), **others})
+
+
+@attrs.define
+class Filters:
+    """What is shown: a range in a time zone, a tenant, and a program of it ("" for all)."""
+
+    range: str = "month"
+    since: str = ""
+    until: str = ""
+    tenant: str = ""
+    program: str = ""
+    zone: str = "UTC"
+
+    def period(self, now: datetime) -> tuple[datetime, datetime]:
+        """Return when the range starts, and the first moment after it.
+
+        Raises:
+            UsageError: A date of the range cannot be read, or the range ends before it starts.
+        """
+        today = now.astimezone(ZoneInfo(self.zone)).date()
+        days = {"today": 0, "week": 6, "quarter": 89, "year": 364}
+        first, last = today.replace(day=1), today
+        if self.range in days:
+            first = today - timedelta(days=days[self.range])
+        elif self.range == "last":
+            last = first - timedelta(days=1)
+            first = last.replace(day=1)
+        elif self.range == "custom":
+            for text in filter(None, (self.since, self.until)):
+                if iso_day(text) is None:
+                    raise UsageError(f"{visible(text, 20)} is not a date (2026-01-31)", of="dashboard")
+            first, last = iso_day(self.since) or first, iso_day(self.until) or today
+            if last < first:
+                raise UsageError("the range ends before it starts", of="dashboard")
+        return self._start(first), self._start(last + timedelta(days=1))
+
+    def _start(self, day: date) -> datetime:
+        return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
+
+
+class DashboardWidget(anywidget.AnyWidget):
+    """The page's side of a dashboard. Nothing that it shows is part of its state, so that no saved notebook holds
+    it.
+    """
+
+    _esm = _HERE / "dashboard.js"
+    _css = css("panel/dashboard", ".wbd")
+
+
+class Books:
+    """What is known of one tenant, each part read when it is first needed."""
+
+    def __init__(self, api: Any, panel: Panel) -> None:
+        self.api, self.panel = api, panel
+        self.stamp = things.stamp(api)
+
+    @cached_property
+    def transactions(self) -> Any:
+        """All transactions, each with its category in words where it is known."""
+        table = reports.transactions(things.records(self.api, "transaction") or self.api)
+        known = table["merchant_category_code"].map(
+            {code: category.description for code, category in CATEGORIES.items()}
+        )
+        categories = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
+        return table.assign(merchant_category=categories)
+
+    @cached_property
+    def users(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is known of each user, by id."""
+        data = self.panel.lists["users"].data
+        return {key: data.facts(number) for number, key in enumerate(data.ids)}
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs that users belong to."""
+        return sorted({program for user in self.users.values() if (program := program_of(user))})
+
+    @property
+    def members(self) -> list[str]:
+        """The ids of the known users, owners of companies left out."""
+        return [key for key, user in self.users.items() if user.get("kind") == "user"]
+
+    @cached_property
+    def rewards(self) -> Any:
+        """The rewards activity of all known users."""
+        return read_rewards(self.api, self.members, progress=False).frame()
+
+
+def program_of(user: Mapping[str, Any]) -> str:
+    """Return the card program of a user: what its external id has before the first hyphen.
+
+    The interface has no card programs; the external id is the tenant's own, and made of this in most of them.
+    """
+    program, hyphen, _ = str(user.get("external_id") or "").partition("-")
+    return program if hyphen else ""
+
+
+class Dashboard(Displayed):
+    """A dashboard. From code: `filters`, `export(path)`; `books` has the frames that it shows."""
+
+    def __init__(self, sessions: Mapping[str, Any]) -> None:
+        self.sessions = dict(sessions)
+        self.filters = Filters(tenant=next(iter(sessions)))
+        self.page = DashboardWidget()
+        self.page.on_msg(lambda _, asked, __: self.answer(asked))
+        self._below = ipywidgets.VBox([])
+        self.widget = ipywidgets.VBox()
+        self.widget.children = (hiding(self.widget), self.page, self._below)
+        self._books: dict[str, Books] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def books(self) -> Books:
+        """What is known of the chosen tenant, anew when something changed."""
+        name, api = self.filters.tenant, self.sessions[self.filters.tenant]
+        known = self._books.get(name)
+        if known is None or known.stamp != things.stamp(api):
+            panel = browse(api) if known is None else known.panel
+            for listing in panel.lists.values():
+                if listing.is_read and listing.name != "rewards":
+                    listing.read()
+            known = self._books[name] = Books(api, panel)
+        return known
+
+    @property
+    def html(self) -> str:
+        """The dashboard as static HTML."""
+        return f"<style>{css('panel/dashboard', '.wbd')}</style>{self._still()}"
+
+    def __repr__(self) -> str:
+        return f"<dashboard of {self.filters.tenant}: {RANGES[self.filters.range].lower()}>"
+
+    @property
+    def saved(self) -> str:
+        """A saved notebook has no figures: they are made when they are asked for."""
+        return "<div>Run the cell for the dashboard.</div>"
+
+    def export(self, path: str | Path) -> Path:
+        """Write what is shown into an HTML file that needs no kernel, no script and no network.
+
+        Raises:
+            FileExistsError: The file exists.
+        """
+        path = Path(path)
+        if path.exists():
+            raise FileExistsError(f"{path} exists")
+        write_file(path, self.document().encode(), private=False)
+        return path
+
+    def document(self) -> str:
+        """Return what is shown as an HTML page of its own."""
+        title = escape(f"Dashboard of {self.filters.tenant}")
+        style = css("panel/dashboard", ".wbd", by_system=True) + "body{margin:0;color-scheme:light dark}"
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+            f'<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
+            f"<body>{self._still()}</body></html>"
+        )
+
+    def _still(self) -> str:
+        parts = dict(self.parts(live=False))
+        places = "".join(_place(name, parts[name]) for name in PARTS)
+        return f'<main class="wbd">{self.head(live=False)}{parts["tiles"]}<div class="cards">{places}</div></main>'
+
+    # for the page
+
+    def answer(self, asked: Mapping[str, Any]) -> None:
+        """Answer a message of the page; what goes wrong is shown as text."""
+        try:
+            with self._lock:
+                _ANSWERS[str(asked.get("do"))](self, asked)
+        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+            self.page.send({"say": what_went_wrong(error)})
+
+    def _show(self, asked: Mapping[str, Any]) -> None:
+        """Send the head where it changes, then each part when it is ready."""
+        wanted = {name: str(value) for name, value in (asked.get("filters") or {}).items()}
+        changed = attrs.evolve(self.filters, **{name: wanted[name] for name in wanted if hasattr(self.filters, name)})
+        if changed.tenant not in self.sessions or changed.range not in RANGES:
+            raise UsageError("there is no such tenant or range", of="dashboard")
+        if changed.zone not in available_timezones():
+            raise UsageError(f"{visible(changed.zone, 60)} is not a time zone (Europe/Paris)", of="dashboard")
+        changed.period(things.now(self.books.api))  # refused before anything changes
+        if changed.tenant != self.filters.tenant:
+            changed.program = ""
+        first = not wanted or (changed.tenant, changed.range) != (self.filters.tenant, self.filters.range)
+        self.filters = changed
+        number = asked.get("number")
+        if first:
+            places = "".join(_place(name, "") for name in PARTS)
+            head = self.head(live=True)
+            body = f'{head}<div data-part="tiles" aria-busy="true"></div><div class="cards">{places}</div>'
+            self.page.send({"number": number, "html": body})
+        for name, text in self.parts(live=True):
+            self.page.send({"number": number, "part": name, "text": text})
+        self.page.send({"number": number, "say": "", "done": True})
+
+    def _open(self, asked: Mapping[str, Any]) -> None:
+        """Open a list of the panel below, with a filter."""
+        panel = self.books.panel
+        name, text = str(asked.get("list")), str(asked.get("filter") or "")
+        panel.open(name, text)
+        self._below.children = (panel.widget,)
+        self.page.send({"below": True})
+
+    def _export(self, _: Mapping[str, Any]) -> None:
+        self.page.send({"file": self.document(), "name": f"dashboard-{things.now(self.books.api):%Y-%m-%d}.html"})
+
+    # what is shown
+
+    def head(self, *, live: bool) -> str:
+        """Return the title, where the data come from, the range, and the filters as controls or as words."""
+        api, now = self.books.api, things.now(self.books.api)
+        info, clock = api.info(), "sandbox clock" if sandbox_of(api) is not None else "now"
+        where = str(info["environment"])
+        since, until = (edge.astimezone(ZoneInfo(self.filters.zone)) for edge in self.filters.period(now))
+        last = (until - timedelta(seconds=1)).date()
+        text = " to ".join(dict.fromkeys(f"{day.day} {day:%b %Y}" for day in (since.date(), last)))
+        title = (
+            f'<h1>Dashboard</h1><span class="where {escape(where)}">{escape(where.upper())}</span>'
+            f'<span class="quiet">{isolated(self.filters.tenant)} · {text} ({escape(self.filters.zone)}) · '
+            f"{clock} {now:%Y-%m-%d %H:%M} UTC</span>"
+        )
+        return f"<header>{title}</header>{self._controls() if live else ''}"
+
+    def _controls(self) -> str:
+        chosen, programs = self.filters, self.books.programs
+        dates = "".join(
+            f'<label>{label}<input type="date" data-filter-name="{name}" '
+            f'value="{escape(getattr(chosen, name))}"></label>'
+            for label, name in (("From", "since"), ("To", "until"))
+            if chosen.range == "custom"
+        )
+        zones = "".join(f'<option value="{escape(timezone)}">' for timezone in sorted(available_timezones()))
+        tenants, of_all = dict.fromkeys(self.sessions), {"": "All"} | dict.fromkeys(programs)
+        return (
+            f'<form class="filters" aria-label="Filters">{_select("Range", "range", RANGES, chosen.range)}{dates}'
+            f"{_select('Tenant', 'tenant', tenants, chosen.tenant)}"
+            f"{_select('Card program', 'program', of_all, chosen.program)}"
+            f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
+            f'<datalist id="wbd-zones">{zones}</datalist>'
+            '<span class="far"><button type="button" data-do="export">Export as HTML</button></span></form>'
+            '<p class="say" role="status" hidden></p>'
+        )
+
+    def parts(self, *, live: bool) -> Iterator[Part]:
+        """Yield the parts of the page, each when it is ready: tiles, then one chart after the other."""
+        books, chosen = self.books, self.filters
+        tile, card = partial(_tile, live=live), partial(_card, live=live)
+        since, until = chosen.period(things.now(books.api))
+        table = books.transactions
+        if chosen.program:
+            members = {key for key, user in books.users.items() if program_of(user) == chosen.program}
+            table = table[table["user_id"].isin(members)]
+        asked = _between(table, "authorized_at", since, until)
+        posted = _between(table, "posted_at", since, until)
+        today = attrs.evolve(chosen, range="today").period(things.now(books.api))
+        seen = f'authorized_at>="{since:%Y-%m-%d %H:%M}" authorized_at<"{until:%Y-%m-%d %H:%M}"'
+        declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
+        note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
+        note += f", today {_rate(_between(table, 'authorized_at', *today))}"
+        spent = [int(reports.spend(part)["net"].sum()) for part in (posted, _between(table, "posted_at", *today))]
+        held = table["held"][table["held"] > 0]
+        to = "transactions"
+        tiles_html = [
+            tile("Approval rate", _rate(asked), note, to, declined),
+            tile("Net spend", money(spent[0]), f"today {money(spent[1])}", to, paid),
+            tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized", to, "status:authorized"),
+            *(tile(*shown.values()) for shown in tiles(books.panel) if shown["label"] in _OF_PANEL),
+        ]
+        yield "tiles", _tiles(tiles_html, tile("Points outstanding", "…", "being read", "rewards", ""))
+        days = until - since
+        by: Any = "day" if days <= timedelta(35) else "week" if days <= timedelta(190) else "month"
+        approved = reports.approvals(asked, by, tz=chosen.zone)
+        yield "approvals", card("Approvals", charts.approvals_chart(approved, size="compact"), to, seen)
+        reasons = charts.declines_chart(asked, top=_TOP, size="compact")
+        yield "declines", card("Declines by reason", reasons, to, declined)
+        yield "spend", card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), to, paid)
+        users = [user for user in books.users.values() if not chosen.program or program_of(user) == chosen.program]
+        statuses = to_frame([{"application_status": user.get("application_status")} for user in users])
+        reviews = charts.funnel_chart(statuses, size="compact")
+        yield "reviews", card("Applications and reviews", reviews, "users", '"manual review"')
+        if (sandbox := sandbox_of(books.api)) is None:
+            yield "deliveries", '<h2>Deliveries</h2><p class="quiet">The service does not report its deliveries.</p>'
+        else:
+            sent = [
+                delivery
+                for delivery in sandbox.deliveries()
+                if (at := delivery.attempts[-1].at if delivery.attempts else delivery.due) is not None
+                and since <= at < until
+            ]
+            chart = charts.deliveries_chart(sent, top=_TOP, size="compact")
+            yield "deliveries", card("Deliveries", chart, "deliveries", "")
+        rewards = books.rewards
+        if chosen.program:
+            rewards = rewards[rewards["user_id"].isin(members)]
+        owed = liability(rewards[rewards["created_at"] < until], tz=chosen.zone)
+        figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
+        note = f"of {len(books.members):,} users, at the end of the range"
+        yield "tiles", _tiles(tiles_html, tile("Points outstanding", figure, note, "rewards", ""))
+        yield "points", card("Points outstanding", charts.liability_chart(owed, size="compact"), "rewards", "")
+
+
+PARTS = ("approvals", "declines", "spend", "points", "reviews", "deliveries")
+"""The places of the charts, in the order of the page."""
+_ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
+    "show": Dashboard._show,
+    "open": Dashboard._open,
+    "export": Dashboard._export,
+}
+
+
+def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
+    return table[(table[column] >= since) & (table[column] < until)]
+
+
+def _rate(table: Any) -> str:
+    totals = reports.approvals(table, "month")[["authorizations", "approved"]].sum()
+    return f"{totals['approved'] / totals['authorizations']:.1%}" if totals["authorizations"] else "–"
+
+
+def _place(name: str, text: str) -> str:
+    return f'<section class="card" data-part="{name}"{"" if text else " aria-busy=true"}>{text}</section>'
+
+
+def _select(label: str, name: str, options: Mapping[str, str | None], chosen: str) -> str:
+    options_html = "".join(
+        "<option "
+        f'value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(visible(text or value, 60))}</option>'
+        for value, text in options.items()
+    )
+    return f'<label>{label}<select data-filter-name="{name}">{options_html}</select></label>'
+
+
+def _tile(label: str, figure: str, note: str, to: str, text: str, *, live: bool) -> str:
+    inside = (
+        f'<span class="quiet">{escape(label)}</span><b>{escape(figure)}</b><span class="quiet">{escape(note)}</span>'
+    )
+    if not live:
+        return f'<div class="tile">{inside}</div>'
+    return f'<button type="button" class="tile" data-list="{escape(to)}" data-filter="{escape(text)}">{inside}</button>'
+
+
+def _tiles(parts: list[str], last: str) -> str:
+    return f'<div class="tiles">{"".join(parts)}{last}</div>'
+
+
+def _card(title: str, axes: Any, to: str, text: str, *, live: bool) -> str:
+    way = (
+        f'<button type="button" data-list="{escape(to)}" data-filter="{escape(text)}" aria-label="{escape(title)}: '
+        f'open {escape(to)}">Open {escape(to)}</button>'
+    )
+    return f"<h2>{escape(title)}</h2>{way if live else ''}{axes._repr_html_()}"

@@ -1,0 +1,146 @@
+"""The details of a thing in the panel: its fields, its timeline, what is about it, and the actions that are offered for
+it.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import attr
+
+from workbench import rendering
+from workbench.errors import visible
+from workbench.forms.answers import private
+from workbench.panel import lists as things
+from workbench.rendering.design import word
+from workbench.rendering.markup import Kind, state_diagram
+from workbench.rendering.show import describe
+from workbench.rendering.text import Sheet
+from workbench.sandbox.control_records import StoredRecord
+from workbench.schema import masks
+from workbench.sequences import Sequence
+from workbench.session import sandbox_of
+
+_MAX_RELATED = 20
+
+_CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
+
+
+def fields(thing: Any, *, reveal: bool = False) -> dict[str, Any] | None:
+    """Return the fields of a thing as plain values for a page, private ones masked or not; None if its row says all."""
+    if isinstance(thing, StoredRecord):
+        return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
+    return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
+
+
+def plain(thing: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
+    """Return what is to be shown of a thing as plain values for a page; every text in it is safe to print."""
+    block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
+    return attr.asdict(block, retain_collection_types=False)
+
+
+def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the members of a stored record with money and times as people read them."""
+    for name, value in stored.items():
+        if value is None or value == "" or name == "tenant":
+            continue
+        if name.endswith("_at") and isinstance(value, int):
+            yield name, datetime.fromtimestamp(value / 1000, UTC)
+        elif name in _CENTS and type(value) is int:
+            yield name, rendering.money(value, stored.get("currency"))
+        else:
+            yield name, value
+
+
+def related(api: Any, key: str) -> dict[str, Any]:
+    """Return the timeline, and the events, deliveries and requests about an id; the newest of each."""
+    known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
+    sandbox = sandbox_of(api)
+    caused = (
+        [] if sandbox is None or not key else [event for event in sandbox.events() if things.mentions(dict(event), key)]
+    )
+    ids = {kept.event.id for kept in known_events} | {event["event"]["id"] for event in caused} | {key}
+    delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
+    called = [
+        entry for entry in things.entries(api) if key and things.mentions([entry.id, entry.request, entry.answer], key)
+    ]
+
+    def entry(key: Any, title: str, at: Any, **more: Any) -> dict[str, Any]:
+        return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
+
+    written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
+    events = [
+        entry(event.event.id, event.event.kind, event.arrived, json=written(masks.masked(event.event)))
+        for event in reversed(known_events[-_MAX_RELATED:])
+    ]
+    deliveries = [
+        entry(
+            delivery.id,
+            f"{delivery.kind}: {delivery.state}",
+            delivery.attempts[-1].at if delivery.attempts else delivery.due,
+            fields=plain(delivery),
+        )
+        for delivery in delivered[-_MAX_RELATED:]
+    ]
+    requests = [
+        entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call)))
+        for call in reversed(called[-_MAX_RELATED:])
+    ]
+    timeline = list(_timeline(key, caused, known_events))
+    return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
+
+
+_HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "completed": "Posted"}
+
+
+def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one.
+
+    A title is `Posted (settle)`, or `updated: approved (review)`.
+    """
+    if caused:
+        moments = [(event["at"], event["event"]["action"], event["event"]["body"], event["cause"]) for event in caused]
+    else:
+        moments = [
+            (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
+            for kept in known_events
+        ]
+    for at, action, body, cause in moments:
+        if not isinstance(body, Mapping) or body.get("id") != key:
+            continue
+        held = body.get("spend") or body
+        status, cents = held.get("status") or held.get("applicationStatus"), held.get("amount")
+        if type(cents) is int:
+            refunded = action == "completed" and cents < 0
+            title = "Refunded" if refunded else "Declined" if status == "declined" else _HAPPENED.get(action, action)
+        else:
+            title = f"{action}: {word(str(status))}" if status else action
+        title += f" ({rendering.label(cause)})" if cause else ""
+        amount = rendering.money(cents, held.get("currency")) if type(cents) is int else None
+        yield {"at": at, "title": visible(title, 120), "amount": amount}
+
+
+_STATES: Mapping[str, tuple[Kind, str]] = {
+    "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
+    "users": ("application", "application_status"), "companies": ("application", "application_status"),
+}  # fmt: skip
+"""The diagram of a list's things, and the column of their present state."""
+
+
+def states(name: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the diagram of states of a thing as elements of SVG and their name space; None for what has no states.
+
+    An element is its tag, its attributes, its text and the elements in it; no foreign text is in any.
+    """
+    if name not in _STATES:
+        return None
+    kind, column = _STATES[name]
+    root = ET.fromstring(state_diagram(kind, facts.get(column)))  # noqa: S314 - of our own making
+    return {"space": "http://www.w3.org/2000/svg", "drawing": _elements(root)}
+
+
+def _elements(element: ET.Element) -> list[Any]:
+    return [element.tag, dict(element.attrib), element.text or "", [_elements(inner) for inner in element]]

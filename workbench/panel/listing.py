@@ -1,0 +1,322 @@
+"""A list of the panel: rows that are searched, filtered, sorted and exported in the kernel; a page sees a window of
+them.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cached_property
+from operator import eq, ge, gt, le, lt, ne
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench import rendering
+from workbench.errors import UsageError, WorkbenchError, visible
+from workbench.panel import lists as things
+from workbench.panel.lists import Rows
+from workbench.rendering.design import look, word
+from workbench.rendering.text import status_cell
+
+_LONGEST = 500  # characters of a cell
+_MANY = 2_000  # rows whose texts take a noticeable time
+_TERM = re.compile(r'(?:([\w .]*?\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))')
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, ">": gt, "<": lt, ">=": ge, "<=": le}
+
+
+@attrs.frozen
+class Term:
+    """A part of a filter: a word that may stand in any column, or a comparison with one column."""
+
+    column: str | None
+    compare: str
+    value: str
+
+
+def terms(text: str) -> list[Term]:
+    """Return the terms of a filter: `status:declined amount>200 merchant:"Coats and More" coffee`."""
+    parsed = []
+    for name, compare, quoted, bare in (match.groups() for match in _TERM.finditer(text)):
+        parsed.append(Term(name.rpartition(" ")[2] if name else None, compare or ":", (quoted or bare or "").lower()))
+    return [term for term in parsed if term.value]
+
+
+class Listing:
+    """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `export(path)`.
+
+    Args:
+        name: What is listed.
+        load: Reads the rows.
+    """
+
+    def __init__(self, name: str, load: Callable[[], Rows]) -> None:
+        self.name = name
+        self.text = ""
+        """The filter."""
+        self.sorted: tuple[str, ...] = ()
+        """The columns of the order; a "-" before a name descends."""
+        self.fresh: frozenset[str] = frozenset()
+        """The ids that the last reading found for the first time."""
+        self._load = load
+        self._data: Rows | None = None
+        self._currency: int | None = None  # the place of its column
+        self._prepared = False  # whether the texts that are searched are made, or are being made
+
+    @property
+    def data(self) -> Rows:
+        """All rows, read when they are first needed."""
+        return self._data or self.read()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the rows were read."""
+        return self._data is not None
+
+    def read(self) -> Rows:
+        """Read the rows again and return them all; filter and order stay."""
+        before, self._data = self._data, self._load()
+        self._prepared = False
+        self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
+        for name in ("searched", "order"):
+            self.__dict__.pop(name, None)
+        self._currency = next(
+            (place for place, column in enumerate(self._data.columns) if column.name == "currency"), None
+        )
+        return self._data
+
+    def filter(self, text: str) -> None:
+        """Show only rows that fit every term of a filter.
+
+        Args:
+            text: Words that stand in any column, and comparisons with one, as `status:declined amount>200`; text with
+                spaces in quotation marks. Money is compared in dollars, times by their ISO text.
+        """
+        self.text = text
+        self.__dict__.pop("order", None)
+
+    def sort(self, *columns: str) -> None:
+        """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
+
+        Raises:
+            UsageError: There is no such column.
+        """
+        names = [column.name for column in self.data.columns]
+        wrong = [column for column in columns if column.lstrip("-") not in names]
+        if wrong:
+            raise UsageError(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
+        self.sorted = columns
+        self.__dict__.pop("order", None)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The numbers of the rows that pass the filter, in their order."""
+        order = list(range(len(self.data.rows)))
+        for term in terms(self.text):
+            order = self._fitting(term, order)
+        for name in reversed(self.sorted):
+            if (place := self._place(name.lstrip("-"))) is not None:
+                order = self._in_order(order, place, name.startswith("-"))
+        return order
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows that pass the filter, in their order."""
+        return [self.data.rows[number] for number in self.order]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of these rows."""
+        return [self.data.ids[number] for number in self.order]
+
+    def _place(self, name: str) -> int | None:
+        wanted = name.lower().replace(" ", "_")
+        for test in (str.__eq__, str.startswith, str.__contains__):
+            for place, column in enumerate(self.data.columns):
+                if test(column.name, wanted) or test(column.label.lower().replace(" ", "_"), wanted):
+                    return place
+        return None
+
+    def _in_order(self, order: list[int], place: int, descending: bool) -> list[int]:
+        names = self.data.names if self.data.columns[place].to else {}
+        values = [names.get(row[place], row[place]) if names else row[place] for row in self.data.rows]
+        given = [number for number in order if values[number] is not None]
+        try:
+            given.sort(key=values.__getitem__, reverse=descending)
+        except TypeError:  # values of several types
+            given.sort(key=lambda number: plain(values[number]), reverse=descending)
+        return given + [number for number in order if values[number] is None]
+
+    def _fitting(self, term: Term, numbers: Iterable[int]) -> list[int]:
+        place = None if term.column is None else self._place(term.column)
+        if place is None:
+            text = term.value if term.column is None else f"{term.column}{term.compare}{term.value}".lower()
+            searched = self.searched
+            return [number for number in numbers if text in searched[number]]
+        rows, column = self.data.rows, self.data.columns[place]
+        if term.compare == ":":
+            return [number for number in numbers if term.value in self._shown(rows[number], place).lower()]
+        compare = _COMPARE[term.compare]
+        if column.kind in ("money", "number"):
+            wanted = _number(term.value)
+            if wanted is None:
+                return []
+            if column.kind == "money":
+                wanted *= 100
+            values = ((number, _number(rows[number][place])) for number in numbers)
+            return [number for number, value in values if value is not None and compare(value, wanted)]
+        size = len(term.value) if column.kind in ("time", "wall") else None  # 2026-01 covers the month
+        texts = ((number, plain(rows[number][place]).lower()[:size]) for number in numbers)
+        return [number for number, value in texts if value and compare(value, term.value)]
+
+    @cached_property
+    def searched(self) -> list[str]:
+        """Each row as the text that words are looked for in."""
+        places = range(len(self.data.columns))
+        return ["\x1f".join([self._shown(row, place) for place in places]).lower() for row in self.data.rows]
+
+    def prepare(self) -> None:
+        """Make the texts of many rows in the background, before a person types."""
+        if not self._prepared and len(self.data.rows) > _MANY:
+            self._prepared = True
+            threading.Thread(target=lambda: self.searched, daemon=True).start()
+
+    def _shown(self, row: Sequence[Any], place: int) -> str:
+        value = row[place]
+        if type(value) is str:
+            kind = self.data.columns[place].kind
+            if kind == "status":
+                return f"{value} {word(value)}"
+            return f"{name} {value}" if kind == "id" and (name := self._name(value, place)) else value
+        if self.data.columns[place].kind == "money" and isinstance(value, int):
+            code = None if self._currency is None else row[self._currency]
+            return rendering.money(value, str(code or "USD"))
+        return plain(value)
+
+    def _name(self, value: str, place: int) -> str | None:
+        return self.data.names.get(value) if self.data.columns[place].to else None
+
+    def words(self, row: Sequence[Any], place: int) -> str:
+        """Return a cell in words, as a person calls the thing."""
+        value, kind = row[place], self.data.columns[place].kind
+        if isinstance(value, datetime):
+            return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
+        if kind == "id" and value is not None:
+            return self._name(value, place) or str(value)[:8]
+        return word(str(value)) if kind == "status" and value is not None else self._shown(row, place)
+
+    def window(self, first: int, count: int) -> list[dict[str, Any]]:
+        """Return some of the rows as a page shows them: texts, escaped where they would not print."""
+        numbers = self.order[max(first, 0) : max(first, 0) + count]
+        return [
+            {
+                "id": self.data.ids[number],
+                "new": self.data.ids[number] in self.fresh,
+                "cells": [self.cell(self.data.rows[number], place) for place in range(len(self.data.columns))],
+            }
+            for number in numbers
+        ]
+
+    def cell(self, row: Sequence[Any], place: int) -> Any:
+        """Return a cell as a page shows it: a text; a status with its color; an id with what it is called."""
+        value, column = row[place], self.data.columns[place]
+        if value is None or value == "":
+            return ""
+        if column.kind == "status":
+            return [status_cell(str(value)).text, look(str(value)).tone]
+        if column.kind in ("time", "wall") and (text := things.iso(value)):
+            return text
+        if column.kind == "id" and (name := self._name(value, place)):
+            return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
+        return visible(self._shown(row, place), _LONGEST)
+
+    def frame(self) -> Any:
+        """Return the rows that pass the filter as a DataFrame, in their order."""
+        import pandas as pd
+
+        if self.data.frame is not None:
+            return self.data.frame.iloc[self.order]
+        return pd.DataFrame(self.rows, columns=[column.name for column in self.data.columns])
+
+    def export(self, path: str | Path, *, overwrite: bool = False) -> Any:
+        """Write the rows that pass the filter, in their order, to a .csv, .xlsx or .parquet file.
+
+        Raises:
+            FileExistsError: The file exists, and `overwrite` is False.
+            ValueError: The extension is unknown.
+        """
+        from workbench.tables.frames import export
+
+        return export(self.frame(), path, overwrite=overwrite)
+
+    def python(self) -> str:
+        """Return the lines of Python that make this view again."""
+        lines = [f"rows = wb.browse(api).open({self.name!r})"]
+        if self.text:
+            lines.append(f"rows.filter({self.text!r})")
+        if self.sorted:
+            lines.append(f"rows.sort({', '.join(map(repr, self.sorted))})")
+        return "\n".join([*lines, "frame = rows.frame()"])
+
+
+def _number(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        number = Decimal(str(value).replace(",", ""))
+    except ArithmeticError:
+        return None
+    return number if number.is_finite() else None
+
+
+def plain(value: Any) -> str:
+    """Return a value as the text that is searched and compared."""
+    if isinstance(value, datetime):
+        return f"{str(value.astimezone(UTC))[:19]} UTC"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Decimal):
+        text = format(value, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return "" if value is None else str(value)
+
+
+_PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "card_id": ("cards", "", ("card", "user_id", "status")),
+    "transaction_id": ("transactions", "", ("merchant_name", "amount_cents", "status", "authorized_at")),
+    "user_id": ("users", "kind=user", ("name", "application_status", "external_id")),
+    "ubo_id": ("users", "kind=owner", ("name", "application_status", "company_id")),
+    "company_id": ("companies", "", ("name", "application_status")),
+    "payment_account_id": ("payment accounts", "", ("nickname", "type", "user_id")),
+    "dispute_id": ("disputes", "", ("transaction_id", "status", "created")),
+}  # argument → list, filter, columns
+_MOST = 1_000  # choices of an argument, the newest
+
+
+def choices(api: Any, member: str) -> dict[str, Any]:
+    """Return what a session knows that an argument may name, the newest first, by words: "J. M., approved (00faad0d)".
+
+    This asks the sandbox, the journal and the inbox; nothing is sent to the service.
+    """
+    try:
+        if member in ("token", "chain_id"):
+            return {label: token if member == "token" else chain for label, token, chain in things.tokens(api, member)}
+        kind, wanted, names = _PICKED.get(member, ("", "", ()))
+        if not kind:
+            return {}
+        listing = Listing(kind, lambda: things.KINDS[kind](api))
+        listing.filter(wanted)
+        columns = [column.name for column in listing.data.columns]
+        places = [columns.index(name) for name in names if name in columns]
+        options = {}
+        for row, key in zip(listing.rows[:_MOST], listing.ids, strict=False):
+            text = ", ".join(filter(None, (listing.words(row, place) for place in places)))
+            options[visible(f"{text} ({key[:8]})", 160)] = key
+        return options
+    except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends
+        return {}

@@ -1,0 +1,448 @@
+"""What a session can see, by kind: rows of plain values, and the thing that each row opens to. Reads only, no
+effects.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from workbench import chains, rendering
+from workbench.client.base import journal_of
+from workbench.forms.widgets import sentence
+from workbench.interface.assumptions import assumptions
+from workbench.rendering.text import NO_FUNDS, TEST_CHAINS
+from workbench.sandbox.control_records import StoredRecord
+from workbench.schema import walk
+from workbench.session import sandbox_of, sandbox_times
+
+
+@attrs.frozen
+class Column:
+    """A column: its name, what its values are, and the kind of thing that an id leads to."""
+
+    name: str
+    kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
+    to: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+        return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
+
+
+@attrs.frozen(kw_only=True)
+class Rows:
+    """Rows of plain values in columns, the thing that each row opens to, and its id."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...] = attrs.field(repr=False)
+    things: tuple[Any, ...] = attrs.field(repr=False)
+    ids: tuple[str, ...] = attrs.field(repr=False)
+    names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    """What is shown instead of an id that leads to another thing: the digits of a card, a masked name."""
+    frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
+    notes: tuple[str, ...] = ()
+
+    def facts(self, number: int) -> dict[str, Any]:
+        """Return the values of a row by the names of their columns."""
+        return {column.name: value for column, value in zip(self.columns, self.rows[number], strict=True)}
+
+    def known(self, number: int) -> dict[str, Any]:
+        """Return all that is known of a row, by attribute name: what actions take their arguments from."""
+        thing = self.things[number]
+        held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
+        return {**held, "id": self.ids[number], **self.facts(number)}
+
+
+Found = tuple[str, Mapping[str, Any], Any]
+"""An id, values by column, and the thing that a row opens to."""
+
+
+def _rows(
+    columns: str,
+    entries: Iterable[Found],
+    *notes: str,
+    newest: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> Rows:
+    """Return rows of what was found; columns without any value are omitted, the newest row is first.
+
+    Args:
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for what the thing itself is
+            called.
+    """
+    known, called = list(entries), names or {}
+    if newest:
+        known.reverse()
+    kept, values = [], []
+    for name, _, rest in (part.partition(":") for part in columns.split()):
+        kind, _, to = rest.partition(">")
+        if kind == "label":
+            cells = [called.get(key, facts.get(name)) for key, facts, _ in known]
+        else:
+            cells = [facts.get(name) for _, facts, _ in known]
+        if not cells or any(cell is not None for cell in cells):
+            kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
+            values.append(cells)
+    return Rows(
+        columns=tuple(kept),
+        rows=tuple(zip(*values, strict=True)),
+        things=tuple(thing for _, _, thing in known),
+        ids=tuple(key for key, _, _ in known),
+        names=called,
+        notes=notes,
+    )
+
+
+def _facts(x: Any, members: str) -> dict[str, Any]:
+    """Return members of a record or mapping by the names of columns: stored times as such, members of an enum as text.
+
+    Args:
+        members: Each as `name`, or as `column=path.of.the.member`.
+    """
+    facts = {}
+    for column, _, path in (part.partition("=") for part in members.split()):
+        value = x
+        for name in (path or column).split("."):
+            value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+        if type(value) is int and (path or column).endswith("_at"):
+            value = datetime.fromtimestamp(value / 1000, UTC)
+        facts[column] = str(value) if isinstance(value, str) else value
+    return facts
+
+
+# What a session knows where the service has no list: the records of the sandbox, the journal, received events.
+
+
+def records(api: Any, kind: str) -> list[Any]:
+    """Return the records of a kind that the sandbox stores; none for another service."""
+    sandbox = sandbox_of(api)
+    return [] if sandbox is None else sandbox.records(kind)
+
+
+def received(api: Any) -> list[Any]:
+    """Return the received events, each with its time of arrival, by the sandbox's clock where there is one."""
+    inbox = getattr(api, "inbox", None)
+    if inbox is None:
+        return []
+    stored, times = inbox.stored(), sandbox_times(api)
+    return [attrs.evolve(event, arrived=times.get(event.event.id, event.arrived)) for event in stored]
+
+
+def entries(api: Any, *operations: str) -> list[Any]:
+    """Return the calls with an effect in the journal, oldest first; of some operations, those that were carried out."""
+    calls = list(journal_of(api) or ())
+    return (
+        [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
+    )
+
+
+def names(api: Any) -> dict[str, str]:
+    """Return what to call the cards, people and companies that the sandbox stores, by their ids. Names are masked."""
+    labels = {record["id"]: f"•••• {record['last4']}" for record in records(api, "card")}
+    labels |= {
+        record["id"]: name for kind in ("owner", "user") for record in records(api, kind) if (name := _person(record))
+    }
+    return labels | {record["id"]: name for record in records(api, "company") if (name := record.shown().get("name"))}
+
+
+def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
+    """Yield the tokens of the contracts that the sandbox stores: in words, address, chain; or the chains alone."""
+    for record in records(api, "contract"):
+        chain = str(chains.chain_of(record["chain_id"]))
+        for token in record["tokens"]:
+            address = token["address"]
+            text = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
+            yield text if member == "token" else chain, address, record["chain_id"]
+
+
+def iso(value: Any) -> str | None:
+    """Return a time in UTC as a page reads it; None for anything else."""
+    return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
+
+
+def mentions(value: Any, key: str) -> bool:
+    """Whether a record, mapping or list contains a text."""
+    if walk.is_record(value):
+        return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
+    if isinstance(value, Mapping):
+        return any(mentions(item, key) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(mentions(item, key) for item in value)
+    return bool(value == key)
+
+
+def now(api: Any) -> datetime:
+    """Return the time of the sandbox, or of this machine."""
+    sandbox = sandbox_of(api)
+    moment: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+    return moment
+
+
+def stamp(api: Any) -> tuple[Any, ...]:
+    """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
+    sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
+    last = None if sandbox is None else sandbox._last_event()
+    return len(entries(api)), None if inbox is None else inbox.mark(), last
+
+
+def _known(objects: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
+    """Return what each record, call or event says of a thing: members as of `_facts`, with an `id`; None without one.
+
+    Args:
+        thing: The path of the thing in it; by default it is the thing.
+        more: Further values.
+    """
+    facts = [
+        ({**more, **_facts(item, members)}, _facts(item, f"of={thing}")["of"] if thing else item) for item in objects
+    ]
+    return [(values["id"], values, thing or None) for values, thing in facts if isinstance(values["id"], str)]
+
+
+def _merged(*sources: Iterable[Found]) -> list[Found]:
+    """Merge what several sources know of each id: later ones replace values, a record of the sandbox other things."""
+    known: dict[str, tuple[dict[str, Any], Any]] = {}
+    for source in sources:
+        for key, facts, thing in source:
+            held, first = known.setdefault(key, ({}, thing))
+            held.update({name: value for name, value in facts.items() if value is not None})
+            if first is None or isinstance(thing, StoredRecord):
+                known[key] = held, thing
+    return [(key, facts, facts if thing is None else thing) for key, (facts, thing) in known.items()]
+
+
+def _of_frame(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame as plain values by column."""
+    columns = {}
+    for name in frame.columns:
+        column, empty = frame[name], frame[name].isna().tolist()
+        values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
+        columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# The kinds.
+
+
+def contracts(api: Any) -> Rows:
+    """Return the contracts, a row for each token."""
+    listed = api.list_contracts()
+    notes = (
+        (f"{NO_FUNDS}: these are test chains.",) if any(contract.chain_id in TEST_CHAINS for contract in listed) else ()
+    )
+    listed_rows = []
+    for described in listed:
+        chain = str(chains.chain_of(described.chain_id)) if type(described.chain_id) is int else str(described.chain_id)
+        for token in described.tokens or (None,):
+            facts = _facts(described, "contract_id=id deposit_address chain_id")
+            facts |= _facts(token, "token=address balance exchange_rate advance_rate")
+            values = {"value_cents": credit_of(token, 100), "credit_cents": credit_of(token, facts["advance_rate"])}
+            listed_rows.append((f"{described.id} {facts['token']}", {"chain": chain, **facts, **values}, described))
+    columns = (
+        "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
+        "credit_cents:money deposit_address:address"
+    )
+    return _rows(columns, listed_rows, *notes, newest=False)
+
+
+def credit_of(token: Any, percent: Any) -> int | None:
+    """Return the cents that a percentage of a token is worth: balance, times exchange rate, times percentage."""
+    try:
+        return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(percent)))
+    except (AttributeError, ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _person(user: Any) -> str | None:
+    shown = user.shown()
+    name = " ".join(str(shown.get(part) or "") for part in ("first_name", "last_name")).strip()
+    return name or None
+
+
+def users(api: Any) -> Rows:
+    """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
+    people = [*records(api, "owner"), *records(api, "user")]
+    stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
+    members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
+    called = _known(entries(api, "create_user_application", "update_user"), members, "answer", kind="user")
+    events = (event for event in received(api) if event.event.kind == "user.updated")
+    members = "id=event.body.id application_status=event.body.application_status updated=arrived"
+    reported = _known(events, members, "event.body", kind="user")
+    columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
+    return _rows(columns, _merged(called, reported, stored), names=names(api))
+
+
+def companies(api: Any) -> Rows:
+    """Return the companies of the sandbox; the service has no list."""
+    company_rows = (
+        (
+            record["id"],
+            {**record.shown(), "application_status": str(record["status"]), "owners": len(record["owners"])},
+            record,
+        )
+        for record in records(api, "company")
+    )
+    note = "The service has no list of companies: only those of the sandbox are shown."
+    return _rows("name id:id application_status:status owners:number external_id", company_rows, note)
+
+
+def cards(api: Any) -> Rows:
+    """Return the known cards: those of the sandbox, or those that transactions name."""
+    members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
+    stored = _known(records(api, "card"), members)
+    bodies = (event.event.body for event in received(api))
+    seen = [(key, facts, None) for key, facts, _ in _known(bodies, "id=spend.card_id user_id=spend.user_id")]
+    columns = (
+        "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
+        "posted_cents:money"
+    )
+    return _rows(columns, _merged(seen, stored), names=names(api))
+
+
+MONEY = ("amount", "held", "posted", "refunded", "net")
+
+
+def transactions(api: Any) -> Rows:
+    """Return the transactions that the sandbox stores; of another service those known from events."""
+    from workbench.reports.transaction_rows import transactions as frame_of
+
+    books = records(api, "transaction")
+    events = () if books else received(api)
+    by_id: dict[str, Any] = {getattr(event.event.body, "id", ""): event.event for event in events}
+    by_id |= {book["id"]: book for book in books}
+    columns = {"transaction_id": "id", "authorized": "amount_cents", **{name: f"{name}_cents" for name in MONEY}}
+    frame = frame_of(books or getattr(api, "inbox", None) or []).rename(columns=columns)
+    frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
+    rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
+    shown = (
+        "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
+        "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
+        "merchant_category_code currency:hidden"
+    )
+    return _rows(shown, rows, names=names(api))
+
+
+def payment_accounts(api: Any) -> Rows:
+    """Return the known payment accounts, created or deleted; the service has no list."""
+    members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
+    stored = _known(records(api, "payment_account"), members)
+    members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
+    created = _known(entries(api, "create_payment_account"), members, "answer")
+    gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
+    columns = "nickname id:id type user_id:id>users created:time deleted:time"
+    note = "The service has no list of payment accounts: only known accounts are shown."
+    return _rows(columns, _merged(stored, created, gone), note, names=names(api))
+
+
+def disputes(api: Any) -> Rows:
+    """Return the known disputes."""
+    members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
+    stored = _known(records(api, "dispute"), members)
+    called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
+    columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
+    merchants = {record["id"]: record["merchant_name"] for record in records(api, "transaction")}
+    return _rows(columns, _merged(called, stored), names=merchants)
+
+
+_KINDS = {
+    "user_id": "id>users",
+    "points": "number",
+    "transaction_amount_cents": "money",
+    "status": "status",
+    "type": "status",
+    "id": "id",
+}
+
+
+def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
+    """Return the rewards activity of users, all pages that the interface reaches, with its frame."""
+    from workbench.rewards.reading import read
+
+    frame = read(api, list(users), progress=False, **filters).frame()
+    kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
+    several = frame["user_id"].nunique() > 1
+    columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
+    listed = ((row["id"] or "", row, None) for row in _of_frame(frame))
+    result = _rows(columns, listed, *frame.attrs.get("notes", ()), newest=False, names=names(api))
+    return attrs.evolve(result, frame=frame)
+
+
+def events(api: Any) -> Rows:
+    """Return the received events."""
+    members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
+    arrived = "wall" if sandbox_of(api) is None else "time"
+    columns = f"arrived:{arrived} kind about:id>any id:id verified times:number sequence:number"
+    return _rows(columns, _known(received(api), members, "event"))
+
+
+def deliveries(api: Any) -> Rows:
+    """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
+    sandbox = sandbox_of(api)
+    listed: list[tuple[str, Mapping[str, Any], Any]] = [
+        (
+            delivery.id,
+            {**walk.given(delivery), "at": delivery.attempts[-1].at if delivery.attempts else delivery.due},
+            delivery,
+        )
+        for delivery in (() if sandbox is None else sandbox.deliveries())
+    ]
+    listed += [
+        (f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None)
+        for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
+    ]
+    columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
+    hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
+    return _rows(columns, listed, *([hint] if sandbox is not None and not listed else []))
+
+
+def requests(api: Any) -> Rows:
+    """Return the calls with an effect from the journal, and the requests that the sandbox received."""
+    sandbox = sandbox_of(api)
+    listed: list[tuple[str, Mapping[str, Any], Any]] = []
+    for number, request in enumerate(() if sandbox is None else sandbox.requests()):
+        facts = _facts(request, "status_code=status operation id=request_id") | {
+            "what": f"{request.method} {request.path or 'a path that is not served'}",
+            "outcome": "done" if request.status < 400 else "refused",
+            "log": "sandbox",
+        }
+        thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
+        listed.append((request.request_id or f"request-{number}", facts, thing))
+    members = "started what outcome status_code=status operation id"
+    listed += [(entry.id, {**_facts(entry, members), "log": "journal"}, call_facts(entry)) for entry in entries(api)]
+    return _rows("started:time what outcome:status status_code:number operation log id:id", listed)
+
+
+def call_facts(call: Any) -> dict[str, Any]:
+    """Return what the journal says of a call."""
+    facts = _facts(call, "id what operation environment started ended status outcome error answer")
+    facts |= {"request": dict(call.request), "next step": call.next_step, "resend of": call.resend_of}
+    return {name: value for name, value in facts.items() if value not in (None, {}, [])}
+
+
+def sequences(_: Any) -> Rows:
+    """Return the sequences of the catalogue, each with its file."""
+    from workbench.sequences import catalogue
+
+    listed = (
+        (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
+        for name, sequence in catalogue.items()
+    )
+    return _rows("name steps:number doc", listed, newest=False)
+
+
+def assumed(_: Any) -> Rows:
+    """Return all assumptions about the service."""
+    listed = _known(assumptions(), "where value confidence reason id")
+    return _rows("where value confidence:status reason id", listed, newest=False)
+
+
+KINDS: Mapping[str, Callable[[Any], Rows]] = {
+    "contracts": contracts, "users": users, "companies": companies, "cards": cards, "transactions": transactions,
+    "payment accounts": payment_accounts, "disputes": disputes, "events": events, "deliveries": deliveries,
+    "requests": requests, "sequences": sequences, "assumptions": assumed,
+}  # fmt: skip
+"""The lists of a panel that need no input; rewards need a user."""

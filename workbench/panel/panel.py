@@ -1,0 +1,545 @@
+"""The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are
+asked for.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anywidget
+
+from workbench import rendering
+from workbench.chains.values import refuse_private_key
+from workbench.client.base import BaseClient, context_of
+from workbench.client.client import AsyncClient
+from workbench.client.keys import state_folder
+from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, hide_arguments, visible
+from workbench.forms import offers
+from workbench.forms.answers import REVEAL_SECONDS, private
+from workbench.forms.draft import cents_of, no_amount
+from workbench.forms.form import Form
+from workbench.forms.offers import Offer
+from workbench.forms.snippets import Script
+from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
+from workbench.interface.vocabulary import RewardType
+from workbench.panel import details
+from workbench.panel import lists as things
+from workbench.panel.listing import Listing, choices
+from workbench.panel.lists import Column, Rows
+from workbench.rendering import markup
+from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.sandbox.controls import perform
+from workbench.schema.rules import iso_day
+from workbench.session import sandbox_of
+from workbench.system.files import write_file
+
+_HERE = Path(__file__).parent
+_STATIC_ROWS = 20
+_FILES = ("csv", "xlsx", "parquet")
+ALL = "All known users"
+"""What is entered to read the rewards of all users that a session knows."""
+LINKED: Mapping[str, Mapping[str, str]] = {
+    "companies": {"users": "company_id"},
+    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
+    "cards": {"transactions": "card_id"},
+    "transactions": {"disputes": "transaction_id", "events": "about"},
+    "events": {"deliveries": "event_id"},
+}
+"""The lists that a thing leads to, each with the column that has its id."""
+_VIEWS = "views.json"  # in the state folder
+
+
+def browse(api: Any) -> "Panel":
+    """Return a panel of what this client can read and this session has received.
+
+    Browsing only reads. What has an effect is a form that is opened here, with its own button.
+
+    Args:
+        api: A Client or a session.
+
+    Raises:
+        UsageError: `api` is something else.
+    """
+    return Panel(api)
+
+
+@hide_arguments
+def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
+    """Return a form for an operation of a client: `form(api.create_user_application)`. This sends nothing.
+
+    Args:
+        call: An operation of a client or session.
+        script: Where "Add to sequence" adds the step; a new script by default.
+        values: Known arguments of the operation, as for `Form.fill`.
+
+    Raises:
+        UsageError: `call` is not an operation with arguments, or it has no argument of a given name.
+        UsageError: A value looks like a private key.
+    """
+    form = Form(call, script=script, choices=partial(choices, getattr(call, "client", None)))
+
+    def show_thing(name: str, key: str) -> Any:
+        panel = Panel(call.client)
+        panel.show(name, key)
+        form.opened.append(panel)
+        return panel.widget
+
+    form.show_thing = show_thing
+    return form.fill(**values) if values else form
+
+
+class PanelWidget(anywidget.AnyWidget):
+    """The page's side of a panel. Nothing that it shows is part of its state, so that no saved notebook holds it."""
+
+    _esm = _HERE / "panel.js"
+    _css = css("panel/panel", ".wbp")
+
+
+class Rewards(Listing):
+    """The rewards of one user, or of all that a session knows, by type and time."""
+
+    def __init__(self, api: Any) -> None:
+        super().__init__("rewards", self._read)
+        self.inputs = {"user": "", "type": "", "since": "", "until": ""}
+        self._api = api
+
+    def _read(self) -> Rows:
+        user, filters = self.inputs["user"].strip(), {}
+        if not user:
+            return Rows(columns=(), rows=(), things=(), ids=(), notes=("Choose a user to read rewards.",))
+        refuse_private_key(user, "userId")
+        for name in ("since", "until"):
+            if text := self.inputs[name]:
+                if (day := iso_day(text)) is None:
+                    problem = Problem(name, "date", "must be a calendar date written YYYY-MM-DD")
+                    raise UsageError([problem], of="rewards")
+                filters[name] = datetime.combine(day, time(), UTC)
+        known = choices(self._api, "user_id")
+        users = [known.get(user, user)]
+        if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
+            sandbox = sandbox_of(self._api)
+            guide = {} if sandbox is None else self._api.guide()
+            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
+        return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
+
+    @property
+    def outstanding(self) -> tuple[str, str]:
+        """The points outstanding of the users that were read, and how many those are."""
+        frame = self.data.frame
+        if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
+            return "–", "read all rewards to see them"
+        from workbench.reports.balances import outstanding
+
+        count = frame["user_id"].nunique()
+        return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"
+
+    def show(self, user: str, **inputs: str) -> None:
+        """Read the rewards of a user; `type`, `since` and `until` limit them."""
+        self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
+        self.read()
+        self.fresh = frozenset()
+
+    def asked(self) -> dict[str, Any]:
+        """Return the inputs for a page, and what stands in them."""
+        return {
+            "inputs": [
+                {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
+                {"name": "type", "label": "Type", "choices": ["", *(str(kind) for kind in RewardType)]},
+                {"name": "since", "label": "Since", "hint": "2026-01-31"},
+                {"name": "until", "label": "Until", "hint": "2026-02-28"},
+            ],
+            "values": {**self.inputs, "user": self.inputs["user"] or ALL},
+        }
+
+
+class Panel(Displayed):
+    """Lists, each read when it is first opened. From code: `open("users")` returns one; `show("users", id)` opens a
+    thing.
+    """
+
+    def __init__(self, api: Any) -> None:
+        if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
+            raise UsageError("browse() takes a Client or a session", of="browse")
+        self._api: Any = api
+        self.script = Script(called="panel.script")
+        """The steps that forms of the panel added."""
+        self.form: Form | None = None
+        """The open form."""
+        self.selected = "overview"
+        """The name of the list in view."""
+        self.opened: tuple[str, str] | None = None
+        """The list and the id of the thing whose details are open."""
+        self.rewards = Rewards(api)
+        self.lists: dict[str, Listing] = {}
+        for name, load in things.KINDS.items():
+            self.lists[name] = Listing(name, lambda load=load: load(api))  # type: ignore[misc]
+            if name == "disputes":
+                self.lists["rewards"] = self.rewards
+        self.widget = PanelWidget()
+        self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
+        self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
+
+    @property
+    def sandbox(self) -> Any:
+        """The sandbox or its control; None for another service."""
+        return sandbox_of(self._api)
+
+    # from code
+
+    def open(self, name: str, text: str | None = None) -> Listing:
+        """Open a list by its name, and read it if it was not read before.
+
+        Args:
+            text: A filter, as of `Listing.filter`; by default the list keeps the one it has.
+
+        Raises:
+            UsageError: There is no such list.
+        """
+        if name not in self.lists:
+            raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
+        self.selected = name
+        listing = self.lists[name]
+        if not listing.is_read:
+            listing.read()
+        if text is not None:
+            listing.filter(text)
+        self.update_static()
+        self._tell("go", list=name, filter=text)
+        return listing
+
+    def show(self, name: str, key: str) -> dict[str, Any]:
+        """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its
+        actions.
+
+        Raises:
+            UsageError: There is no such list, or it has no such thing.
+        """
+        self.open(name)
+        shown = self._details(name, key)
+        self._close_form()
+        self._tell("go", list=name, id=key)
+        return shown
+
+    def act(self, do: str, **values: Any) -> Form:
+        """Open the form of an operation for the thing that is open, or for the list; nothing is sent yet.
+
+        Args:
+            do: The operation.
+            values: Further arguments.
+        """
+        known = {offer.do: arguments for offer, arguments in self._offered()}
+        self._close_form()
+        self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
+        self.form.when_done, self.form.show_thing = self._changed, self._show_beside
+        return self.form
+
+    def _show_beside(self, name: str, key: str) -> None:
+        self.show(name, key)
+
+    def close(self) -> None:
+        """Close the widget and its form."""
+        self._close_form()
+        close(self.widget)
+
+    @property
+    def html(self) -> str:
+        """The lists that were read, as static HTML."""
+        parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
+        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.rows]
+        return f'<div class="wb-read">{"".join(parts)}</div>'
+
+    def __repr__(self) -> str:
+        read = ", ".join(
+            f"{name} {len(listing.data.rows):,}" for name, listing in self.lists.items() if listing.is_read
+        )
+        return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
+
+    # for the page
+
+    def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a message of the page; what goes wrong is shown as text."""
+        number = asked.get("ask")
+        try:
+            with self._lock:
+                return {"answer": number, **_ANSWERS[str(asked.get("do"))](self, asked)}
+        except Exception as error:  # noqa: BLE001 - the callback of a widget would lose it
+            return {"answer": number, "error": what_went_wrong(error)}
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        self.widget.send({"event": event, **facts})
+
+    def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        info, sandbox = self._api.info(), self.sandbox
+        return {
+            "environment": info["environment"],
+            "host": info["host"],
+            "key": info["key_fingerprint"],
+            "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
+            "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
+            "list": self.selected,
+            "id": self.opened[1] if self.opened else None,
+            "filter": self.lists[self.selected].text if self.selected in self.lists else "",
+            "static": static_class(self.widget),
+            "files": list(_FILES),
+            **self._tick(asked),
+        }
+
+    def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        self.selected = name
+        if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
+            self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
+        if asked.get("again") and listing.is_read:
+            listing.read()
+        if (text := str(asked.get("filter", ""))[:500]) != listing.text:
+            listing.filter(text)
+        if (order := tuple(str(key) for key in asked.get("sort", ()))) != listing.sorted:
+            listing.sort(*order)
+        first = max(int(asked.get("first", 0)), 0)
+        listing.prepare()
+        if name not in self._seen:
+            self._seen.add(name)
+            self.update_static()
+        window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
+        if asked.get("more"):  # the page has the rest
+            return window
+        return {
+            **window,
+            "shown": len(listing),
+            "all": len(listing.data.rows),
+            "notes": [visible(note, 400) for note in listing.data.notes],
+            "columns": [_column(column) for column in listing.data.columns],
+            "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
+            "views": views().get(name, {}),
+            **(self.rewards.asked() if listing is self.rewards else {}),
+        }
+
+    def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
+        name = str(asked.get("list"))
+        if name not in self.lists:
+            raise UsageError(f"there is no list {visible(name, 40)}", of="browse")
+        return name, self.lists[name]
+
+    def _number(self, name: str, key: str) -> int:
+        """Return the number of the row of a thing."""
+        if key not in self.lists[name].data.ids:
+            raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
+        return self.lists[name].data.ids.index(key)
+
+    def _details(self, name: str, key: str) -> dict[str, Any]:
+        listing, number = self.lists[name], self._number(name, key)
+        if (name, key) != self.opened:
+            self._close_form()
+        self.opened = (name, key)
+        row, thing = listing.data.rows[number], listing.data.things[number]
+        facts = [
+            {**_column(column), "value": listing.cell(row, place)}
+            for place, column in enumerate(listing.data.columns)
+            if row[place] is not None and column.kind != "hidden"
+        ]
+        actions = []
+        for offer, _ in self._offered():
+            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
+            actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
+        links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
+        return {
+            "list": name,
+            "id": key,
+            "facts": facts,
+            "fields": details.fields(thing),
+            "actions": actions,
+            "links": links,
+            "private": bool(private(thing)),
+            "states": details.states(name, listing.data.facts(number)),
+            **details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0]),
+        }
+
+    def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Show the private values of the thing that is open; the page hides them again, and the journal records it."""
+        if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
+            raise UsageError("its details are not open", of="browse")
+        name, key = self.opened
+        thing = self.lists[name].data.things[self._number(name, key)]
+        what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"
+        context_of(self._api).note("revealed", f"{what} for {REVEAL_SECONDS:.0f} s")
+        return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
+
+    def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
+        """Return the actions of the thing that is open, with their arguments."""
+        name, key = self.opened or ("overview", "")
+        if name not in self.lists or key not in self.lists[name].data.ids:
+            return []
+        return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
+
+    def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Find the list that has a thing; one that the page names is searched first."""
+        key, hint = str(asked.get("id")), str(asked.get("to"))
+        for name in sorted(self.lists, key=lambda text: text != hint):
+            if name != "rewards" and key in self.lists[name].data.ids:
+                return {"list": name, "id": key}
+        raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
+
+    def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        do = str(asked.get("do_what"))
+        if do == "list_rewards_activity" and self.opened is not None:
+            self.rewards.show(self.opened[1])
+            return {"list": "rewards"}
+        if asked.get("for_list"):
+            self.opened = None
+        offered = [offer.do for offer, _ in self._offered()] + [
+            offer.do for offer in offers.of_tab(self.selected, self._api)
+        ]
+        if do not in offered:
+            raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+        return {"model": self.act(do).widget.model_id}
+
+    def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Use a control of the sandbox, as offered for the thing that is open."""
+        do = str(asked.get("do_what"))
+        for offer, arguments in self._offered():
+            if offer.do == do and offer.control:
+                typed = asked.get("values") or {}
+                for name, wants in offer.asks.items():
+                    if text := str(typed.get(name, "")).strip():
+                        arguments[name] = cents_of(text) if wants == "money" else text
+                        if arguments[name] is None:
+                            raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
+                perform(self.sandbox, do, arguments)
+                self._changed()
+                return {"text": f"{offer.label}: done."}
+        raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
+
+    def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        name, listing = self._asked_list(asked)
+        kind = str(asked.get("file"))
+        if kind not in _FILES:
+            return {"code": listing.python()}
+        return {"text": str(listing.export(f"{name.replace(' ', '-')}.{kind}", overwrite=bool(asked.get("overwrite"))))}
+
+    def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Save a view of a list under its name in the state folder, or delete it."""
+        name, _ = self._asked_list(asked)
+        view, kept = asked.get("view"), views()
+        of_list = kept.setdefault(name, {})
+        of_list.pop(str(asked.get("name")), None)
+        if isinstance(view, Mapping):
+            of_list[visible(str(asked.get("name")), 80)] = {
+                name: view[name] for name in ("chips", "text", "sort", "hidden")
+            }
+        write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
+        return {"views": of_list}
+
+    def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
+        stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
+        return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
+
+    def _stamp(self) -> str:
+        return repr(things.stamp(self._api))
+
+    def _changed(self) -> None:
+        """Read again what an action may have changed; filter, order, details and the form's answer stay."""
+        for name, listing in self.lists.items():
+            if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
+                listing.read()
+        self.update_static()
+        self._tell("changed", stamp=self._stamp())
+
+    def _close_form(self, _: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        if self.form is not None:
+            self.form.close()
+            self.form = None
+        return {}
+
+
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "label": column.label, "kind": column.kind, "to": column.to}
+
+
+def _static_table(listing: Listing) -> str:
+    """Return the first rows of a list as HTML."""
+    columns = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    rows = tuple(
+        tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+    )
+    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
+    return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
+
+
+def _static_cell(listing: Listing, row: Any, place: int) -> Cell:
+    value, kind = row[place], listing.data.columns[place].kind
+    if value is not None and kind == "status":
+        return status_cell(str(value))
+    if isinstance(value, datetime):
+        return cell(value)
+    text = listing.cell(row, place)
+    return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
+
+
+def views() -> dict[str, dict[str, Any]]:
+    """Return the saved views of every list, by name; none where the file is missing or damaged."""
+    try:
+        kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, WorkbenchError):
+        return {}
+    return kept if isinstance(kept, dict) and all(isinstance(view, dict) for view in kept.values()) else {}
+
+
+_ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
+    "start": Panel._start,
+    "overview": lambda panel, _: {"tiles": list(tiles(panel))},
+    "rows": Panel._rows,
+    "details": lambda panel, asked: panel._details(panel._asked_list(asked)[0], str(asked.get("id"))),
+    "find": Panel._find,
+    "form": Panel._open_form,
+    "close form": Panel._close_form,
+    "control": Panel._control,
+    "export": Panel._export,
+    "tick": Panel._tick,
+    "reveal": Panel._reveal,
+    "view": Panel._keep_view,
+}
+
+
+def tiles(panel: Panel) -> Iterator[dict[str, str]]:
+    """Yield the figures of the overview, each with the list and the filter that it leads to."""
+
+    def rows(name: str) -> list[dict[str, Any]]:
+        data = panel.lists[name].data
+        return [data.facts(number) for number in range(len(data.rows))]
+
+    def tile(label: str, figure: str, note: str, to: str, text: str = "") -> dict[str, str]:
+        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
+
+    try:
+        backed = [row for row in rows("contracts") if row.get("credit_cents") is not None]
+        collateral, credit = (
+            rendering.money(sum(backed_token[name] for backed_token in backed))
+            for name in ("value_cents", "credit_cents")
+        )
+        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts")
+        yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts")
+    except WorkbenchError as error:
+        yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
+    to, listed = "transactions", rows("transactions")
+    held = [row["held_cents"] for row in listed if row.get("held_cents")]
+    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "status:authorized")
+    month = f"{things.now(panel._api):%Y-%m}"
+    posted = [row for row in listed if row.get("posted_at") and f"{row['posted_at']:%Y-%m}" == month]
+    total = rendering.money(sum(row.get("net_cents") or 0 for row in posted))
+    yield tile("Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}")
+    declined = sum(row.get("status") == "declined" for row in listed)
+    rate = f"{(len(listed) - declined) / len(listed):.0%}" if listed else "–"
+    yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined")
+    yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
+    waiting = sum(row.get("application_status") == "manualReview" for row in rows("users"))
+    yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
+    to, failed = "deliveries", sum(row.get("state") not in ("delivered", "waiting") for row in rows("deliveries"))
+    yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", to, "state:failed")
+    unknown = sum(row.get("outcome") == "unknown" for row in rows("requests"))
+    yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

@@ -1,0 +1,18 @@
+"""Names of earlier versions, and what to write instead. CHANGELOG.md has the same as a table."""
+
+from collections.abc import Mapping
+
+RENAMED: Mapping[str, str] = {
+    # names of wb and its namespaces
+    "wb.compare": "wb.compare_behavior(a, b), or wb.compare_records(a, b) for stored records",
+    # arguments of functions
+    "connect(settings=)": "behavior={…}",
+    "connect_async(settings=)": "behavior={…}",
+    "Sandbox(settings=)": "behavior={…}",
+    "session(settings=)": "behavior={…}",
+}
+
+
+def renamed(name: str) -> str:
+    """Return what to write instead of a name of an earlier version, as the end of a message; empty if there is none."""
+    return f"; since 0.3 it is {RENAMED[name]}" if name in RENAMED else ""

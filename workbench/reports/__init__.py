@@ -1,0 +1,57 @@
+"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any
+size.
+"""
+
+from typing import TYPE_CHECKING
+
+from workbench.lazy import public_names
+
+if TYPE_CHECKING:
+    from workbench.reports.activity import applications as applications
+    from workbench.reports.activity import approvals as approvals
+    from workbench.reports.activity import cohorts as cohorts
+    from workbench.reports.activity import declines as declines
+    from workbench.reports.activity import deliveries as deliveries
+    from workbench.reports.activity import disputes as disputes
+    from workbench.reports.activity import movers as movers
+    from workbench.reports.activity import posting_times as posting_times
+    from workbench.reports.activity import spend as spend
+    from workbench.reports.activity import spend_funnel as spend_funnel
+    from workbench.reports.balances import contract_totals as contract_totals
+    from workbench.reports.balances import contract_values as contract_values
+    from workbench.reports.balances import liability as liability
+    from workbench.reports.balances import micro_deposits as micro_deposits
+    from workbench.reports.balances import outstanding as outstanding
+    from workbench.reports.balances import reasons as reasons
+    from workbench.reports.balances import record_balances as record_balances
+    from workbench.reports.balances import status_history as status_history
+    from workbench.reports.balances import time_in_status as time_in_status
+    from workbench.reports.event_logs import Events as Events
+    from workbench.reports.transaction_rows import transactions as transactions
+
+_NAMES = {
+    "Events": "workbench.reports.event_logs",
+    "applications": "workbench.reports.activity",
+    "approvals": "workbench.reports.activity",
+    "cohorts": "workbench.reports.activity",
+    "contract_totals": "workbench.reports.balances",
+    "contract_values": "workbench.reports.balances",
+    "declines": "workbench.reports.activity",
+    "deliveries": "workbench.reports.activity",
+    "disputes": "workbench.reports.activity",
+    "liability": "workbench.reports.balances",
+    "micro_deposits": "workbench.reports.balances",
+    "movers": "workbench.reports.activity",
+    "outstanding": "workbench.reports.balances",
+    "posting_times": "workbench.reports.activity",
+    "reasons": "workbench.reports.balances",
+    "record_balances": "workbench.reports.balances",
+    "spend": "workbench.reports.activity",
+    "spend_funnel": "workbench.reports.activity",
+    "status_history": "workbench.reports.balances",
+    "time_in_status": "workbench.reports.balances",
+    "transactions": "workbench.reports.transaction_rows",
+}
+
+if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+    __getattr__, __dir__ = public_names(__name__, _NAMES)

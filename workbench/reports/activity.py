@@ -1,0 +1,398 @@
+"""Reports on transactions, applications, disputes and webhooks: one call each, days and months in a time zone of yours;
+and SQL.
+
+Amounts are in cents, of one currency; rows of another one, and rows without a time, are left out and counted in the
+notes.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.errors import UsageError
+from workbench.interface.convert import read_time
+from workbench.interface.transactions import Dispute
+from workbench.reports.balances import status_history
+from workbench.reports.event_logs import duckdb
+from workbench.reports.transaction_rows import MONEY
+from workbench.reports.transaction_rows import transactions as transactions_frame
+from workbench.rewards.folder import PART, read_folder
+from workbench.rewards.reading import read
+from workbench.sandbox.control_records import Delivery
+from workbench.schema.walk import build
+from workbench.session import sandbox_of
+from workbench.tables.frames import load, to_frame
+from workbench.tables.periods import Every, moment, steps
+from workbench.tables.rows import TEXT, WIDTHS, mark_report, to_pandas
+
+Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
+_CENTS = {*MONEY, "amount", "before", "now", "change"}
+AGES = (0, 7, 30, 60, 90)
+"""The least days of each group of ages."""
+
+
+def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
+    """Return the transactions of a currency that have a time, and the notes that count the others."""
+    known = isinstance(transactions, pd.DataFrame) and "authorized" in transactions
+    table = transactions if known else transactions_frame(transactions)
+    notes = list(table.attrs.get("notes", ()))
+    for what, test in (
+        ("in another currency", currency and table["currency"].str.lower() == currency.lower()),
+        (f"without {time}", time and table[time].notna()),
+    ):
+        if not isinstance(test, str | None):
+            kept = table[test.fillna(False).astype(bool)]
+            notes += [f"{len(table) - len(kept):,} transactions {what} are left out."] * (len(kept) < len(table))
+            table = kept
+    return table, notes
+
+
+def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
+    return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
+
+
+def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+    """Return how many authorizations were approved and declined in each day, week or month.
+
+    Args:
+        transactions: A frame of `transactions`, or anything it takes.
+        by: "day", "week" or "month".
+        tz: Time zone of the days, as "America/New_York".
+
+    Returns:
+        Columns named like `by` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of
+        all).
+    """
+    table, notes = _table(transactions, time="authorized_at")
+    frame = pd.DataFrame({by: steps(table["authorized_at"], by, tz), "declined": table["status"] == "declined"})
+    frame = frame.groupby(by)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
+    frame.insert(2, "approved", frame["authorizations"] - frame["declined"])
+    frame = frame.astype({"authorizations": "Int64", "approved": "Int64", "declined": "Int64"})
+    frame["rate"] = (frame["approved"] / frame["authorizations"]).astype("Float64")
+    return _marked(frame, table, "approvals", notes, by=by, tz=tz)
+
+
+def declines(transactions: Any) -> pd.DataFrame:
+    """Return the declined authorizations by reason, the most frequent first.
+
+    Returns:
+        Columns reason, declined (Int64), amount (Int64, cents), share (Float64, of all declined).
+    """
+    table, notes = _table(transactions)
+    groups = table[table["status"] == "declined"].groupby("declined_reason", dropna=False)["authorized"]
+    counted = groups.agg(declined="size", amount="sum").reset_index().rename(columns={"declined_reason": "reason"})
+    counted = counted.astype({"reason": TEXT, "declined": "Int64", "amount": "Int64"})
+    counted["share"] = (counted["declined"] / counted["declined"].sum()).astype("Float64")
+    return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
+
+
+def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
+    """Return what becomes of authorizations: requested, approved, posted, refunded and what remains.
+
+    Returns:
+        Columns stage, transactions (Int64), amount (Int64, cents), share (Float64, of the requested amount).
+    """
+    table, notes = _table(transactions, currency)
+    approved = table[table["status"] != "declined"]
+    stages = {
+        "requested": (len(table), table["authorized"].sum()),
+        "approved": (len(approved), approved["authorized"].sum()),
+        **{name: (int((table[name] > 0).sum()), table[name].sum()) for name in ("posted", "refunded", "net")},
+    }
+    frame = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
+    frame["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
+    frame["amount"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
+    frame["share"] = (frame["amount"] / max(int(frame["amount"][0]), 1)).astype("Float64")
+    return _marked(frame, table, "spend_funnel", notes, currency=currency)
+
+
+def spend(transactions: Any, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
+    """Return posted, refunded and net amounts by merchant, category, card or user, the largest net first.
+
+    Returns:
+        Columns named like `by`, transactions, posted, refunded, net (Int64, cents).
+    """
+    table, notes = _table(transactions, currency)
+    table = table[table["posted"] + table["refunded"] > 0]
+    groups = table.groupby(by, dropna=False)
+    sums = groups[["posted", "refunded", "net"]].sum()
+    sums.insert(0, "transactions", groups.size().astype("Int64"))
+    return _marked(_largest(sums.reset_index(), "net", by), table, "spend", notes, by=by, currency=currency)
+
+
+def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
+    return frame.sort_values([column, name], ascending=[False, True], ignore_index=True)
+
+
+def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
+    """Return how long transactions took from authorization to posting: of all, or by a column.
+
+    Returns:
+        Columns named like `by` (if given), transactions (Int64), and median_hours, p90_hours, longest_hours (Float64).
+    """
+    table, notes = _table(transactions, time="posted_at")
+    hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
+    groups = hours.groupby(table[by] if by else np.zeros(len(hours)), dropna=False)
+    frame = pd.DataFrame(groups.agg(transactions="size", median_hours="median", longest_hours="max"))
+    frame.insert(2, "p90_hours", groups.quantile(0.9))
+    frame = frame.reset_index(drop=by is None)
+    frame = frame.astype(
+        {"transactions": "Int64", **{name: "Float64" for name in frame if str(name).endswith("_hours")}}
+    )
+    return _marked(frame, table, "posting_times", notes, by=by)
+
+
+def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
+    """Return users by the month of their first approved authorization: how many were active in each later month.
+
+    Returns:
+        Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it), share
+        (Float64, of the cohort), net (Int64, cents of what was authorized in the month).
+    """
+    table, notes = _table(transactions, currency, "authorized_at")
+    table = table[table["status"] != "declined"]
+    month = steps(table["authorized_at"], "month", tz).to_numpy().astype("datetime64[M]").astype("int64")
+    data = pd.DataFrame({"user": table["user_id"].to_numpy(), "month": month, "net": table["net"].to_numpy()})
+    data["cohort"] = data.groupby("user")["month"].transform("min")
+    data["month"] -= data["cohort"]
+    groups = data.groupby(["cohort", "month"])
+    counted = pd.DataFrame({"users": groups["user"].nunique(), "net": groups["net"].sum()}).reset_index()
+    sizes = counted[counted["month"] == 0].set_index("cohort")["users"]
+    counted.insert(3, "share", (counted["users"] / counted["cohort"].map(sizes)).astype("Float64"))
+    counted["cohort"] = counted["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
+    counted = counted.astype({"month": "Int64", "users": "Int64", "net": "Int64"})
+    return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
+
+
+def movers(
+    transactions: Any, by: Group = "merchant_name", *, month: str | None = None, tz: str = "UTC", currency: str = "usd"
+) -> pd.DataFrame:
+    """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
+
+    Args:
+        transactions: A frame of `transactions`, or anything it takes.
+        by: What is compared.
+        month: The later month, as "2026-03"; by default the last one in the data.
+        tz: Time zone of the months.
+        currency: Transactions in other currencies are left out.
+
+    Returns:
+        Columns named like `by`, before, now, change (Int64, cents posted less refunded, by the month of posting).
+    """
+    table, notes = _table(transactions, currency, "posted_at")
+    months = steps(table["posted_at"], "month", tz)
+    now = months.max() if month is None else pd.Timestamp(month)
+    before = now - pd.DateOffset(months=1)
+    names = table[by].fillna("")
+    sums = [table["net"][months == at].groupby(names).sum() for at in (before, now)]
+    compared = pd.DataFrame({"before": sums[0], "now": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
+    compared["change"] = compared["now"] - compared["before"]
+    compared = compared.iloc[(-compared["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
+    return _marked(compared, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+
+
+# -- applications, disputes, webhooks
+
+
+def applications(events: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+    """Return how many applications were in each status at the end of each day, week or month.
+
+    Args:
+        events: Events, or a result of `status_history`.
+        by: "day", "week" or "month".
+        tz: Time zone of the days.
+
+    Returns:
+        Columns named like `by` (its first day), status, applications (Int64).
+    """
+    history = events if isinstance(events, pd.DataFrame) else status_history(events)
+    timed = history[history["at"].notna()]
+    data = pd.DataFrame({by: steps(timed["at"], by, tz), "user": timed["user_id"], "status": timed["status"]})
+    last = data.drop_duplicates([by, "user"], keep="last").pivot(index=by, columns="user", values="status")
+    if len(last):
+        last = last.reindex(
+            pd.date_range(last.index.min(), last.index.max(), freq={"day": "D", "week": "7D"}.get(by, "MS"))
+        )
+    counts = last.ffill().stack().groupby(level=0).value_counts()
+    table = counts.rename_axis([by, "status"]).rename("applications").reset_index()
+    table = table.astype({"status": TEXT, "applications": "Int64", by: "datetime64[s]"})
+    table = table.sort_values([by, "status"], ignore_index=True)
+    notes = list(history.attrs.get("notes", ()))
+    if len(timed) < len(history):
+        notes.append(f"{len(history) - len(timed):,} changes without a time are left out.")
+    return _marked(table, history, "applications", notes, by=by, tz=tz)
+
+
+def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
+    """Return disputes by status and age. The interface has no reason of a dispute; its evidence is private.
+
+    Args:
+        disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
+        at: When, as "2026-03-31"; the age of a dispute that is resolved is the time it took.
+
+    Returns:
+        Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
+    """
+    if not isinstance(disputes, pd.DataFrame):
+        disputes = to_frame([_dispute(dispute) for dispute in disputes], of=Dispute)
+    table = disputes[disputes["created_at"].notna()]
+    days = (
+        table["resolved_at"].fillna(pd.Timestamp(moment(at, "at", "UTC") or at)) - table["created_at"]
+    ).dt.total_seconds() / 86_400
+    names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
+    age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
+    groups = days.groupby([table["status"].astype(TEXT), age], observed=True)
+    counted = groups.agg(disputes="size", oldest_days="max").rename_axis(["status", "age"]).reset_index()
+    counted = counted.astype({"disputes": "Int64", "oldest_days": "Float64"})
+    notes = list(disputes.attrs.get("notes", ()))
+    if len(table) < len(disputes):
+        notes.append(f"{len(disputes) - len(table):,} disputes without a time are left out.")
+    return _marked(counted, disputes, "disputes", notes)
+
+
+def _dispute(dispute: Any) -> Any:
+    """Return a dispute that the sandbox stores as the record of the interface."""
+    if not isinstance(dispute, dict) or "transaction" not in dispute:
+        return dispute
+    times = {
+        name: dispute.get(name)
+        and datetime.fromtimestamp(dispute[name] / 1000, tz=read_time("1970-01-01T00:00:00Z")[0].tzinfo)
+        for name in ("created_at", "resolved_at")
+    }
+    return build(
+        Dispute, {"id": dispute["id"], "transaction_id": dispute["transaction"], "status": dispute["status"], **times}
+    )
+
+
+def deliveries(api: Any) -> pd.DataFrame:
+    """Return how webhook deliveries went at each endpoint of a sandbox.
+
+    Args:
+        api: A session with a sandbox, or a sandbox.
+
+    Returns:
+        Columns endpoint, deliveries, delivered, waiting, failed, attempts (Int64), and median_seconds, p95_seconds,
+        slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
+    """
+    sandbox = sandbox_of(api) or api
+    happened = {event["event"]["id"]: read_time(event["at"])[0] for event in sandbox.events()}
+    rows = [
+        (
+            delivery.endpoint,
+            delivery.state,
+            len(delivery.attempts),
+            (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
+            if delivery.state == "delivered"
+            else None,
+        )
+        for delivery in sandbox.deliveries()
+    ]
+    data = pd.DataFrame(rows, columns=["endpoint", "state", "attempts", "seconds"])
+    states = {
+        name: ("state", lambda states, name=name: (states == name).sum()) for name in ("delivered", "waiting", "failed")
+    }
+    table = (
+        data.astype({"seconds": "Float64"})
+        .groupby("endpoint")
+        .agg(
+            deliveries=("state", "size"),
+            **states,
+            attempts=("attempts", "sum"),
+            median_seconds=("seconds", "median"),
+            p95_seconds=("seconds", lambda seconds: seconds.quantile(0.95)),
+            slowest_seconds=("seconds", "max"),
+        )
+        .reset_index()
+    )
+    dtypes = {name: "Float64" if name.endswith("_seconds") else "Int64" for name in table.columns[1:]}
+    return mark_report(table.astype({"endpoint": TEXT, **dtypes}), "deliveries", [])
+
+
+# -- SQL
+
+
+SESSION: dict[str, Callable[[Any], Any]] = {
+    "transactions": transactions_frame,
+    "events": to_frame,
+    "journal": lambda api: to_frame(api.journal),
+    "contracts": lambda api: to_frame(api.list_contracts()),
+    "rewards": lambda api: read(api, api.guide()["rewards_users"], progress=False).frame(),
+    "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
+}
+"""The tables of a session, each made if a query names it."""
+_WIDEST = pa.decimal128(38, 18)
+
+
+def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
+    """Return the result of a SQL query over frames, as a frame. DuckDB runs it; it can read nothing else.
+
+    Args:
+        query: SQL of DuckDB, as "select card_id, sum(net) as net from transactions group by all". Dotted columns stand
+            in
+            quotation marks, as "body.spend.amount".
+        source: A session, with the tables `transactions`, `events`, `journal` and `contracts`, with a sandbox also
+            `deliveries` and `rewards` (of the users that its guide lists); or a folder, whose Parquet files and folders
+            of
+            rewards are tables of their names.
+        frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
+
+    Raises:
+        UsageError: The query cannot be run; the message lists the tables.
+    """
+    tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
+    if isinstance(source, str | Path):
+        folder = Path(source)
+        tables |= {path.stem: partial(load, path) for path in sorted(folder.glob("*.parquet"))}
+        tables |= {path.parent.name: partial(read_folder, path.parent) for path in folder.glob(f"*/{PART}")}
+    elif source is not None:
+        tables |= {name: partial(make, source) for name, make in SESSION.items() if name not in tables}
+    with duckdb().connect(config={"enable_external_access": False}) as engine:
+        for name, make in tables.items():
+            if re.search(rf"\b{re.escape(name)}\b", query):
+                engine.register(name, _arrow(make()))
+        try:
+            result = engine.sql(query)
+            table = (result if result is not None else engine.sql("select 1 where false")).to_arrow_table()
+        except duckdb().Error as error:
+            problem = str(error).splitlines()[0]
+        else:
+            frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
+            return mark_report(frame, "sql", [])
+    raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
+
+
+def _arrow(frame: Any) -> Any:
+    """Return a frame as Arrow, with decimals as wide as DuckDB takes them."""
+    table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
+    for place, field in enumerate(table.schema):
+        if pa.types.is_decimal256(field.type):
+            try:
+                column = pc.cast(table.column(place), _WIDEST)
+            except pa.ArrowInvalid:
+                column = pc.cast(table.column(place), pa.string())  # more digits than DuckDB has
+            table = table.set_column(place, field.name, column)
+    return table
+
+
+def _usual(column: Any) -> Any:
+    """Return a column with the usual type where its values fit: whole numbers as int64, decimals as `decimal128(18,
+    6)`.
+    """
+    if pa.types.is_decimal(column.type):
+        for kind in (pa.int64(),) if column.type.scale == 0 else WIDTHS:
+            try:
+                return pc.cast(column, kind)
+            except pa.ArrowInvalid:
+                continue
+    if pa.types.is_integer(column.type):
+        return pc.cast(column, pa.int64())
+    return pc.cast(column, pa.timestamp("us", "UTC")) if getattr(column.type, "tz", None) else column

@@ -1,0 +1,315 @@
+"""Tables computed from records: collateral, applications, micro deposits, and points of rewards over time; days and
+months in a time zone.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from workbench.chains.addresses import chain_of
+from workbench.errors import UsageError, not_allowed
+from workbench.interface.events import EVENT_KINDS
+from workbench.session import sandbox_of
+from workbench.tables.event_frames import events_frame
+from workbench.tables.frames import export, load, to_frame
+from workbench.tables.periods import end_of_month, moment, steps
+from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
+
+USER_UPDATED = EVENT_KINDS["user.updated"].name
+
+MICRO_DEPOSIT = EVENT_KINDS["microDeposit.received"].name
+
+UNITS = "Assumed: balances are whole tokens, exchange rates USD a token, advance rates percentages."
+
+ORDER = "Order: by time; events without one keep their place. Whether events arrive in order is not documented."
+
+SYMBOLS = {
+    "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48": "USDC",  # Ethereum
+    "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913": "USDC",  # Base
+    "0xaf88d065e77c8cc2239327c5edb3a432268e5831": "USDC",  # Arbitrum
+    "0x0b2c639c533813f4aa9d7837caf62653d097ff85": "USDC",  # Optimism
+    "0x3c499c542cef5e3811e1192ce70d8cc03d5c3359": "USDC",  # Polygon
+    "0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e": "USDC",  # Avalanche
+    "0xdac17f958d2ee523a2206206994597c13d831ec7": "USDT",  # Ethereum
+    "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
+}
+"""Tokens by their addresses in lower case, on main networks."""
+
+_DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value", "advance")
+
+_TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
+
+
+def contract_values(contracts: Any) -> pd.DataFrame:
+    """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate)
+    in USD.
+
+    Args:
+        contracts: Contracts, or their frame. A token whose balance or rate is missing has no value.
+    """
+    tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
+    table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
+    with localcontext(EXACT):
+        values = _products(decimals(table["tokens.balance"]), decimals(table["tokens.exchange_rate"]))
+        advances = _products(values, decimals(table["tokens.advance_rate"]))
+        table["value"] = decimal_series(values)
+        table["advance"] = decimal_series([None if a is None else a / 100 for a in advances])
+    notes = [UNITS, *tokens.attrs.get("notes", ())]
+    if missing := int(table["value"].isna().sum()):
+        notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
+    return mark_report(table, "contract_values", notes)
+
+
+def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[Decimal | None]:
+    return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
+
+
+def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
+    """Return value and advance in USD: in total, or by columns such as "chain_id".
+
+    Args:
+        contracts: Contracts, their frame, or a result of `contract_values`.
+        by: One or more columns of `contract_values`.
+    """
+    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
+    values = contracts if known else contract_values(contracts)
+    keys = [by] if isinstance(by, str) else list(by)
+    numbers = {name: decimals(values[name]) for name in ("value", "advance")}
+    totals = (
+        values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
+    )
+    places = values.groupby(keys, dropna=False).ngroup().tolist() if keys else [0] * len(values)
+    with localcontext(EXACT):
+        for name, column in numbers.items():
+            sums = [Decimal(0)] * len(totals)
+            for place, number in zip(places, column, strict=True):
+                sums[place] += number or 0
+            totals[name] = decimal_series(sums)
+    return mark_report(totals, "contract_totals", values.attrs["notes"])
+
+
+def record_balances(
+    api: Any, path: str | Path, *, at: datetime | None = None, symbols: Mapping[str, str] | None = None
+) -> pd.DataFrame:
+    """Read the contracts and append what their tokens are worth now to a Parquet file; return all that it holds.
+
+    Args:
+        api: A session or a client.
+        path: The file; it is made by the first call.
+        at: The time to record; by default the sandbox's, or this machine's.
+        symbols: Names of tokens by their addresses, besides `SYMBOLS`.
+
+    Returns:
+        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if not known),
+        tokens.balance,
+        tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); the oldest first.
+    """
+    path, sandbox = Path(path), sandbox_of(api)
+    recorded = contract_values(api.list_contracts())
+    now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
+    known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
+    chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
+    recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
+    recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
+    recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
+    notes = recorded.attrs["notes"]
+    if path.exists():
+        recorded = pd.concat([load(path), recorded], ignore_index=True)
+    for name in _DECIMALS:
+        recorded[name] = decimal_series(decimals(recorded[name]))
+    recorded = mark_report(recorded, "balances", notes)
+    export(recorded, path, overwrite=True)
+    return recorded
+
+
+def status_history(events: Any) -> pd.DataFrame:
+    """Return one row per change of a user's application status, oldest first within a user.
+
+    A repeated status is not a change, and an event whose id was seen before is ignored.
+
+    Args:
+        events: Events, an inbox, or a session.
+
+    Returns:
+        Columns user_id, at, status, previous, reason, change_reason.
+    """
+    updates = events_frame(events, USER_UPDATED)
+    history = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
+    history["status"] = updates["body.application_status"].astype(TEXT)
+    history["previous"] = pd.Series(dtype=TEXT)
+    history["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
+    history["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
+    in_order = history["at"].ffill().sort_values(kind="stable", na_position="first").index  # without a time: as it came
+    history = history[~updates["id"].duplicated() & history["status"].notna()]
+    history = history.loc[in_order.intersection(history.index, sort=False)]
+    history = history[history["status"] != history.groupby("user_id")["status"].shift()]
+    history["previous"] = history.groupby("user_id")["status"].shift()
+    return mark_report(history.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+
+
+def _history(history: Any) -> pd.DataFrame:
+    return history if isinstance(history, pd.DataFrame) else status_history(history)
+
+
+def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame:
+    """Return how long each user stayed in each status, one row per stay.
+
+    Args:
+        history: Events, or a result of `status_history`.
+        now: End of each user's last status; without it the last one has no end and no length.
+
+    Returns:
+        Columns user_id, status, since, until, days (Float64).
+    """
+    table = _history(history)
+    timed = table[table["at"].notna()]
+    until = timed.groupby("user_id")["at"].shift(-1)
+    if now is not None:
+        until = until.fillna(pd.Timestamp(now))
+    frame = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
+    frame["days"] = ((frame["until"] - frame["since"]).dt.total_seconds() / 86_400).astype("Float64")
+    notes = list(table.attrs.get("notes", ()))
+    if left := len(table) - len(timed):
+        notes.append(f"{left:,} changes without a time are left out.")
+    return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
+
+
+def reasons(history: Any) -> pd.DataFrame:
+    """Return one row per reason of each status change; the service sends them separated by commas.
+
+    Args:
+        history: Events, or a result of `status_history`.
+
+    Returns:
+        Columns user_id, at, status, reason.
+    """
+    table = _history(history)
+    rows = table.loc[table["reason"].notna(), ["user_id", "at", "status", "reason"]]
+    rows = rows.assign(reason=rows["reason"].str.split(",")).explode("reason")
+    rows["reason"] = rows["reason"].astype(TEXT).str.strip()
+    return mark_report(rows[rows["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
+
+
+def micro_deposits(events: Any) -> pd.DataFrame:
+    """Return one row per micro deposit with its amount in USD shown, so the frame is marked as private.
+
+    A micro deposit can prove who owns an account; `wb.to_frame(events, of="microDeposit.received")` masks the amount.
+    """
+    deposits = events_frame(events, MICRO_DEPOSIT, {"amount"})
+    keep = {name: name.removeprefix("body.") for name in deposits.columns if name.startswith("body.")}
+    marks = {**deposits.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
+    deposits = deposits[list(keep)].rename(columns=keep)
+    deposits.attrs = marks
+    return deposits
+
+
+By = Literal["created_at", "posted_at", "minted_at"]
+
+Group = Literal["user_id", "cohort", "spend_category", "merchant_name"]
+
+REDEEMED = (
+    "Redemptions count from created_at: they have no other time. Pending and failed travel redemptions are not listed."
+)
+
+
+def outstanding(
+    rewards: Any, *, at: Any = None, by: By = "created_at", group: Group | None = None, tz: str = "UTC"
+) -> pd.DataFrame:
+    """Return the points that are outstanding at a date: earned until then, less redeemed until then.
+
+    Args:
+        rewards: The result of `rewards.read`, its frame, or items.
+        at: The date or time; a date is its beginning in `tz`. By default after all rows.
+        by: From when points count: "created_at", when their row was made; "posted_at", when the purchase posted;
+            "minted_at", when they were minted, so that points on their way do not count.
+        group: A column to group by, or "cohort": the month of a user's first row.
+        tz: Time zone of dates and months.
+
+    Returns:
+        Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
+
+    Raises:
+        UsageError: `at` is not a time.
+        UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
+    """
+    until = moment(at, "at", tz)
+    data, notes = _activity(rewards, by, group, tz)
+    if until is not None:
+        data = data[data["at"] < pd.Timestamp(until)]
+    balances = _sums(data, [group] if group else [])
+    balances["outstanding"] = decimal_series(
+        [e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
+    )
+    balances = balances[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
+    return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
+
+
+def liability(
+    rewards: Any, *, by: By = "created_at", usd_per_point: Decimal | None = None, tz: str = "UTC"
+) -> pd.DataFrame:
+    """Return the points outstanding at the end of each month, from the first row to the last.
+
+    Args:
+        rewards: The result of `rewards.read`, its frame, or items.
+        by: From when points count; see `outstanding`.
+        usd_per_point: What a point is worth, for a column `value`; the service does not state it.
+        tz: Time zone of the months.
+
+    Returns:
+        Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
+        and
+        value (USD) if `usd_per_point` is given; decimals.
+    """
+    data, notes = _activity(rewards, by, None, tz)
+    data = data.assign(month=steps(data["at"], "month", tz))
+    sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
+    if len(sums):
+        months = pd.date_range(sums.index.min(), sums.index.max(), freq="MS", unit="s")
+        sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
+    frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
+    ends = [end_of_month(month, tz) for month in frame["month"]]
+    frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
+    frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
+    frame["outstanding"] = cumsum(frame["earned"] - frame["redeemed"])
+    if usd_per_point is not None:
+        frame["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
+    return mark_report(frame, "points_liability", notes, rewards, by=by, tz=tz)
+
+
+def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows that count, each with when it counts from as `at`, and the notes."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
+    if by not in {"created_at", "posted_at", "minted_at"}:
+        raise UsageError([not_allowed("by", by, ("created_at", "posted_at", "minted_at"))])
+    needed = {"type", "points", "created_at", by, *({"user_id"} if group == "cohort" else {group} if group else ())}
+    if missing := needed - set(frame):
+        raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
+    redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
+    data = frame.assign(at=frame[by].where(~redeemed, frame["created_at"]), redeemed=redeemed)
+    notes = [REDEEMED]
+    if group == "cohort":
+        first = data["created_at"].groupby(data["user_id"]).transform("min")
+        data["cohort"] = steps(first, "month", tz)
+    for name, column in ((by, "at"), ("points", "points")):
+        known = data[data[column].notna()]
+        notes += [f"{len(data) - len(known):,} rows without {name} are left out."] * (len(known) < len(data))
+        data = known
+    if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
+        notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
+    return data, [*notes, *frame.attrs.get("notes", ())]
+
+
+def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return earned and redeemed points by keys, exactly."""
+    points, redeemed = data["points"], data["redeemed"]
+    amounts = data[keys].assign(
+        earned=points.where(~redeemed, Decimal(0)), redeemed=points.abs().where(redeemed, Decimal(0)), rows=1
+    )
+    sums = amounts.groupby(keys, dropna=False).sum().reset_index() if keys else amounts.sum().to_frame().T
+    for name in ("earned", "redeemed"):
+        sums[name] = decimal_series(decimals(sums[name]))
+    return sums.astype({"rows": "Int64"})

@@ -1,0 +1,641 @@
+"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB.
+
+DuckDB parses the lines. A line that holds exactly the members and types of its kind becomes columns at once; any other
+line is read strictly, as one event in memory is, so that the frame is the same either way.
+"""
+
+import glob
+import gzip
+import json
+import re
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import lru_cache
+from importlib import import_module
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from workbench.errors import UsageError
+from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
+from workbench.interface.events import EVENT_KINDS, Event
+from workbench.rewards.pages import times
+from workbench.schema import strict_json
+from workbench.schema.fields import DOTS
+from workbench.schema.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
+from workbench.system.files import write_file
+from workbench.system.progress import INTERVAL, Progress, ProgressCallback, progress_callback
+from workbench.tables.columns import EXTRA, Column, Plan, form
+from workbench.tables.event_frames import COMPUTED, events_plan, kinds_of, with_times
+from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, mark_report, merged, table_frame
+
+BLOCK = 8_000_000
+"""Bytes of the lines read at once."""
+MAX_LINE = 4_000_000
+"""Bytes of one event at most."""
+WORKERS = 2
+"""Threads that read blocks of lines."""
+_SAMPLE = 2_000
+"""Lines that show which members are usual."""
+_MEMORY = "150MB"
+_CACHED = 500_000
+_REPEATS = "An event that was delivered more than once counts each time."
+_NO_NAMES: Names = {}
+Kinds = frozenset[str] | None  # None: all of them, unknown ones too
+
+
+Block = tuple[int, bytes, Any, int]
+"""Lines of a log: the number of the first one, the lines, where each begins and the last one ends, and their bytes in
+the file.
+"""
+
+
+class Events:
+    """Event logs on disk: `summary()` of all events, `frame()` in memory, `to_parquet()` for more than fits there."""
+
+    def __init__(self, paths: tuple[Path, ...], names: Names) -> None:
+        self.paths = paths
+        self._converter = converter(names)
+        self._own_names = bool(names)  # then every line is read strictly
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield each event, read strictly.
+
+        Raises:
+            UsageError: A line is not an event; the message names file and line.
+        """
+        for path in self.paths:
+            for first, data, *_ in _blocks(path):
+                for number, line in enumerate(data.split(b"\n"), first):
+                    problem, event = _strict(self._converter, line)
+                    if problem:
+                        del data, line  # a traceback that prints locals shows no private value
+                        raise UsageError(f"{path.name}, line {number}: {problem}", of="events.read")
+                    if event is not None:
+                        yield event
+
+    def frame(
+        self, of: str | None = None, *, reveal: Collection[str] = (), progress: bool | ProgressCallback = True
+    ) -> pd.DataFrame:
+        """Return the events as a typed frame, as `to_frame(events)` does.
+
+        Args:
+            of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other
+                lines
+                are then only checked to be JSON.
+            reveal: Names of masked columns to show.
+            progress: Whether to show progress on a terminal or in a notebook; or a function that is called with
+                `Progress`.
+
+        Raises:
+            UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
+        """
+        kinds = kinds_of(of)
+        plan = events_plan(kinds or EVENT_KINDS)
+        shown = plan.shown(reveal)
+        tables = list(self._tables(plan, kinds, shown, progress))
+        if of is None:  # the columns of the kinds that occur
+            plan = events_plan({kind for table in tables for kind in pc.unique(table.columns["kind"]).to_pylist()})
+            names = [*(column.name for column in plan.columns), EXTRA]
+            tables = [Table({name: table.columns[name] for name in names}, table.notes) for table in tables]
+        return table_frame(plan, tables, shown & {*(c.name for c in plan.columns), EXTRA})
+
+    def to_parquet(
+        self,
+        path: str | Path,
+        of: str | None = None,
+        *,
+        reveal: Collection[str] = (),
+        progress: bool | ProgressCallback = True,
+    ) -> Path:
+        """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of `of`.
+
+        Args:
+            path: The file.
+            of: Keep the events of one kind or pattern, as in `frame`.
+            reveal: Names of masked columns to show.
+            progress: As for `frame`.
+
+        Raises:
+            FileExistsError: The file exists.
+            UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
+        """
+        path = Path(path)
+        if path.exists():
+            raise FileExistsError(f"{path} exists")
+        kinds = kinds_of(of)
+        plan = events_plan(kinds or EVENT_KINDS)
+        shown = plan.shown(reveal)
+        types = {name: values.type for name, values in arrow_table(plan, [], shown).columns.items()}
+        schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
+
+        def write(file: Any) -> None:
+            # zstd alone packs texts better than with dictionaries, which every part would have anew, and in less time.
+            with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
+                for table in self._tables(plan, kinds, shown, progress):
+                    writer.write_table(pa.table(table.columns).cast(schema))
+
+        write_file(path, write, private=bool(shown))
+        return path
+
+    def summary(self, *, progress: bool | ProgressCallback = True) -> pd.DataFrame:
+        """Count events by day (UTC), kind and status; the status is that of the application, the card or the
+        transaction.
+
+        Args:
+            progress: As for `frame`.
+
+        Returns:
+            Columns day (datetime64, missing if an event has no time), kind, status, events (Int64), in this order.
+
+        Raises:
+            UsageError: A line is not JSON; the message names file and line.
+        """
+        counts: Counter[tuple[str, str, str]] = Counter()
+        with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(1) as pool:
+            engine.execute(
+                "set threads to default; set enable_progress_bar = true; set enable_progress_bar_print = false"
+            )
+            for path in self.paths:
+                counting, size, read = pool.submit(_counts, engine, path), path.stat().st_size, 0.0
+                while wait([counting], timeout=INTERVAL).not_done:
+                    now = max(engine.query_progress() / 100 * size, read)
+                    advance(now - read)
+                    read = now
+                for at, kind, status, count in counting.result():
+                    counts[_day(at), kind or "", status or ""] += count
+                    advance(0, count)
+                advance(size - read)
+        rows = sorted(counts.items())
+        frame = pd.DataFrame(
+            {
+                "day": pd.Series([key[0] or None for key, _ in rows], dtype=object).astype("datetime64[s]"),
+                "kind": pd.array([key[1] or None for key, _ in rows], dtype=TEXT),
+                "status": pd.array([key[2] or None for key, _ in rows], dtype=TEXT),
+                "events": pd.array([count for _, count in rows], dtype="Int64"),
+            }
+        )
+        return mark_report(frame, "event_summary", [_REPEATS])
+
+    def _tables(
+        self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
+    ) -> Iterator[Table]:
+        """Yield the events of each block of lines as columns, in the order of the lines."""
+        with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
+            reader = _BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
+            for path in self.paths:
+                ahead: deque[Future[tuple[int, str, Table | None]]] = (
+                    deque()
+                )  # of the caller, by as many as there are threads
+                for block in chain(_blocks(path), repeat(None, WORKERS)):
+                    if block is not None:
+                        ahead.append(pool.submit(reader.read, block))
+                    if ahead and (block is None or len(ahead) > WORKERS):
+                        size, problem, table = ahead.popleft().result()
+                        if table is None:
+                            raise UsageError(f"{path.name}, {problem}", of="events.read")
+                        advance(size, len(table.columns[EXTRA]))
+                        yield table
+
+    @contextmanager
+    def _progress(self, progress: bool | ProgressCallback) -> Iterator[Callable[..., None]]:
+        """Report progress by the bytes that were read, and the rows found in them."""
+        report = progress_callback(progress)
+        state = Progress(total=max(sum(path.stat().st_size for path in self.paths) // 1_000_000, 1), unit="MB")
+        read = 0.0
+
+        def advance(size: float, rows: int = 0) -> None:
+            nonlocal read
+            read += size / 1e6
+            state.done, state.rows = min(int(read), state.total), state.rows + rows
+            report(state)
+
+        report(state)
+        try:
+            yield advance
+            state.done = state.total
+        finally:
+            state.ended = True
+            report(state)
+
+
+def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
+    """Return the events of log files, one JSON object per line, plain or gzip; they are read lazily.
+
+    Args:
+        paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.
+        names: Wire names that differ, as in a profile.
+
+    Raises:
+        FileNotFoundError: A file does not exist, or no file matches a pattern.
+    """
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    files: list[Path] = []
+    for path in given:
+        pattern = str(path)  # may be absolute, which Path.glob does not take
+        matches = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
+        if not matches or not all(Path(match).is_file() for match in matches):
+            raise FileNotFoundError(f"no event log at {path}")
+        files += map(Path, matches)
+    return Events(tuple(files), names)
+
+
+def duckdb() -> Any:
+    """Return the library DuckDB.
+
+    Raises:
+        MissingExtra: It is not installed.
+    """
+    return import_module("duckdb")
+
+
+@contextmanager
+def _engine() -> Iterator[Any]:
+    config = {
+        "memory_limit": _MEMORY,
+        "autoinstall_known_extensions": False,
+        "arrow_large_buffer_size": True,
+        "threads": 1,
+    }
+    with duckdb().connect(config=config) as engine:
+        yield engine
+
+
+def _blocks(path: Path) -> Iterator[Block]:
+    """Yield the lines of a file, about `BLOCK` bytes at a time.
+
+    Raises:
+        UsageError: The file is damaged.
+    """
+    with path.open("rb") as raw:
+        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
+        first, before = 1, 0
+        try:
+            while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
+                data += b"" if data.endswith(b"\n") else b"\n"
+                starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+                yield first, data, np.concatenate([[0], starts]), raw.tell() - before
+                first, before = first + len(starts), raw.tell()
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
+        else:
+            return
+    raise UsageError(problem, of="events.read")
+
+
+def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
+    """Return the event of a line, read strictly; what is wrong with it; nothing of a blank line."""
+    if not line.strip():
+        return "", None
+    try:
+        return "", converter.structure(strict_json.loads(line), Event)
+    except (strict_json.NotJson, Unreadable) as error:
+        return str(error), None
+
+
+# -- lines to columns
+
+
+class _BlockReader:
+    """Reads blocks of lines as columns: regular lines by DuckDB and Arrow, any other as one event in memory is.
+
+    A regular line has the quotation marks that the members of its kind take, and no more: so it has no other member,
+    and
+    none twice. Its texts need no escapes, and its numbers, times and words convert exactly.
+
+    Args:
+        engine: DuckDB.
+        plan: The columns.
+        kinds: Events that are kept.
+        shown: The masked columns to show.
+        converter: Reads an event strictly.
+        exact: Read every line strictly.
+    """
+
+    def __init__(
+        self, engine: Any, plan: Plan, kinds: Kinds, shown: Collection[str], converter: Converter, *, exact: bool
+    ) -> None:
+        self._engine, self._plan, self._kinds, self._shown = engine, plan, kinds, shown
+        self._converter, self._exact = converter, exact
+        self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
+        self._usual: tuple[Column, ...] = ()  # those that occur among the first lines
+        self._names = sorted(kinds or EVENT_KINDS)
+        # What masks the texts of a column; None if all become dots. The same people occur in many events.
+        masks = {c.name: c.about.masker for c in plan.columns if c.private and c.name not in shown}
+        self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
+        self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
+        # By wire path of a member or an object: which kinds have it, and at last none.
+        self._has: dict[str, Any] = {}
+        for place, kind in enumerate(self._names):
+            for path in _all_paths(events_plan({kind}).columns):
+                self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
+
+    def read(self, block: Block) -> tuple[int, str, Table | None]:
+        """Return the size of a block, what is wrong with it, and its columns if nothing is."""
+        first, data, starts, size = block
+        sizes = np.diff(starts)
+        if sizes.max() > MAX_LINE:
+            return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
+        strict: Any = range(len(sizes))
+        tables: list[Table] = []
+        texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
+        regular = False
+        with suppress(pa.ArrowInvalid):
+            texts.validate(full=True)  # UTF-8
+            regular = not self._exact
+        if regular:
+            marks, unusual = _marks(data, starts)
+            lines = pa.table({"line": texts, "place": np.arange(len(sizes)), "marks": marks})
+            for columns in (self._usual_of(lines), self._columns):
+                table, strict = self._regular(
+                    lines.take(pa.array(strict)) if tables else lines, columns, unusual, escapes=b"\\" in data
+                )
+                tables.append(table)
+                if not len(strict):
+                    break
+        events: list[Event] = []
+        places: list[int] = []
+        for place in strict:
+            problem, event = _strict(self._converter, data[starts[place] : starts[place + 1]])
+            if problem:
+                return size, f"line {first + place}: {problem}", None
+            if event is not None and (self._kinds is None or event.kind in self._kinds):
+                events.append(event)
+                places.append(place)
+        if events or not tables:
+            table = arrow_table(self._plan, events, self._shown)
+            tables.append(Table({**table.columns, "": pa.array(places, pa.int64())}, table.notes))
+        return size, "", with_times(_in_lines(tables))
+
+    def _usual_of(self, lines: Any) -> tuple[Column, ...]:
+        """Return the columns of the members that occur among the first lines: most members do not."""
+        if not self._usual:
+            event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
+            self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
+        return self._usual
+
+    def _regular(self, lines: Any, members: Collection[Column], unusual: Any, *, escapes: bool) -> tuple[Table, Any]:
+        """Return the columns of regular lines with their places, and the places of the others.
+
+        Args:
+            lines: The lines, with their places and how many quotation marks they have.
+            members: The members to look for; a line with another one is not regular.
+            unusual: Which lines of the block are not regular anyway.
+            escapes: Whether there are any.
+        """
+        table = self._query(_select(members, self._kinds), lines)
+        event = table.column("event").combine_chunks()
+        place = table.column("place").to_numpy()
+        kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
+        objects = sorted({*_all_paths(members)} - {column.wire for column in members})
+        present = {path: _valid(_values(event, path)) for path in objects}
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # which have a known member
+        regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
+        marks = np.zeros(len(kind), np.int64)
+        for path, there in present.items():
+            marks += 2 * (there & self._has[path][kind])
+        columns: dict[str, Any] = {}
+        for column in members:
+            values = _values(event, column.wire)
+            there = _valid(values)
+            is_text = not isinstance(column.kind, Integer | Boolean)
+            if is_text:
+                regular &= ~there | _all_true(pc.starts_with(values, '"'))
+                if escapes:
+                    regular &= ~_true(pc.match_substring(values, "\\"))
+                values = pc.utf8_slice_codeunits(values, 1, -1)
+            marks += (4 if is_text else 2) * (there & self._has[column.wire][kind])
+            inside[_parent(column.wire)] = inside[_parent(column.wire)] | there
+            columns[column.name], fits = _converted(column, values)
+            regular &= ~there | fits
+            if column.name == "id":
+                regular &= there
+        for path in reversed(objects):  # the innermost first; anything but an object has no members
+            inside[_parent(path)] = inside[_parent(path)] | inside[path]
+            regular &= ~present[path] | inside[path]
+        given = table.column("marks").to_numpy()
+        if (odd := regular & (given > marks)).any():  # members that are null take two
+            rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
+            marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
+        regular &= given == marks
+        return self._table(columns, kind, place, regular), place[~regular]
+
+    def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
+        """Return the columns of the plan, of regular lines; those of members that do not occur are empty."""
+        rows = int(regular.sum())
+        filtered = (
+            dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
+        )
+        filtered["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
+        for column in self._plan.columns:
+            hidden = column.name in self._masks
+            if column.name not in filtered:
+                is_text = hidden or column.name == "at_source"
+                filtered[column.name] = pa.nulls(
+                    rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0]
+                )
+            elif hidden:
+                filtered[column.name] = _masked(self._masks[column.name], filtered[column.name])
+        filtered |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
+        return Table({name: filtered[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
+
+    def _query(self, query: str, lines: Any) -> Any:
+        with self._engine.cursor() as cursor:
+            cursor.register("lines", lines)
+            return cursor.sql(query).to_arrow_table()
+
+
+# The names in these queries are those of the interface; none comes from a log.
+
+
+def _select(columns: Iterable[Column], kinds: Kinds) -> str:
+    """Return the SQL of lines as structures of JSON; those of other kinds are left out."""
+    structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
+    for column in columns:
+        *parents, last = column.wire.split(".")
+        inside = structure
+        for parent in parents:
+            inside = inside.setdefault(parent, {})
+        inside[last] = "JSON"
+    text = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
+    kept = f"kind is null or kind in ({text})" if kinds else "true"
+    return f"""
+        select place, marks, event, kind from (select *, event.resource || '.' || event.action as kind from (
+            select place, marks, try(json_transform(line, '{json.dumps(structure)}')) as event from lines)) where {kept}
+    """  # noqa: S608
+
+
+def _nulls(columns: Iterable[Column]) -> str:
+    """Return the SQL of how many members and objects of lines are null."""
+    paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
+    return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"  # noqa: S608
+
+
+def _quoted(kind: str) -> str:
+    return json.dumps(kind).replace(".", '"."')
+
+
+def _values(event: Any, path: str) -> Any:
+    return pc.struct_field(event, path.split("."))
+
+
+def _valid(values: Any) -> Any:
+    return pc.is_valid(values).to_numpy(zero_copy_only=False)
+
+
+def _all_paths(columns: Iterable[Column]) -> Iterator[str]:
+    """Yield the wire paths of columns of events, and of the objects they stand in."""
+    for column in columns:
+        path = column.wire
+        while path:
+            yield path
+            path = _parent(path)
+
+
+def _parent(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _true(flags: Any) -> Any:
+    return pc.fill_null(flags, False).to_numpy(zero_copy_only=False)
+
+
+def _all_true(flags: Any) -> Any:
+    """Return True if none is false, which is usual and quickly known; else which are true."""
+    return pc.all(flags, min_count=0).as_py() or _true(flags)
+
+
+def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
+    """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a
+    `}`.
+    """
+    octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
+    counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
+    lines = max(1, len(counts) * _CACHED // len(data))  # at once, which the cache of the processor holds
+    for first in range(0, len(counts), lines):
+        begins = starts[first : first + lines + 1]
+        piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]
+        counts[first : first + lines] = np.add.reduceat(
+            (piece == ord('"')).view(np.uint8), begins[:-1], dtype=np.uint32
+        )
+        ends = np.flatnonzero(piece == ord("}")) - 1
+        places = ends[(piece[ends] == ord(",")) | (piece[ends] <= ord(" "))]
+        if escapes:
+            escaped = np.flatnonzero((piece[:-1] == ord("\\")) & (piece[1:] == ord('"')))
+            places = np.concatenate([places, escaped])
+        unusual[first + np.searchsorted(begins, places, side="right") - 1] = True
+    return counts, unusual
+
+
+def _converted(column: Column, values: Any) -> tuple[Any, Any]:
+    """Return the Arrow column of texts, and which of them fit it."""
+    kind = type(column.kind)
+    if isinstance(column.kind, Choice):
+        known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)
+        return values, _all_true(pc.is_in(values, known))
+    if kind not in _CONVERSIONS or values.null_count == len(values):
+        return values if kind not in _CONVERSIONS else pa.nulls(len(values), form(column).arrow or WIDTHS[0]), True
+    convert = _CONVERSIONS[kind]
+    converted = convert(values)
+    if converted is not None:
+        return converted, True
+    readable = [
+        word for word in pc.unique(values).drop_null() if convert(pa.array([word.as_py()], values.type)) is not None
+    ]
+    fits = pc.is_in(values, pa.array([word.as_py() for word in readable], values.type))
+    return convert(pc.if_else(fits, values, None)), _true(fits)
+
+
+def _whole(texts: Any) -> Any:
+    try:
+        return pc.cast(texts, pa.int64())
+    except pa.ArrowInvalid:
+        return None
+
+
+def _flags(texts: Any) -> Any:
+    known = pc.is_in(texts, pa.array(["true", "false", None], texts.type))
+    return pc.equal(texts, "true") if pc.all(known).as_py() else None
+
+
+def _amounts(texts: Any) -> Any:
+    """Return decimals of the usual width; None if one is wider, or written in another way."""
+    usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
+    return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None
+
+
+_CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
+    Integer: _whole,
+    Boolean: _flags,
+    DateTime: times,
+    DecimalNumber: _amounts,
+}
+
+
+def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
+    """Return texts or numbers masked; where only dots are shown, whatever they are."""
+    if of_format is None or not pa.types.is_large_string(values.type):
+        return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
+    encoded = values.dictionary_encode()
+    return pa.array(map(of_format, encoded.dictionary.to_pylist()), pa.large_string()).take(encoded.indices)
+
+
+def _in_lines(tables: Sequence[Table]) -> Table:
+    """Return one table, its rows in the order of the lines, without their places."""
+    if len(tables) == 1:
+        return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
+    columns = merged(tables).columns
+    order = pc.sort_indices(columns.pop(""))
+    return Table({name: values.take(order) for name, values in columns.items()}, tables[-1].notes)
+
+
+# -- counts
+
+
+_COUNTS = """
+    select case when ends_with(moment, 'Z') then substr(moment, 1, 10) else moment end,
+        resource || '.' || action, status, count(*)
+    from (
+        select resource, action, coalesce(eventReceivedAt, case when action = 'completed' then body.spend.postedAt end,
+                        body.spend.authorizedAt, body.receivedAt) as moment,
+               coalesce(body.applicationStatus, body.status, body.spend.status) as status
+        from read_json(?, format = 'newline_delimited', maximum_object_size = 4000000, columns = {
+            resource: 'VARCHAR', action: 'VARCHAR', eventReceivedAt: 'VARCHAR', body:
+            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR,
+                spend STRUCT(status VARCHAR, authorizedAt VARCHAR, postedAt VARCHAR))'})
+    ) group by all
+"""
+_WHERE = re.compile(r"in line (\d+)")
+
+
+def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
+    try:
+        rows: list[tuple[Any, ...]] = engine.execute(_COUNTS, [glob.escape(str(path))]).fetchall()
+    except (duckdb().InvalidInputException, duckdb().ConversionException) as error:
+        line = _WHERE.search(str(error))
+        where = f"line {line[1]}: " if line else ""
+        problem = f"{path.name}, {where}not one JSON object a line ({type(error).__name__})"
+    except duckdb().IOException as error:
+        problem = f"{path.name}: the file is damaged or incomplete ({type(error).__name__})"
+    else:
+        return rows
+    raise UsageError(problem, of="events.read")  # outside the block: the engine's message quotes the line
+
+
+def _day(text: str | None) -> str:
+    """Return the day of a time, in UTC; empty if it cannot be read."""
+    if text is None or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return text or ""
+    moment = read_time(text)[0]
+    return moment.date().isoformat() if isinstance(moment, datetime) else ""

@@ -1,0 +1,192 @@
+"""Transactions from their events: one row each, with its amounts, parties, status and times."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.interface.events import EVENT_KINDS
+from workbench.tables.event_frames import DELIVERY, events_frame
+from workbench.tables.rows import TEXT, check_in_memory, mark_report
+
+PATTERN = "transaction.*"
+
+KINDS = tuple(kind for kind in EVENT_KINDS if fnmatchcase(kind, PATTERN))
+
+ASSUMED = "Assumed: the kinds and members of transaction events are not documented."
+
+STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refunded")
+
+MONEY = ("authorized", "held", "posted", "refunded", "net")
+"""The columns of amounts, in cents."""
+
+_PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
+
+_SPEND = tuple(
+    f"body.spend.{name}"
+    for name in (
+        *_PARTIES,
+        "amount",
+        "authorized_amount",
+        "authorization_update_amount",
+        "status",
+        "declined_reason",
+        "authorized_at",
+        "posted_at",
+    )
+)
+
+
+def transactions(events: Any) -> pd.DataFrame:
+    """Return one row per card transaction: its amounts, parties, status and times, from its events in any order.
+
+    An event that came twice counts once. Money is in cents: `authorized` is what was asked for, `held` what an open
+    authorization holds, `posted` what settled, `refunded` what came back, and `net` is posted minus refunded.
+
+    Args:
+        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the books of
+            a
+            sandbox, `sandbox.records("transaction")`, which have no time of a refund and no words for categories.
+
+    Returns:
+        Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
+        status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized, held,
+        posted, refunded, net (Int64), version, authorized_at, updated_at, posted_at, refunded_at; in the order in which
+        the transactions first occur. `refunded_at` is known where the events have a time of delivery.
+    """
+    if (
+        isinstance(events, list)
+        and events
+        and isinstance(events[0], Mapping)
+        and events[0].get("kind") == "transaction"
+    ):
+        return _of_books(events)
+    data, notes = _events(events)
+    codes, ids = pd.factorize(data["body.id"])
+    spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
+    amount, change = (
+        spend[name].fillna(0).to_numpy(dtype="int64") for name in ("amount", "authorization_update_amount")
+    )
+    requested, created, updated, completed = (_mask(data["kind"] == kind) for kind in KINDS)
+    places = np.arange(len(data))
+    keys = pd.Series(pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(pd.RangeIndex(len(ids)))))
+
+    def of_each(how: str, values: Any) -> Any:
+        """Return the sum, or the like, of the rows of each transaction."""
+        return pd.Series(values).groupby(keys, observed=False).agg(how)
+
+    def last(values: "pd.Series[Any]") -> Any:
+        """Return the last value of each transaction that is not missing."""
+        return values.array.take(of_each("max", np.where(values.notna(), places, -1)).to_numpy(), allow_fill=True)
+
+    # The first event of the best kind says what was asked for; later ones say it together with their own change.
+    first = of_each("min", places + np.select([created, requested], [0, 1], 2) * len(data)).to_numpy() % max(
+        len(data), 1
+    )
+    posted, refunded, changes, raised = (
+        of_each("sum", values).to_numpy()
+        for values in (
+            np.where(completed, amount.clip(0), 0),
+            np.where(completed, -amount.clip(max=0), 0),
+            np.where(updated, change, 0),
+            np.where(updated, change.clip(0), 0),
+        )
+    )
+    declined, is_completed, is_created, is_updated = (
+        of_each("any", test).to_numpy(dtype=bool)
+        for test in (_mask(spend["status"] == "declined"), completed, created, updated)
+    )
+    base = spend["authorized_amount"].fillna(spend["amount"]).fillna(0).to_numpy(dtype="int64")[first] - change[first]
+    open_now = ~declined & ~is_completed & (is_created | is_updated)
+    reversed_ = ~declined & (posted == 0) & (refunded == 0) & (base + changes <= 0) & is_updated
+    status = np.select(
+        [declined, reversed_, is_completed & (refunded >= posted) & (refunded > 0), is_completed, open_now],
+        [STATUSES.index(name) for name in ("declined", "reversed", "refunded", "settled", "authorized")],
+        0,
+    )
+
+    frame = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
+    for name in _PARTIES:
+        frame[name] = spend[name].array.take(first)
+    frame["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
+    frame["declined_reason"] = last(spend["declined_reason"])
+    held = np.where(open_now, np.maximum(base + changes, 0), 0)
+    authorized = np.maximum(base + raised, 0)  # a refund may have a `created` of its amount
+    for name, cents in zip(MONEY, (authorized, held, posted, refunded, posted - refunded), strict=True):
+        frame[name] = pd.array(cents, dtype="Int64")
+    frame["version"] = last(data["version"])
+    frame.insert(len(frame.columns) - 1, "version", frame.pop("version"))
+    delivered = data["at_source"].isin(["event_received_at", DELIVERY]) & (amount < 0)
+    times = {
+        "authorized_at": spend["authorized_at"],
+        "updated_at": data["at"],
+        "posted_at": spend["posted_at"].where(completed & (amount >= 0)),
+        "refunded_at": data["at"].where(delivered),
+    }
+    for name, moments in times.items():
+        frame[name] = of_each("min" if name == "authorized_at" else "max", moments).array
+    frame["posted_at"] = frame["posted_at"].where(~reversed_)
+    if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
+        notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
+    return mark_report(frame, "transactions", [ASSUMED, *notes], cents=list(MONEY))
+
+
+def _of_books(records: list[Any]) -> pd.DataFrame:
+    """Return the transactions that a sandbox stores."""
+    frame = transactions([])
+    books = pd.DataFrame([dict(record) for record in records])
+    settled, refunded = books["settled"], books["refunded"]
+    whole = (books["status"] == "settled") & (settled > 0) & (refunded >= settled)
+    columns: dict[str, Any] = {
+        "transaction_id": books["id"],
+        "card_id": books["card"],
+        "user_id": books["user"],
+        "merchant_name": books["merchant_name"],
+        "merchant_category_code": books["merchant_category_code"],
+        "currency": books["currency"].str.lower(),
+        "status": books["status"].where(~whole, "refunded"),
+        "declined_reason": books["declined_reason"].str.replace("_", " "),
+        "authorized": books["authorized"],
+        "held": books["held"],
+        "posted": settled,
+        "refunded": refunded,
+        "net": settled - refunded,
+        "authorized_at": pd.to_datetime(books["authorized_at"], unit="ms", utc=True),
+        "posted_at": pd.to_datetime(books["posted_at"], unit="ms", utc=True),
+    }
+    columns["updated_at"] = columns["posted_at"].fillna(columns["authorized_at"])
+    marks = frame.attrs
+    dtypes: dict[Any, Any] = frame.dtypes.to_dict()
+    missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
+    frame = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
+    frame.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}
+    return frame
+
+
+def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
+    """Return the transaction events, each once, with the columns that are used, and the notes on them."""
+    check_in_memory(events)
+    if isinstance(events, pd.DataFrame):
+        frame = events
+    elif callable(getattr(events, "frame", None)):
+        frame = events.frame(of=PATTERN)  # a log
+    else:
+        frame = events_frame(events, PATTERN)
+    empty = events_frame([], PATTERN)
+    kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
+    rows = np.flatnonzero(kept)
+    columns: dict[str, Any] = {}
+    for name in ("kind", "version", "at", "at_source", "body.id", *_SPEND):
+        if name not in frame:
+            columns[name] = pd.Series(index=range(len(rows)), dtype=empty[name].dtype)
+        else:  # a million transactions are not copied where every event counts
+            columns[name] = frame[name].array if len(rows) == len(frame) else frame[name].array.take(rows)
+    complete = frame.attrs.get("complete", True)
+    data = pd.DataFrame(columns, copy=False)
+    return data, [] if complete else ["Not complete: events are missing."]
+
+
+def _mask(values: "pd.Series[Any]") -> Any:
+    return values.to_numpy(dtype=bool, na_value=False)

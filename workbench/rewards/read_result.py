@@ -1,0 +1,226 @@
+"""The result of a read of rewards activity: its rows, whether they are complete, and the caveats."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.errors import visible
+from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET
+from workbench.rewards.folder import SCHEMA, read_folder, uniform
+from workbench.rewards.pages import PageCursor, PageReader, Part, with_users
+from workbench.tables.columns import EXTRA
+from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame, to_pandas
+
+HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
+"""Source: Endpoints 12."""
+_SHOWN = 3
+_CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
+    (
+        lambda user: user.end == "reach",
+        (
+            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type at "
+            "most were read."
+        ),
+    ),
+    (
+        lambda user: user.back_to and user.back_to[:10],
+        "The service lists the newest rows first (assumed): pages before {least} were not read.",
+    ),
+    (
+        lambda user: user.by_type and user.end == "all",
+        f"The offset ends at {MAX_OFFSET:,}: {{users}} was read by type too, which reaches further.",
+    ),
+    (
+        lambda user: user.end == "offset ignored",
+        (
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first page "
+            "was read."
+        ),
+    ),
+    (
+        lambda user: user.end == "drift",
+        "The list kept changing while it was read: of {users} rows may be missing.",
+    ),
+    (
+        lambda user: user.limit_ignored,
+        (
+            "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a page; "
+            "none was skipped."
+        ),
+    ),
+    (
+        lambda user: user.other_type,
+        (
+            "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type are "
+            "left out."
+        ),
+    ),
+    (
+        lambda user: user.readings > 1 and user.end == "all",
+        "The list changed while it was read, and was read again: {users}.",
+    ),
+    (lambda user: user.hidden, "Rows followed short pages: the service leaves rows out after paging ({users})."),
+    (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
+    (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
+)
+"""What is to be said of users, and of which: where the first is true, or a number of which the sentence has the least
+or the total.
+"""
+
+
+@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
+class _Result:
+    """What is known of a read: how that of each user ended."""
+
+    users: tuple[str, ...]
+    names: Mapping[str, str]  # wire names of the query parameters, which are assumed
+    path: Path | None = None
+    cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
+    same_users: set[str] = attrs.field(factory=set)  # users with the same first page
+    stopped: str = ""  # why it ended early
+    found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row that the service shows was read, as far as can be known."""
+        return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The caveats: what was not read and why, and parameters that the service seems to ignore."""
+        notes = []
+        if self.found is not None:
+            counts = Counter(row["change"] for row in self.found)
+            changes = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
+            notes.append(f"Refreshed: rows that are {changes}; see `changes`.")
+        if self.same_users:
+            notes.append(
+                f"The service seems to ignore the user parameter (name: {self.names['user_id']}, assumed): "
+                f"{len(self.same_users):,} users have the same first rows."
+            )
+        notes += [self.stopped] if self.stopped else []
+        if missing := [user for user in self.users if user not in self.cursors]:
+            notes.append(f"Not read: {_listed(missing)}.")
+        for test, sentence in _CAVEATS:
+            if users := {user: value for user, cursor in self.cursors.items() if (value := test(cursor))}:
+                total = sum(value for value in users.values() if isinstance(value, int))
+                about = {"users": _listed(users), "least": min(users.values()), "total": total}
+                notes.append(sentence.format(**about, **self.names))
+        notes += [
+            f"User {visible(user, 60)}: stopped at offset {cursor.offset:,}: {cursor.reason}"
+            for user, cursor in self.cursors.items()
+            if cursor.end == "failed"
+        ]
+        return (*notes, HIDDEN)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows read."""
+        return sum(cursor.rows for cursor in self.cursors.values())
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{count:,} {noun}{'' if count == 1 else 's'}"
+            for count, noun in ((len(self.users), "user"), (self.rows, "row"), (len(self.notes), "note"))
+        ]
+        completeness = "complete" if self.complete else "not complete"
+        return f"<{type(self).__name__} of {counts[0]}: {counts[1]}, {completeness}; {counts[2]}>"
+
+
+def _listed(users: Iterable[str]) -> str:
+    users = list(users)
+    shown = ", ".join(visible(user, 60) for user in users[:_SHOWN])
+    more = f" and {len(users) - _SHOWN:,} more" if len(users) > _SHOWN else ""
+    return f"{'user' if len(users) == 1 else 'users'} {shown}{more}"
+
+
+@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
+class Rewards(_Result):
+    """Rewards that were read: `frame()`, whether they are `complete`, and `notes` with their caveats."""
+
+    reader: PageReader
+    tables: dict[str, list[Table]] = attrs.field(factory=dict)
+    started: dict[str, list[Part]] = attrs.field(factory=dict)  # pages of users that were not read to their end
+    routes: dict[str, int] = attrs.field(factory=lambda: {"fast": 0, "exact": 0})
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What a refresh found: user_id, type, id, change ("new", "changed" or "gone"), and the columns that
+        changed.
+        """
+        places = {user: place for place, user in enumerate(self.users)}
+        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
+        return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Users that were not read to their end; `read(…, resume=rewards)` continues with them."""
+        return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as one typed frame, users in the order requested; `attrs` holds `complete` and `notes`."""
+        plan, shown, routes = self.reader.plan, self.reader.shown, {"routes": self.routes}
+        if self.path is not None:
+            tables, routes = [self._from_folder(self.path)], {}
+        else:
+            tables = [Table(dict(t.columns), t.notes) for user in self.users for t in self.tables.get(user, ())]
+            tables = tables or [with_users(arrow_table(plan, [], shown), (), ())]
+        frame = table_frame(plan, tables, shown, **routes)
+        notes = self.notes
+        frame.attrs.update(complete=self.complete, notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)])
+        return frame
+
+    def table(self) -> Any:
+        """Return the rows as one Arrow table in the schema of folders."""
+        tables = [uniform(pa.table(table.columns)) for user in self.users for table in self.tables.get(user, ())]
+        return pa.concat_tables(tables or [SCHEMA.empty_table()])
+
+    def _from_folder(self, path: Path) -> Table:
+        table = read_folder(path)
+        places = pc.index_in(table.column("user_id"), value_set=pa.array(self.users, pa.large_string()))
+        table = table.take(pc.array_sort_indices(places.combine_chunks())).combine_chunks()
+        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        with suppress(pa.ArrowInvalid):  # they need more digits
+            columns["points"] = pc.cast(columns["points"], WIDTHS[0])
+        return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
+
+    def update(self, later: "Rewards") -> None:
+        """Become the result of a later read that resumed this one."""
+        self.__dict__.update(later.__dict__)
+
+
+@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
+class ClusterRewards(_Result):
+    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
+
+    parts: tuple[Any, ...]  # futures of the rows of each task
+
+    def frame(self) -> Any:
+        """Return the rows as a Dask DataFrame; each task is a partition."""
+        dd: Any = import_module("dask.dataframe")
+        delayed: Any = import_module("dask").delayed
+        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
+            lambda value: value
+        )  # sums and means of points
+        meta = partition(SCHEMA.empty_table())
+        parts = list(self.parts)
+        if self.path is not None:
+            folders = sorted(self.path.glob("task-*"))
+            parts = [delayed(partition)(delayed(read_folder)(folder)) for folder in folders]
+        return dd.from_delayed(parts, meta=meta) if parts else dd.from_pandas(meta, npartitions=1)
+
+
+def partition(table: Any) -> pd.DataFrame:
+    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
+    table = uniform(table, WIDTHS[0])
+    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
+    return pd.DataFrame(columns, copy=False)

@@ -1,0 +1,59 @@
+"""How a sandbox behaves where the interface document is silent: a name, a TOML file, or a mapping.
+
+behavior = "observed"       # the behavior it differs from; "documented" if omitted
+settle_route = false        # single settings, by the id of their assumption
+rate_limit = 100
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import attrs
+
+from workbench.errors import Problem, UsageError, not_allowed, unknown_name, visible
+from workbench.interface.assumptions import settings
+
+BehaviorName = Literal["documented", "observed"]
+Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
+"""What `behavior=` takes: a name, the path of a TOML file, or a mapping."""
+
+
+def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
+    """Return the name of a behavior, None if it states none, and the settings in which it differs.
+
+    Raises:
+        UsageError: It is no behavior or file, or a setting is unknown; all problems are named.
+    """
+    if behavior is None or behavior in get_args(BehaviorName):
+        return behavior, {}  # type: ignore[return-value]
+    if isinstance(behavior, Mapping):
+        table = dict(behavior)
+    elif str(behavior).endswith(".toml"):
+        table = _read_file(Path(str(behavior)))
+    else:
+        allowed = (*get_args(BehaviorName), "the path of a .toml file", "a mapping of settings")
+        raise UsageError([not_allowed("behavior", behavior, allowed)])
+    known = settings("documented")
+    unknown = [
+        unknown_name(name, known, "a setting of the sandbox") for name in table if name not in (*known, "behavior")
+    ]
+    problems = [attrs.evolve(problem, path=f"behavior.{problem.path}") for problem in unknown]
+    name = table.pop("behavior", None)
+    if name not in (None, *get_args(BehaviorName)):
+        problems.append(not_allowed("behavior.behavior", name, get_args(BehaviorName)))
+    if problems:
+        raise UsageError(problems)
+    return name, {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        words = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
+    except ValueError as error:  # also where it is not UTF-8
+        words = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
+    raise UsageError([Problem("behavior", "file", words)])

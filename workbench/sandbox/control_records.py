@@ -1,0 +1,324 @@
+"""What controls return, as records, and their JSON form for a served sandbox."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.formats import CENTS, ID, MOMENT
+from workbench.interface.table import OPERATIONS
+from workbench.sandbox.context import moment_of
+from workbench.schema.fields import OPEN, About, about, record
+from workbench.schema.masks import DOTS, MaskedDict, masked
+from workbench.schema.readers import write_time
+from workbench.schema.walk import Array, DateTime, DecimalNumber, Kind, build, is_record, leaves, members, record_of
+
+
+@record
+class ApplicationState:
+    """Where the application of a user, an owner or a company stands."""
+
+    id: str = about("User, owner or company", ID)
+    status: str = about("Application status")
+    reason: str = about("Rejection labels; empty if there are none")
+
+
+@record
+class CardState:
+    """The status of a card."""
+
+    id: str = about("Card", ID)
+    status: str = about("Status: active, notActivated, locked or canceled")
+
+
+@record
+class CompanyState:
+    """A company, and where its application stands."""
+
+    id: str = about("Company", ID)
+    status: str = about("Application status")
+    owners: tuple[str, ...] = about("Ids of the owners")
+
+
+@record
+class RouteState:
+    """A payment route."""
+
+    id: str = about("Payment route", ID)
+    fiat_deposit: bool = about("Whether it has a fiat deposit address, so that deposits can arrive")
+
+
+@record
+class Redemption:
+    """Points that were redeemed."""
+
+    id: str = about("Item of the rewards activity")
+    points: int = about("Points")
+    status: str = about("Status: COMPLETED, PENDING or FAILED")
+    left: int = about("Minted points that are left")
+
+
+@record
+class CardBalance:
+    """The money of a card: available + held + posted - refunded = limit."""
+
+    limit: int = about("Credit limit", CENTS)
+    available: int = about("Credit that is left; below zero if more was authorized", unit="cents")
+    held: int = about("Held by open authorizations", CENTS)
+    posted: int = about("Settled", CENTS)
+    refunded: int = about("Refunded", CENTS)
+
+
+@record
+class DepositReceived:
+    """A deposit on a payment route."""
+
+    id: str = about("Deposit", ID)
+    processed: bool = about("Whether it was processed; a micro deposit is not")
+    event: str | None = about("Kind of the event that was sent", default=None)
+
+
+@record
+class PendingSignatures:
+    """How the next requests for a withdrawal signature are answered."""
+
+    times: int = about("Requests that are answered with `pending`")
+    retry_after: int = about("Seconds in `retryAfter`")
+
+
+@record
+class Tenant:
+    """A tenant of the sandbox."""
+
+    id: str = about("Tenant", ID)
+    name: str = about("Name, as `connect(tenant=…)` takes it")
+    team: str = about("individual or company")
+    management: str = about("self or provider")
+    corporate_cards: bool = about("Whether it issues corporate cards")
+    keys: tuple[str, ...] = about("Names of its keys; the guide lists the keys by name")
+
+
+@record
+class TenantKey:
+    """An API key of a tenant."""
+
+    name: str = about("Name of the key")
+    tenant: str = about("Name of the tenant")
+    roles: tuple[str, ...] = about("Roles of the key")
+    api_key: str = about("The key, as `connect(api_key=…)` takes it")
+
+
+@record
+class WalletAddress:
+    """The address of a teaching wallet."""
+
+    address: str = about("Address")
+
+
+@record
+class WalletSignature:
+    """A signature of a teaching wallet."""
+
+    address: str = about("Address of the wallet")
+    signature: str = about("Signature, 0x hex")
+
+
+@record
+class ExecutedWithdrawal:
+    """A withdrawal that was executed on the sandbox's chain."""
+
+    contract_id: str = about("Contract", ID)
+    token: str = about("Address of the token")
+    amount: str = about("Amount in the token's native units")
+    recipient: str = about("Address that received it")
+    balance: str = about("The contract's balance afterwards, in whole tokens")
+    nonce: int = about("The contract's nonce afterwards")
+
+
+@record
+class SandboxTime:
+    """The time of the sandbox."""
+
+    now: datetime = about("Current time of the sandbox", MOMENT)
+
+
+@record
+class Snapshots:
+    """The saved states."""
+
+    names: tuple[str, ...] = about("Names of the saved states, oldest first")
+
+
+@record
+class Endpoint:
+    """An endpoint that webhooks are delivered to."""
+
+    id: str = about("Endpoint", ID)
+    url: str = about("URL")
+    enabled: bool = about("Whether it is delivered to")
+    keys: int = about("Number of keys that sign: two after a rotation")
+
+
+@record
+class DeliveryAttempt:
+    """One attempt to deliver an event."""
+
+    at: datetime = about("Time of the sandbox", MOMENT)
+    status: int | None = about("HTTP status of the response; absent: there was none", default=None)
+    error: str | None = about("Why there was no response", default=None)
+    answer: str = about("Beginning of the response body", default="")
+
+
+@record
+class Delivery:
+    """The delivery of an event to an endpoint."""
+
+    id: str = about("Delivery")
+    endpoint: str = about("Endpoint", ID)
+    sequence: int = about("Sequence number of the event")
+    kind: str = about("Kind of the event, as user.updated")
+    event_id: str = about("Event", ID)
+    state: str = about("State: waiting, delivered or failed")
+    due: datetime | None = about("Time of the next attempt while it is waiting", MOMENT, default=None)
+    held: str | None = about("Why a fault rule holds it back", default=None)
+    tried: int = about("Attempts since it was last resent", default=0)
+    attempts: tuple[DeliveryAttempt, ...] = about("Attempts, oldest first", default=())
+
+
+@record
+class FlushResult:
+    """Whether nothing is left to deliver."""
+
+    done: bool = about("Whether no delivery is due")
+    waiting: int = about("Deliveries that wait for their next attempt")
+
+
+@record
+class FaultRule:
+    """A fault rule, and how often it was met."""
+
+    id: int = about("Number of the rule")
+    kind: str = about("What goes wrong")
+    of: str | None = about("Operation or kind of event; absent: any", default=None)
+    nth: int | None = about("Only the nth matching call; absent: each", default=None)
+    times: int | None = about("How often at most; absent: without limit", default=None)
+    probability: Any = about("Probability from 0 to 1")
+    seconds: Any = about("Length of the delay, or of a slow body")
+    status: int = about("HTTP status of the kind `status`")
+    body: str = about("Form of the error body")
+    answer: Any = about("JSON body of the response in place of such a form", default=None)
+    matching: Any = about("Only calls with these arguments, or events with these members", default=None)
+    retry_after: int | None = about("Seconds in the Retry-After header", default=None)
+    matched: int = about("Calls or deliveries that matched", default=0)
+    applied: int = about("How often it was applied", default=0)
+
+
+@record
+class RequestEntry:
+    """A request to the sandbox, and how it was answered. Private values are masked."""
+
+    request_id: str | None = about("Request, if it changed something", default=None)
+    operation: str | None = about("Operation; absent: the path is not served", default=None)
+    method: str = about("HTTP method")
+    path: str | None = about("Path; of a route that is not served only if private values are shown", default=None)
+    status: int = about("HTTP status")
+    assumptions: tuple[str, ...] = about("Assumptions that the response rests on, by id", default=())
+    at: datetime = about("When it was answered, by the sandbox's clock", MOMENT)
+    seconds: Any = about("How long the answer took to make")
+    fault: str | None = about("Kind of the fault rule that applied", default=None)
+    headers: Any = about("Headers of the request; keys and others that may be private are masked", default=None)
+    body: Any = about("Request body or query, masked", default=None)
+    answer: Any = about("Response body, masked; an error as it was", default=None)
+
+
+class Envelope(MaskedDict):
+    """An event by its wire names; it prints masked."""
+
+    __slots__ = ()
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with the body masked by its kind, or entirely if the kind is unknown."""
+        kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
+        return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
+
+
+class ListedEvent(MaskedDict):
+    """An event, and what caused it; it prints masked."""
+
+    __slots__ = ()
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__({**raw, "event": Envelope(raw["event"])})
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with the event masked."""
+        return {**self, "event": self["event"].shown()}
+
+
+class StoredRecord(MaskedDict):
+    """A record as the sandbox stores it, by attribute names; it prints masked."""
+
+    __slots__ = ()
+
+    def shown(self) -> dict[str, Any]:
+        """Return it with every member masked that is private in the interface."""
+        shown: dict[str, Any] = _masked(self)
+        return shown
+
+
+@cache
+def _private() -> Mapping[str, About]:
+    """Return the members that are private wherever they occur in the interface, by attribute name."""
+    roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
+    members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
+    opened = {one.name for one in members if one.about.privacy is OPEN}
+    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
+
+
+def _masked(raw: Any, name: str = "") -> Any:
+    if isinstance(raw, Mapping):
+        shown = {inner: _masked(value, inner) for inner, value in raw.items()}
+        # next to the name of its sender an amount proves who owns an account; elsewhere amounts are open
+        return {**shown, "amount": DOTS} if "originator_name" in raw else shown
+    if isinstance(raw, list | tuple):
+        return [_masked(one, name) for one in raw]
+    about = _private().get(name)
+    return raw if about is None else about.mask(raw)
+
+
+def to_json(result: Any) -> Any:
+    """Return a result as JSON values: records by attribute name, times as text."""
+    if is_record(result):
+        return {one.name: to_json(getattr(result, one.name)) for one in members(type(result))}
+    if isinstance(result, list | tuple):
+        return [to_json(item) for item in result]
+    if type(result) is dict:
+        return {name: to_json(value) for name, value in result.items()}
+    if isinstance(result, Decimal):
+        return str(result)
+    return write_time(result) if isinstance(result, datetime) else result
+
+
+def from_json(annotation: Any, raw: Any) -> Any:
+    """Return JSON values as what a control is annotated to return; times are text, or milliseconds as the store keeps them."""
+    if get_origin(annotation) is list:
+        return [from_json(get_args(annotation)[0], value) for value in raw]
+    if isinstance(annotation, type) and is_record(annotation):
+        return build(annotation, {one.name: _value(one.kind, raw.get(one.name)) for one in members(annotation)})
+    return annotation(raw) if isinstance(annotation, type) and issubclass(annotation, MaskedDict) else raw
+
+
+def _value(kind: Kind, raw: Any) -> Any:
+    if isinstance(kind, DateTime) and raw is not None:
+        return moment_of(raw) if isinstance(raw, int) else datetime.fromisoformat(raw)
+    if isinstance(kind, DecimalNumber) and raw is not None:
+        return Decimal(raw)
+    of = record_of(kind)
+    if of is None or raw is None:
+        return raw
+    return [from_json(of, item) for item in raw] if isinstance(kind, Array) else from_json(of, raw)

@@ -1,0 +1,1 @@
+"""Declared records, and what reads them: fields, rules, checks, masks, strict JSON."""

@@ -1,0 +1,219 @@
+"""How a record declares its fields, by `about()` in the class body and nowhere else; who may see a value, and how a
+private one looks.
+
+A mask never shows the length of a value, nor more of it than its format allows.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from typing import Any, TypeVar, dataclass_transform
+
+import attrs
+
+DOTS = "•••"
+MASK = "•"  # a value with this character is a masked one, and is never sent
+
+
+class Privacy(Enum):
+    """Who may see a value without asking for it."""
+
+    OPEN = "open"
+    PERSONAL = "personal"
+    SECRET = "secret"
+
+
+OPEN, PERSONAL, SECRET = Privacy
+
+
+def _name(text: str) -> str:
+    return " ".join(f"{part[0]}." for part in text.split() if part[0].isalnum()) or DOTS
+
+
+def _email(text: str) -> str:
+    local, at, domain = text.rpartition("@")
+    name, _, top = domain.rpartition(".")
+    if not at or not local or not name or not top.isalpha() or len(top) > 6:
+        return DOTS
+    return f"{local[0]}{DOTS}@{name[0]}{DOTS}.{top}"
+
+
+def _ends(text: str) -> str:
+    return DOTS + text[-2:] if len(text) > 4 else DOTS
+
+
+_MASKS: Mapping[str, Callable[[str], str]] = {
+    "name": _name,
+    "email": _email,
+    "phone": _ends,
+    "account-number": _ends,
+    "ip": lambda text: f"{text.rpartition('.')[0]}.{MASK}" if text.count(".") == 3 else DOTS,
+    "long-text": lambda text: f"{DOTS} ({len(text):,} characters)",
+}
+"""How a text of a format is masked; any other is `•••`, whatever its length."""
+
+
+T = TypeVar("T")
+ABOUT = "about"  # the metadata key
+RECORD = "__record__"  # marks a class that `record` made
+
+
+class Confidence(StrEnum):
+    """How well an assumption about the service is supported."""
+
+    WIDELY = "widely seen"  # several independent public clients of this interface agree
+    LIVE = "reported from live calls"
+    ONCE = "seen in one place"
+    UNCONFIRMED = "unconfirmed"
+
+
+WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
+
+
+class Reason(str):
+    """Why something is an assumption about the service: a text, and how well the assumption is supported.
+
+    Of a member, `of` says what is assumed: its "name", also in an "event", its "need" (whether it is required), or
+    its "meaning".
+    """
+
+    __slots__ = ("confidence", "of")
+    confidence: Confidence
+    of: str
+
+    def __new__(cls, text: str, confidence: Confidence = UNCONFIRMED, of: str = "name") -> "Reason":
+        reason = super().__new__(cls, text)
+        reason.confidence, reason.of = confidence, of
+        return reason
+
+
+@attrs.frozen(kw_only=True)
+class Rule:
+    """What a value may be, in the words of JSON Schema."""
+
+    pattern: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    format: str | None = None  # "uuid", "date", "date-time", "email", "password", "decimal", "name", "phone", "ip"
+    unit: str | None = None  # "cents", "USD", "native token units"
+    chain_address: bool = False  # an address of a blockchain, which may have a checksum
+    says: str | None = None  # the rule in words, where a pattern alone would not do: "an EVM address (0x…)"
+
+
+@attrs.frozen(kw_only=True)
+class About:
+    """What is known of a field."""
+
+    doc: str
+    rule: Rule
+    wire: str | None  # None: the attribute name in camelCase
+    privacy: Privacy
+    assumed: Reason | None  # why this is an assumption; None: the document gives it
+    needed: bool  # the document marks it as required in an answer
+    partial: bool  # a nested record of which the service is taken to accept a part
+    nullable: bool = False  # the document lets it be null in an answer
+    otherwise: Any = None  # what the service takes where a request leaves it out
+
+    @property
+    def masker(self) -> Callable[[str], str] | None:
+        """What masks a private text of the field; None if all become dots, as secrets do but for account numbers."""
+        form = self.rule.format or ""
+        return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
+
+    def mask(self, value: Any) -> str:
+        """Return what is shown in place of a private value of the field; empty for None."""
+        of_format = self.masker if isinstance(value, str) else None
+        return "" if value is None else of_format(value) if of_format else DOTS
+
+    def shown(self, value: Any) -> str:
+        """Return how a value of the field is printed: by the record itself, and by others that go through its
+        fields.
+        """
+        if value is None:
+            return "None"
+        if self.privacy is not OPEN:
+            return self.mask(value)
+        if isinstance(
+            value, Mapping
+        ):  # a nested record not made yet: which of its members are private is not known here
+            return f"<{len(value)} members>"
+        return repr(str(value) if isinstance(value, StrEnum) else value)
+
+
+ANY = Rule()
+
+
+def about(
+    doc: str,
+    rule: Rule = ANY,
+    *,
+    default: Any = attrs.NOTHING,
+    init: bool = True,
+    wire: str | None = None,
+    privacy: Privacy = OPEN,
+    assumed: Reason | None = None,
+    needed: bool | None = None,
+    partial: bool = False,
+    nullable: bool = False,
+    otherwise: Any = None,
+    **limits: Any,
+) -> Any:
+    """Declare a field: what it means, its rule, who may see it, and whether it is an assumption.
+
+    Args:
+        limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.
+    """
+    if limits:
+        rule = attrs.evolve(rule, **limits)
+    if needed is None:
+        needed = default is attrs.NOTHING and not (assumed and assumed.of == "need")
+    fact = About(
+        doc=doc,
+        rule=rule,
+        wire=wire,
+        privacy=privacy,
+        assumed=assumed,
+        needed=needed,
+        partial=partial,
+        nullable=nullable,
+        otherwise=otherwise,
+    )
+    return attrs.field(default=default, init=init, eq=init, repr=fact.shown, metadata={ABOUT: fact}, kw_only=True)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
+def record(cls: type[T]) -> type[T]:
+    """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
+    frozen = attrs.frozen(kw_only=True, repr=False)(cls)
+    if not hasattr(cls, RECORD):
+        setattr(frozen, "__repr__", _repr)  # noqa: B010 - one for a record and those below it
+    setattr(frozen, RECORD, True)
+    return frozen
+
+
+def _repr(self: Any) -> str:
+    shown = []
+    for field in self.__attrs_attrs__:
+        value = getattr(self, field.name)
+        if value is None or value == () or not field.init:
+            continue
+        shown.append(f"{field.name}={field.repr(value)}")
+    more = getattr(self, "extra", None)
+    if more:
+        shown.append(f"extra=<{len(more)} unknown members>")
+    return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@record
+class Answer:
+    """What the service sends. Members it does not name in the document are kept in `extra`.
+
+    A member the document calls required can be missing all the same; it then reads as None. `marks` names what was
+    unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.
+    """
+
+    extra: dict[str, Any] = about(
+        "Members the document does not name", init=False, default=attrs.Factory(dict), privacy=PERSONAL
+    )
+    marks: tuple[Any, ...] = about("What was unusual while reading", init=False, default=())

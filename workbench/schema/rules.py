@@ -1,0 +1,61 @@
+"""What rules share: the full amount, formats checked by a pattern, and rules over several fields of a record."""
+
+import re
+from datetime import date
+from enum import Enum
+from typing import Literal
+
+import attrs
+
+from workbench.schema.fields import Reason
+
+
+class Full(Enum):
+    """The full amount, stated explicitly: `amount=FULL` is sent by leaving the amount out."""
+
+    FULL = "FULL"
+
+    def __repr__(self) -> str:
+        return "FULL"
+
+
+FULL: Literal[Full.FULL] = Full.FULL
+ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def iso_day(text: str) -> date | None:
+    """Return the day that text names as YYYY-MM-DD; None where it names none of the calendar."""
+    try:
+        return date.fromisoformat(text) if ISO_DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+_BLANK = r"\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+EMAIL_ADDRESS = re.compile(rf"[^@{_BLANK}]+@[^@{_BLANK}]+")
+Names = tuple[str, ...]
+
+
+@attrs.frozen
+class OneOf:
+    """Exactly one of these groups of fields is given, and it is given whole."""
+
+    groups: tuple[Names, ...]
+    doc: str
+    assumed: Reason | None = None
+
+
+@attrs.frozen
+class When:
+    """Where a field has a value, others are needed, or have to fit a pattern."""
+
+    name: str
+    value: str
+    doc: str
+    needs: Names = ()
+    pattern: tuple[str, str, str] | None = None  # field, pattern, the pattern in words
+    assumed: Reason | None = None
+
+
+CrossRule = OneOf | When

@@ -1,0 +1,132 @@
+"""JSON as this package takes it: one meaning, numbers exact, and nothing private in its printed form."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_MAX_DIGITS = 400
+_MAX_DEPTH = 1_000  # where Python's own limit stands, unless someone raised it
+_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{\]}]', re.DOTALL)
+"""A text, also one without an end, or a bracket. Nothing is read twice, so the check is linear."""
+
+
+class NotJson(ValueError):
+    """Bytes that are not one JSON text, or have no single meaning; the message names the byte where it is known."""
+
+    def __init__(self, reason: str, offset: int | None = None) -> None:
+        super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
+
+
+class JsonObject(dict[str, Any]):
+    """A JSON object as it came. It prints its size alone, since its values may be private."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} members>"
+
+    def __rich_repr__(self) -> Iterator[str]:
+        yield repr(self)  # rich would go into it
+
+
+def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
+    members = JsonObject(pairs)
+    if len(members) != len(pairs):
+        raise NotJson("a member stands twice in one object")  # assumed: duplicate_members
+    return members
+
+
+def _constant(name: str) -> Any:
+    raise NotJson(f"{name} is not a JSON number")
+
+
+def _exact(digits: str) -> Decimal:
+    if len(digits) > _MAX_DIGITS:
+        raise NotJson(f"a number has {len(digits):,} digits")
+    if "e" in digits or "E" in digits:
+        exponent = digits.lower().partition("e")[2]
+        if len(exponent) > 4 or abs(int(exponent)) > _MAX_DIGITS:  # written out, it would fill the memory
+            raise NotJson("a number is out of range")
+    return Decimal(digits)
+
+
+def _too_deep(text: str, limit: int) -> bool:
+    """Say whether a text is nested too deeply, also where libraries raised Python's limit and the process would die."""
+    if text.count("[") + text.count("{") <= limit:
+        return False
+    depth = 0
+    for match in _NESTING.finditer(text):
+        sign = match.group()
+        depth += (sign in "[{") - (sign in "]}")
+        if depth > limit:
+            return True
+    return False
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
+
+
+def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
+    """Read one JSON text: objects as `Wire`, numbers as int or Decimal.
+
+    Args:
+        max_depth: Most levels of lists and objects in each other.
+
+    Raises:
+        NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
+            deeply, a fraction of more than 400 digits, or a whole number of more digits than Python takes (4,300).
+    """
+    failure: NotJson
+    text = ""
+    try:
+        text = data.decode()
+        if _too_deep(text, max_depth):
+            raise NotJson("nested too deeply")
+        decoded = _DECODER.decode(text)
+        if b"\\" in data and _SURROGATE.search(data):
+            json.dumps(decoded, ensure_ascii=False, default=str).encode()
+        return decoded
+    except NotJson as error:
+        failure = error
+    except UnicodeDecodeError as error:
+        failure = NotJson("not UTF-8", error.start)
+    except UnicodeEncodeError:
+        failure = NotJson("half of a surrogate pair in a text")
+    except RecursionError:
+        failure = NotJson("nested too deeply")
+    except json.JSONDecodeError as error:
+        failure = NotJson(
+            "a byte order mark" if data.startswith(b"\xef\xbb\xbf") else f"not JSON: {error.msg}",
+            len(text[: error.pos].encode()),
+        )
+    except ValueError:
+        failure = NotJson("a number has too many digits")
+    data, text = b"", ""
+    raise failure from None  # the chain would hold the text, and so would the locals of this frame
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        if not value.is_finite() or abs(value.adjusted()) > _MAX_DIGITS:
+            raise ValueError("a decimal that no JSON number of a sensible size can hold")
+        if value == value.to_integral_value():
+            return int(value)
+        as_float = float(value)
+        if Decimal(repr(as_float)) == value:
+            return as_float
+        raise ValueError("a decimal with more digits than a JSON number keeps")
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode
+"""Write JSON compactly, as text, with decimals as numbers where they stay exact."""
+
+
+def dumps(value: Any) -> bytes:
+    """Write JSON as `encode` does, in UTF-8."""
+    return encode(value).encode()

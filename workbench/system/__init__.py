@@ -1,0 +1,1 @@
+"""This machine: databases, files, locks, HTTP, progress and threads."""

@@ -1,0 +1,102 @@
+"""Files and folders written completely or not at all, readable by their owner alone."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from workbench.errors import UnusableFile, advise
+
+_SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
+
+
+def file_system(path: Path) -> str:
+    """Return the type of the file system a path lies on, as `ext4` or `nfs`; empty where that is not known."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    whole = path.absolute()
+    points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
+    return next((points[parent] for parent in (whole, *whole.parents) if parent in points), "")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; a power cut does not take them again.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
+    for made_folder in missing:
+        sync_folder(made_folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where its file system can say that."""
+    if os.name != "posix":
+        return
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # it may be written, not listed
+        return
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(opened)
+
+
+def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private: bool = True) -> None:
+    """Write a file completely or not at all; it is on the disk when this returns.
+
+    Args:
+        path: The file; one that is there is replaced.
+        write: Writes into the open file, or the content itself.
+        private: Whether its owner alone may read it.
+
+    Raises:
+        OSError: It cannot be written; what was there before is there still.
+    """
+    path = path.resolve()  # a link stays one
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(write) if isinstance(write, bytes) else write(file)
+            file.flush()
+            if not private:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.fchmod(file.fileno(), 0o666 & ~mask)
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:
+    """Refuse a place where no file can be made, and warn of a shared file system; nothing is made.
+
+    Raises:
+        UnusableFile: There is no folder that can be written.
+    """
+    path = path.resolve()
+    folder = next(parent for parent in path.parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UnusableFile(f"{path} cannot be made: {folder} is not a folder that can be written")
+    warn_if_shared(path, file_system)
+
+
+def warn_if_shared(path: Path, probe: Callable[[Path], str]) -> bool:
+    kind = probe(path.parent)
+    if kind in _SHARED:
+        advise(f"{path} lies on a shared file system ({kind}); its locks may not hold between machines")
+    return kind in _SHARED

@@ -1,0 +1,148 @@
+"""One POST to a URL, whose address is checked before the connection is made.
+
+A host name is resolved once, every address it has must be allowed, and the connection goes to the address that was
+checked.
+Redirects are never followed.
+"""
+
+import ipaddress
+from collections.abc import Callable, Collection, Mapping
+from urllib.parse import urlsplit
+
+import attrs
+
+TIMEOUT = 5.0  # seconds
+
+_KEPT_BODY = 1024  # bytes of the response body
+
+THIS_MACHINE = frozenset({"loopback"})
+
+ANYWHERE = frozenset({"loopback", "public", "private"})
+"""Kinds of addresses that may be reached."""
+
+Resolver = Callable[[str, int], list[str]]
+
+
+class ForbiddenUrl(ValueError):
+    """A URL that may not be posted to."""
+
+
+@attrs.frozen(kw_only=True)
+class Target:
+    """A checked URL."""
+
+    address: str
+    port: int
+    host: str  # as named in the URL
+    authority: str
+    path: str
+    secure: bool
+
+
+@attrs.frozen(kw_only=True)
+class PostResult:
+    """The status of the response, or why there is none."""
+
+    status: int | None
+    error: str | None = None
+    body: str = attrs.field(default="", repr=False)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the receiver accepted it. assumed: event_accepted"""
+        return self.status is not None and 200 <= self.status < 300
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """Return the addresses of a host name."""
+    import socket  # most sandboxes never deliver beyond this process
+
+    return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def check_url(
+    url: str, *, reach: Collection[str] = THIS_MACHINE, hosts: Collection[str] = (), resolve: Resolver = resolve
+) -> Target:
+    """Return where a URL leads, if it may be posted to.
+
+    Args:
+        reach: Which kinds of addresses are allowed.
+        hosts: Hosts that are allowed whatever their address.
+        resolve: Looks a host name up.
+
+    Raises:
+        ForbiddenUrl: Not an http or https URL, or its address is not allowed.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise ForbiddenUrl("not a URL") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ForbiddenUrl("must begin with http:// or https:// and a host")
+    if parts.username is not None or parts.password is not None:
+        raise ForbiddenUrl("must not contain a user or a password")
+    if any(ord(c) < 33 or ord(c) > 126 for c in url):
+        raise ForbiddenUrl("must be ASCII without spaces")
+    try:
+        addresses = resolve(parts.hostname, port)
+    except OSError:
+        raise ForbiddenUrl("unknown host") from None
+    if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
+        raise ForbiddenUrl(
+            "the host has an address that is not public"
+            if "public" in reach
+            else "only receivers on this machine are allowed"
+            if "loopback" in reach
+            else "receivers have to be allowed by name"
+        )
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(
+        address=addresses[0],
+        port=port,
+        host=parts.hostname,
+        authority=parts.netloc,
+        path=path,
+        secure=parts.scheme == "https",
+    )
+
+
+def _kind(text: str) -> str:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    address = getattr(address, "ipv4_mapped", None) or address
+    if address.is_loopback:
+        return "loopback"
+    return "public" if address.is_global and not address.is_multicast else "private"
+
+
+def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
+    """Send a body and return the result; failures to connect or to answer are results as well."""
+    import http.client  # these load TLS, which most sandboxes never need
+    import socket
+    import ssl
+
+    try:
+        plain = socket.create_connection((target.address, target.port), timeout=seconds)
+    except OSError as error:
+        return PostResult(status=None, error=_reason(error))
+    connection = http.client.HTTPConnection(target.host, target.port, timeout=seconds)
+    try:
+        connection.sock = (
+            ssl.create_default_context().wrap_socket(plain, server_hostname=target.host) if target.secure else plain
+        )
+        connection.request("POST", target.path, body, {"host": target.authority, "connection": "close", **headers})
+        answer = connection.getresponse()
+        return PostResult(status=answer.status, body=answer.read(_KEPT_BODY).decode("utf-8", "replace"))
+    except (OSError, http.client.HTTPException) as error:
+        return PostResult(status=None, error=_reason(error))
+    finally:
+        plain.close()
+        connection.close()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no response in time"
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    return f"connection failed: {type(error).__name__}"

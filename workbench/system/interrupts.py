@@ -1,0 +1,72 @@
+"""Signals that wait until a block of code has ended."""
+
+import signal
+import threading
+from importlib import import_module
+from typing import Any
+
+# What `signal` is made of, without its conversions to enums: 0.4 µs a call, not 8.
+_signals: Any = import_module("_signal")
+
+_WAITING = [
+    int(getattr(signal, name))
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+]
+
+
+class _Uninterrupted:
+    """Let signals wait until the end of a `with` block, so that what the block does is done whole.
+
+    Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and
+    before
+    the `try` that would release it. A handler may raise, as that of Ctrl-C does, or one for an alarm or the end of the
+    process. Handlers are therefore exchanged, in the main thread, for one that remembers.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0  # blocks the main thread is in
+        self._pending: list[int] = []
+        self._handlers: dict[int, Any] = {}
+
+    def _remember(self, number: int, _: object) -> None:
+        self._pending.append(number)
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if self.depth == 0:
+            try:
+                for number in _WAITING:
+                    handler = _signals.getsignal(number)
+                    if callable(handler):  # otherwise the signal is ignored, or ends the process
+                        self._handlers[number] = handler
+                        _signals.signal(number, self._remember)
+            except BaseException:
+                self._restore()
+                raise
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self.depth -= 1
+        if self.depth:
+            return
+        self._restore()
+        while self._pending:
+            signal.raise_signal(self._pending.pop())
+
+    def _restore(self) -> None:
+        try:
+            while self._handlers:
+                number, handler = next(iter(self._handlers.items()))
+                _signals.signal(number, handler)
+                del self._handlers[number]
+        finally:  # the first handler that is back may raise at once
+            if self._handlers:
+                self._restore()
+
+
+uninterrupted = _Uninterrupted()
+"""The state of the process's signal handlers."""

@@ -1,0 +1,74 @@
+"""Locks between processes."""
+
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from workbench.errors import FileBusy, UnusableFile
+from workbench.system.files import make_folder
+
+
+class FileLock:
+    """A lock beside a file, for one process at a time; the operating system releases it when its holder ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Prepare the lock of `path`; it is kept beside the file that this leads to, under its name and `.lock`."""
+        path = path.resolve()
+        self._name = path.name
+        self._path = path.with_name(path.name + ".lock")
+        import filelock  # reading needs no lock
+
+        self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
+
+    def acquire(self) -> bool:
+        """Take the lock; return False where another process holds it.
+
+        Raises:
+            UnusableFile: Its file cannot be made.
+        """
+        from filelock import Timeout
+
+        try:
+            make_folder(self._path.parent)
+            self._lock.acquire()
+        except Timeout:
+            return False
+        except OSError as error:
+            raise UnusableFile(f"{self._path} cannot be made: {error.strerror}") from None
+        return True
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._lock.release()
+
+    def remove(self) -> None:
+        """Remove the lock's file, and release the lock; for one whose name is never used again."""
+        with suppress(OSError):  # what is left of it is removed by another one
+            self._path.unlink(missing_ok=True)
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        """Take the lock.
+
+        Raises:
+            FileBusy: Another process holds it; the message says which, and since when.
+            UnusableFile: Its file cannot be made.
+        """
+        if self.acquire():
+            import socket
+
+            holder = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            with suppress(OSError):
+                self._path.write_text(holder, encoding="utf-8")
+            return self
+        try:
+            holder = self._path.read_text(encoding="utf-8", errors="replace")[:200]
+        except OSError:
+            holder = ""
+        raise FileBusy(f"{self._name} is held by {holder or 'another process'}. Nothing was sent.")
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.release()

@@ -1,0 +1,46 @@
+"""Requests and responses of HTTP as values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
+"""Names of this machine."""
+
+BROKEN = frozenset({"refused", "reset", "closed", "lost"})
+"""Manners in which a connection ends without a response."""
+
+
+@attrs.frozen(repr=False)
+class Request:
+    """A request with its whole body. Header names are in lower case, or can be looked up in any case."""
+
+    method: str
+    path: str  # as sent, percent escapes included
+    query: str = ""
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = b""
+    local: bool = False  # whether the Host header names this machine
+    peer: str = ""  # address of the client
+
+    def __repr__(self) -> str:
+        return f"<{self.method} with {len(self.body):,} bytes>"
+
+
+@attrs.frozen
+class Response:
+    """A response, and how it is sent.
+
+    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
+    `seconds`), or one
+    of `BROKEN`. `seconds` otherwise delays the response.
+    """
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes = attrs.field(default=b"", repr=False)
+    manner: str = "whole"
+    seconds: float = 0.0
+    fault: str | None = None  # kind of the fault rule that applied
+    context: Any = attrs.field(default=None, repr=False, eq=False)  # of the operation; None: no operation answered

@@ -1,0 +1,140 @@
+"""Progress of long work: one record, shown as a line at a terminal or below a cell, or passed to a callable."""
+
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TextIO
+
+import attrs
+
+BAR_WIDTH = 24
+INTERVAL = 0.2  # seconds between two updates of a line
+
+
+@attrs.define
+class Progress:
+    """The progress of long work. A function given as `progress=` is called with it after each change.
+
+    It holds counts and states, never values of rows.
+    """
+
+    total: int
+    unit: str = "rows"  # what `done` and `total` count
+    label: str = ""  # what is being done, in front of the line
+    done: int = 0
+    earlier: int = 0  # of `done`: in an earlier run that this one resumes, so not at this rate
+    rows: int = 0  # rows read so far, where `unit` is not rows
+    detail: str = ""  # such as "4 done, 1 refused"
+    ended: bool = False
+    started: float = attrs.field(factory=time.monotonic)
+    on_stop: Callable[[str], object] | None = attrs.field(default=None, repr=False)
+
+    def stop(self, reason: str) -> None:
+        """Ask the work to end after what is in flight, from any thread; what is done is kept."""
+        if self.on_stop is not None:
+            with suppress(RuntimeError):  # its event loop is closed: the work is over
+                self.on_stop(reason)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return max(time.monotonic() - self.started, 1e-9)
+
+    @property
+    def rate(self) -> float:
+        """Rows per second, or whatever `unit` names."""
+        return (self.rows or self.done - self.earlier) / self.seconds
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate of the seconds left; None before anything is done."""
+        now = self.done - self.earlier
+        return self.seconds / now * (self.total - self.done) if now else None
+
+    @property
+    def summary(self) -> str:
+        """Counts, rate and time as text, without the bar."""
+        left = self.seconds_left
+        parts = (
+            f"{self.done:,} of {self.total:,} {self.unit}",
+            f"{self.rows:,} rows" if self.rows else "",
+            self.detail,
+            f"{self.rate:,.0f}/s",
+            f"in {clock(self.seconds)}" if self.ended else "" if left is None else f"{clock(left)} left",
+        )
+        return " · ".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        share = min(self.done / self.total, 1.0) if self.total else 1.0
+        bar = "█" * int(share * BAR_WIDTH)
+        return f"{self.label}{': ' if self.label else ''}{bar.ljust(BAR_WIDTH, '░')} {self.summary}"
+
+
+ProgressCallback = Callable[[Progress], object]
+
+
+def progress_callback(progress: bool | ProgressCallback, stream: TextIO | None = None) -> ProgressCallback:
+    """Return the function that reports progress.
+
+    Args:
+        progress: A function of the caller, True for one line (below the cell in a notebook, on a terminal otherwise,
+            nothing where neither is there), or False for nothing.
+        stream: Where the line is written; standard error by default.
+    """
+    if callable(progress):
+        return progress
+    out = sys.stderr if stream is None else stream
+    if progress and (notebook_shell() is not None or out.isatty()):
+        return ProgressLine(out)
+    return lambda _: None
+
+
+class ProgressLine:
+    """One line, overwritten a few times a second; in a notebook, one output that is updated."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._shell = notebook_shell()
+        self._display_id = f"progress-{secrets.token_hex(8)}"
+        self._shown_at: float | None = None
+        self._length = 0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show the progress, unless it was shown a moment ago."""
+        now = time.monotonic()
+        if self._shown_at is not None and now - self._shown_at < INTERVAL and not progress.ended:
+            return
+        if self._shell is not None:
+            data, place = {"text/plain": str(progress)}, {"display_id": self._display_id}
+            self._shell.display_pub.publish(data, transient=place, update=self._shown_at is not None)
+        else:
+            self._write(str(progress), "\n" if progress.ended else "")
+        self._shown_at = now
+
+    def _write(self, text: str, end: str) -> None:
+        try:
+            self._out.write("\r" + text.ljust(self._length) + end)
+        except UnicodeEncodeError:  # a terminal without the characters of the bar
+            self._out.write("\r" + text.encode("ascii", "replace").decode().ljust(self._length) + end)
+        self._out.flush()
+        self._length = len(text)
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as `m:ss` or `h:mm:ss`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def ipython_shell() -> Any:
+    """Return the IPython this code runs in, or None."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def notebook_shell() -> Any:
+    """Return the shell of the Jupyter kernel this code runs in, or None."""
+    shell = ipython_shell()
+    return shell if type(shell).__name__ == "ZMQInteractiveShell" else None

@@ -1,0 +1,147 @@
+"""Threads that share one kind of work, and stop before their caller hears of any exception."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+POLL_INTERVAL = 0.05  # seconds between two progress reports
+_MAX_WAIT = 0.2  # seconds: a wait without end cannot be interrupted everywhere
+_END: Any = object()
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was interrupted by Ctrl-C: no new call was started, and calls in flight were awaited.
+
+    `result` has the state of the work.
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        super().__init__(result.verdict)
+
+
+class ThreadPool(Generic[T]):
+    """Threads that do `work` with each item, until there is none left or the pool is stopped.
+
+    They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events
+        waited for, whose
+    lock an interrupt may leave released; a queue only wakes the caller, who looks at plain attributes.
+
+    Args:
+        work: Does the work of one item.
+        items: What there is to do, in order.
+        workers: Number of threads.
+        name: Prefix of the threads' names.
+        halt: Ends work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[T], object],
+        items: Iterable[T],
+        workers: int,
+        name: str,
+        *,
+        halt: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._work = work
+        self._items = iter(items)
+        self._lock = threading.Lock()
+        self._halt = halt
+        self.stopping = False  # whether nothing new may be started
+        self._error: BaseException | None = None
+        self._ended = [False] * workers
+        self._wakeup: SimpleQueue[None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._loop, args=(number,), name=f"{name}-{number}", daemon=True)
+            for number in range(workers)
+        ]
+
+    def stop(self) -> None:
+        """Start nothing new. Work that has begun goes on to its end."""
+        self.stopping = True
+
+    def run(self, poll: Callable[[], object]) -> None:
+        """Run until all threads have ended, and call `poll` meanwhile.
+
+        Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
+        work that has begun, and then propagates. A second one while waiting ends the wait. SIGTERM, where nothing
+        handles
+        it, raises SystemExit(143) here instead of ending the process at once.
+        """
+        with _terminable():
+            self._run(poll)
+
+    def _run(self, poll: Callable[[], object]) -> None:
+        try:
+            for thread in self._threads:
+                thread.start()
+            while not self._wait(POLL_INTERVAL):
+                poll()
+        except BaseException as error:
+            self._stop_for(error)
+            try:
+                self._wait()
+            except BaseException:  # noqa: BLE001 - the first one is raised
+                self._halt()
+            raise
+        if self._error is not None:
+            raise self._error
+
+    def _wait(self, seconds: float = float("inf")) -> bool:
+        """Wait until all threads have ended, or that long; return whether they have. One never started has."""
+        until = time.monotonic() + seconds
+        while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            with suppress(Empty):
+                self._wakeup.get(timeout=min(left, _MAX_WAIT))
+        return True
+
+    def _left(self) -> Iterator[T]:
+        while True:
+            with self._lock:
+                if self.stopping or (item := next(self._items, _END)) is _END:
+                    return
+            yield item
+
+    def _loop(self, number: int) -> None:
+        try:
+            for item in self._left():
+                self._work(item)
+        except BaseException as error:  # noqa: BLE001 - `run` raises it
+            self._error = error
+            self._stop_for(error)
+        finally:
+            self._ended[number] = True
+            self._wakeup.put(None)
+
+    def _stop_for(self, error: BaseException) -> None:
+        self.stop()
+        if not isinstance(error, KeyboardInterrupt):
+            self._halt()
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise SystemExit in the main thread, unless the process handles or ignores it."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _exit(number: int, _: object) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,158 @@
+"""Frames of webhook events, with a time for each and where it is from; and of card transactions, one row each, made of
+their events.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import attrs
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.errors import UsageError, visible
+from workbench.interface.convert import converter, read_time
+from workbench.interface.events import EVENT_KINDS, Event
+from workbench.schema.walk import DateTime, Text, snake
+from workbench.session import sandbox_times
+from workbench.tables.columns import MOMENT_TYPE, OPEN, Column, Plan, plan
+from workbench.tables.rows import Table, arrow_table, table_frame
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.store import StoredEvent
+
+DELIVERY = "delivery"
+"""The source of a time that the event does not hold: when it was delivered, or happened in the sandbox."""
+
+COMPUTED = ("kind", "at", "at_source")
+"""Columns of events that are no members of them."""
+
+_COMPLETED = EVENT_KINDS["transaction.completed"].name
+
+
+def has_events(x: Any) -> bool:
+    """Whether x is an event, an inbox, a session, or a list of events as inboxes, sandboxes or runs have them."""
+    if isinstance(x, list | tuple):
+        return bool(x) and all(map(_is_event, x))
+    return isinstance(x, Inbox) or _is_event(x) or _is_session(x)
+
+
+def _is_session(x: Any) -> bool:
+    return isinstance(getattr(type(x), "inbox", None), property)
+
+
+def _is_event(x: Any) -> bool:
+    return isinstance(x, Event | StoredEvent) or (
+        isinstance(x, Mapping) and _envelope(x).keys() >= {"resource", "action"}
+    )
+
+
+def _envelope(x: Mapping[str, Any]) -> Mapping[str, Any]:
+    return x["event"] if isinstance(x.get("event"), Mapping) else x
+
+
+def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
+    """Return events, and when each was delivered or happened, where that is known.
+
+    Args:
+        x: Events, an inbox, a session (with a sandbox its times are used), a run of a sequence, or what these list.
+    """
+    happened: dict[str, datetime] = {}
+    if _is_session(x):
+        happened, x = sandbox_times(x), x.inbox
+    if isinstance(x, Inbox):
+        x = x.stored()
+    elif callable(getattr(x, "events", None)):
+        x = x.events()
+    events, times = [], []
+    for item in [x] if _is_event(x) else x:
+        event: Event = item
+        at: Any = None
+        if isinstance(item, StoredEvent):
+            event, at = item.event, item.arrived
+        elif isinstance(item, Mapping):
+            event, at = converter().structure(_envelope(item), Event), item.get("at")
+        elif not _is_event(item):
+            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(item).__name__}")
+        events.append(event)
+        times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
+    return events, times
+
+
+def kinds_of(of: str | None) -> frozenset[str] | None:
+    """Return the kinds of events that a name or a pattern such as "transaction.*" means; None for all, unknown ones
+    too.
+
+    Raises:
+        UsageError: There is no such kind; the message lists those there are.
+    """
+    if of is None:
+        return None
+    kinds = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
+    if not kinds:
+        known = ", ".join(EVENT_KINDS)
+        raise UsageError(
+            f"unknown event kind {visible(of, 80)} (known: {known}; patterns such as transaction.*)", of="events"
+        )
+    return kinds
+
+
+def events_frame(x: Any, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+    """Return the frame of events: the envelope, `at`, then `body.…` columns for each kind that occurs.
+
+    Args:
+        x: The events; see `delivered_events`.
+        of: Keep events of this kind, or of a pattern, only; its columns are there even without events.
+        reveal: Names of masked columns to show.
+    """
+    kinds = kinds_of(of)
+    kept = [(event, at) for event, at in zip(*delivered_events(x), strict=True) if kinds is None or event.kind in kinds]
+    columns = events_plan({event.kind for event, _ in kept} if kinds is None else kinds)
+    shown = columns.shown(reveal)
+    table = arrow_table(columns, [event for event, _ in kept], shown)
+    return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
+
+
+def with_times(table: Table, delivered: Any = None) -> Table:
+    """Fill in when each event happened, and the column or `delivery` that says so; the rest of a table stays.
+
+    That is `event_received_at`, else the delivery, else the time that the body has: of posting for a completed
+    transaction, of its authorization for another one, of arrival for a micro deposit.
+    """
+    columns = table.columns
+    completed = pc.equal(columns["kind"], _COMPLETED)
+    sources = {"event_received_at": columns["event_received_at"], DELIVERY: delivered}
+    for name in ("body.spend.posted_at", "body.spend.authorized_at", "body.received_at"):
+        sources[name] = columns.get(name)
+    if sources["body.spend.posted_at"] is not None:
+        sources["body.spend.posted_at"] = pc.if_else(completed, sources["body.spend.posted_at"], None)
+    known = {name: values for name, values in sources.items() if values is not None}
+    names = [
+        pc.if_else(pc.is_valid(values), pa.scalar(name, pa.large_string()), None) for name, values in known.items()
+    ]
+    return Table({**columns, "at": pc.coalesce(*known.values()), "at_source": pc.coalesce(*names)}, table.notes)
+
+
+def events_plan(kinds: Collection[str]) -> Plan:
+    """Return the columns of events of these kinds, in the order of the interface."""
+    envelope = plan(Event)
+    columns = [column for column in envelope.columns if column.name != "body"]
+    for name in COMPUTED:
+        kind = DateTime() if name == "at" else Text()
+        columns.insert(3 if name == "kind" else len(columns), Column(name=name, wire="", kind=kind, about=OPEN))
+    answers = [*envelope.answers, ("body.", "body.")]
+    for row in EVENT_KINDS.values():
+        if row.name in kinds:
+            body = plan(row.body)  # type: ignore[arg-type]  # records are compared by value, their classes are not
+            columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
+            answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
+    return Plan(
+        of=Event,
+        kind=snake("Event"),
+        columns=tuple({column.name: column for column in columns}.values()),
+        answers=tuple(dict.fromkeys(answers)),
+        rows_of=None,
+        has_extra=True,
+        seals_extra=False,
+    )

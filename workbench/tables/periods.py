@@ -1,0 +1,59 @@
+"""Times and periods as arguments of reports."""
+
+from datetime import UTC, date, datetime
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import pandas as pd
+
+from workbench.errors import UsageError, not_allowed, visible
+
+Every = Literal["day", "week", "month"]
+PERIODS: dict[str, str] = {"day": "D", "week": "W-SUN", "month": "M"}
+
+
+def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
+    """Return a time as an aware datetime.
+
+    Args:
+        value: A datetime, a date, ISO text such as "2025-12-01", or None. A day is its beginning.
+        name: The argument, for the message.
+        tz: Time zone of days, and of times without a zone; None: days are UTC, and times must have a zone.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value) if len(value) == len("2025-12-01") else datetime.fromisoformat(value)
+        except ValueError:
+            raise UsageError(f"{name} must be a day or a time such as 2025-12-01, not {visible(value, 40)}") from None
+    if value is None:
+        return None
+    if not isinstance(value, date):
+        raise UsageError(f"{name} must be a day or a time, not {type(value).__name__}")
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day, tzinfo=ZoneInfo(tz or "UTC"))
+    if value.tzinfo is None:
+        if tz is None:
+            raise UsageError(f"{name} must have a time zone")
+        return value.replace(tzinfo=ZoneInfo(tz))
+    return value
+
+
+def steps(times: "pd.Series[Any]", by: Every, tz: str) -> "pd.Series[Any]":
+    """Return the first day of the day, week (from Monday) or month of each time, in a time zone.
+
+    Raises:
+        UsageError: `by` is none of these.
+    """
+    if by not in PERIODS:
+        raise UsageError([not_allowed("by", by, PERIODS)])
+    periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[by])
+    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=by)
+
+
+def end_of_month(first: Any, tz: str) -> datetime:
+    """Return when the month of a first day ends in a time zone, in UTC."""
+    after = pd.Timestamp(first) + pd.DateOffset(months=1)
+    return datetime(after.year, after.month, 1, tzinfo=ZoneInfo(tz)).astimezone(UTC)

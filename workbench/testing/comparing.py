@@ -1,0 +1,476 @@
+"""What differs between two services or sandboxes: in the runs of sequences, or in the records of two worlds."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from workbench.client.client import Client
+from workbench.errors import ApiError, UsageError, WrongEnvironment, hide_arguments, visible
+from workbench.interface.assumptions import BEHAVIORS
+from workbench.interface.convert import converter
+from workbench.interface.table import OPERATIONS
+from workbench.rendering.text import Cell, Grid
+from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import RECORD_KINDS
+from workbench.schema import masks, strict_json, walk
+from workbench.schema.rules import UUID
+from workbench.sequences.player import event_kind
+from workbench.sequences.reading import SCRIPTED, catalogue
+from workbench.sequences.running import run
+from workbench.sequences.runs import TIME, Run
+from workbench.sequences.sequence import Guide, Sequence, Step
+from workbench.session import connect, sandbox_of, session_on
+from workbench.testing.exports import Recording, read_answer
+
+_BEHAVIORS = ("documented", "observed")
+_OPEN = frozenset({"status", "kind", "team", "currency", "type"})  # texts of stored records that are not private
+_SHOWN = 50  # differences that are printed
+_SEVERITIES = ("outcome", "shape", "value", "text", "setting")
+_WHOLE = re.compile(r"event [0-9]+|record")
+_TOKEN = re.compile(rf"{UUID.pattern}|\b[0-9a-f]{{32,}}\b", UUID.flags)  # an id, or the signature of a link
+_EVENT = re.compile(r"event [0-9]+")
+
+READS = tuple(
+    Sequence(name=name.replace("_", "-"), steps=(Step(name="read", do=name, arguments=arguments),))
+    for name, arguments in (
+        ("list_contracts", {}),
+        ("list_rewards_activity", {"user_id": Guide("users.approved"), "limit": 100}),
+    )
+)
+"""The reads of the interface, which no sequence of the catalogue calls."""
+
+Facts = dict[tuple[str, str, str], tuple[Any, str]]
+"""By sequence or kind of record, step or id, and path: a value without ids and times, to compare, and the masked value,
+to show.
+"""
+Rests = dict[tuple[str, str], set[str]]
+"""By sequence and step: the assumptions that the response rests on."""
+
+
+@attrs.frozen(kw_only=True)
+class Difference:
+    """One difference. Private values are masked."""
+
+    of: str  # the sequence, or the kind of record
+    step: str  # the step, or the id of the record
+    path: str  # "outcome", "error.status", "answer.status", "event 2", "event 2.body.spend.status", "record.status"
+    a: str | None  # None: it is not there
+    b: str | None
+    severity: (
+        str  # "outcome": another end; "shape": a member or event on one side; "value"; "text": of a message; "setting"
+    )
+    assumptions: str  # behaviors in which the two differ, and which the answer rests on
+
+
+class Comparison:
+    """The differences between two services, as `wb.to_frame(comparison)`, and how much was compared."""
+
+    row_type = Difference
+
+    def __init__(
+        self,
+        differences: Iterable[Difference],
+        compared: Iterable[str],
+        skipped: Mapping[str, str],
+        counts: Mapping[str, int],
+    ) -> None:
+        self.compared = tuple(compared)  # names of the sequences or the kinds of record
+        self.skipped = dict(skipped)  # sequences that cannot run, with the reason
+        self.counts = dict(counts)  # how much was compared: {"sequences": 54, "calls": 171, …}
+        order = {name: number for number, name in enumerate(self.compared)}
+        self._differences = sorted(differences, key=lambda difference: order.get(difference.of, len(order)))
+
+    def rows(self) -> list[Difference]:
+        """Return the differences, in the order of what was compared."""
+        return self._differences
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was compared, and nothing differs."""
+        return bool(self.counts["values"]) and not self._differences
+
+    @property
+    def verdict(self) -> str:
+        """How much was compared, the number of differences by severity, and what was not compared, as text."""
+        compared = ", ".join(f"{number:,} {unit if number != 1 else unit[:-1]}" for unit, number in self.counts.items())
+        by_severity = Counter(difference.severity for difference in self._differences)
+        listed = ", ".join(f"{by_severity[name]} of {name}" for name in _SEVERITIES if by_severity[name])
+        skipped = f"; not compared: {', '.join(self.skipped)}" if self.skipped else ""
+        return f"compared {compared}: {f'differences: {listed}' if listed else 'no difference'}{skipped}"
+
+    def sheet(self) -> Grid:
+        """Return the differences as they are shown: the graver ones first."""
+        widths = {"of": 26, "step": 14, "path": 36, "a": 22, "b": 22, "severity": 8, "assumptions": 22}
+        rows = tuple(
+            tuple(Cell((visible(str(getattr(row, name) or "–"), width),)) for name, width in widths.items())
+            for row in sorted(self._differences, key=lambda row: _SEVERITIES.index(row.severity))[:_SHOWN]
+        )
+        return Grid(title=self.verdict, columns=tuple(widths), rows=rows, total=len(self._differences))
+
+    def __repr__(self) -> str:
+        return f"<comparison: {self.verdict}>"
+
+
+@hide_arguments
+def compare_behavior(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Comparison:
+    """Compare how two services answer: run the same sequences and reads on both, and list what differs.
+
+    Ids and times are compared by where they come from, so another seed makes no difference. Embedded sandboxes, and
+    sessions on them, stay unchanged: their forks are used. Between two of them a setting that differs without any
+    difference in an answer or event is listed too.
+
+    Args:
+        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or what `connect` takes.
+        b: The other one.
+        sequences: Names in the catalogue, or sequences; all of the catalogue and each read if omitted.
+        values: Parameters of the sequences.
+
+    Raises:
+        UsageError: A sequence is unknown.
+        WrongEnvironment: One of them is a production service.
+    """
+    chosen = [*_chosen(sequences), *(READS if sequences is None else ())]
+    sides = [_side(a), _side(b)]
+    first, second = (_played(side, chosen, values) for side in sides)
+    skipped = first.skipped | second.skipped
+    facts, other_facts = (
+        {key: fact for key, fact in played.facts.items() if key[0] not in skipped} for played in (first, second)
+    )
+    settings = [{} if (sandbox := _embedded(side)) is None else sandbox._engine.environment.settings for side in sides]
+    changed = {name for name, value in settings[0].items() if settings[1] and value != settings[1].get(name)}
+    reasons = {
+        step: (changed - {"rate_limit"}) & (first.rests.get(step, set()) | second.rests.get(step, set()))
+        for step in first.rests | second.rests
+    }  # answers under another rate limit differ in headers only
+    differences = list(_differences(facts, other_facts, reasons))
+    if sequences is None:
+        shown = {name for difference in differences for name in difference.assumptions.split(", ")}
+        differences += [
+            Difference(
+                of="settings",
+                step=name,
+                path="setting",
+                a=visible(repr(settings[0][name]), 80),
+                b=visible(repr(settings[1][name]), 80),
+                severity="setting",
+                assumptions=name,
+            )
+            for name in sorted(changed - shown)
+        ]
+    compared = [sequence.name for sequence in chosen if sequence.name not in skipped]
+    counts = {
+        "sequences": len(compared),
+        "calls": sum(first.calls[name] for name in compared),
+        "events": sum(_EVENT.fullmatch(key[2]) is not None for key in facts | other_facts),
+        "values": len(facts.keys() | other_facts.keys()),
+    }
+    return Comparison(differences, [*compared, "settings"], skipped, counts)
+
+
+@hide_arguments
+def compare_records(a: Any, b: Any) -> Comparison:
+    """Compare the stored records of two sandboxes, such as a world and its `fork()`; no call is made.
+
+    Args:
+        a: A `Sandbox`, or a session on one, embedded or served.
+        b: The other one.
+
+    Raises:
+        UsageError: There is no sandbox whose records could be compared.
+    """
+    facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
+    keys = facts.keys() | other_facts.keys()
+    counts = {
+        "kinds": len(RECORD_KINDS),
+        "records": len({key[:2] for key in keys}),
+        "values": len(keys),
+    }
+    return Comparison(_differences(facts, other_facts), RECORD_KINDS, {}, counts)
+
+
+@attrs.define
+class _Played:
+    """What sequences showed on one service, what it rests on, and why others could not run."""
+
+    facts: Facts = attrs.field(factory=dict)
+    rests: Rests = attrs.field(factory=dict)
+    skipped: dict[str, str] = attrs.field(factory=dict)
+    calls: Counter[str] = attrs.field(factory=Counter)  # by sequence
+
+
+def _played(side: Any, sequences: Iterable[Sequence], values: Mapping[str, Any]) -> _Played:
+    """Run sequences on a service, each on a fork where it is an embedded sandbox."""
+    played = _Played()
+    for sequence in sequences:
+        api = _fork(side)
+        try:
+            result = run(sequence, api, progress=False, **values)
+        except WrongEnvironment as error:
+            played.skipped[sequence.name] = str(error)
+            continue
+        played.facts |= _facts(result)
+        calls = [(sequence.name, step.step.name) for step in result.steps if step.step.do in SCRIPTED]
+        played.calls[sequence.name] = len(calls)
+        entries = sandbox.requests()[-len(calls) :] if calls and (sandbox := _embedded(api)) is not None else []
+        played.rests |= {step: set(entry.assumptions) for step, entry in zip(calls, entries, strict=False)}
+    return played
+
+
+@attrs.frozen(kw_only=True)
+class Evidence:
+    """What a service showed about assumptions: ids that its responses confirm, values that fit it, and ids left
+    open.
+    """
+
+    service: str
+    confirmed: tuple[str, ...]
+    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(behavior=…)` takes it
+    open: tuple[str, ...]  # a step that rests on it differed from either behavior
+
+    def to_toml(self, name: str = "like-the-service") -> str:
+        """Return it as a profile for profiles.toml: an embedded sandbox that behaves as the service did."""
+        confirmed = ", ".join(self.confirmed) or "none"
+        lines = [f"# Assumptions that {self.service} was compared with. Confirmed: {confirmed}."]
+        lines += [f"# Open, since a response differed either way: {', '.join(self.open) or 'none'}.", ""]
+        lines += [f"[profiles.{name}.sandbox]", 'behavior = "documented"']
+        lines += [f"{key} = {json.dumps(value)}" for key, value in self.corrected.items() if value is not None]
+        return "\n".join([*lines, ""])
+
+
+@hide_arguments
+def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Evidence:
+    """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
+
+    A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is
+        taken. It is
+    confirmed where that is the documented value, corrected where it is the other one, and open where the sequences show
+    no
+    difference. An assumption that has no setting is confirmed where all steps that rest on it ended alike.
+
+    Args:
+        service: See `compare`; not a recording.
+        sequences: Names in the catalogue, or sequences; all of the catalogue if omitted.
+        values: Parameters of the sequences.
+
+    Raises:
+        UsageError: A sequence is unknown.
+        WrongEnvironment: It is a production service.
+    """
+    side = _side(service)
+    chosen = _chosen(sequences)
+    theirs = _played(side, chosen, values)
+    chosen = [sequence for sequence in chosen if sequence.name not in theirs.skipped]
+
+    def fitted(settings: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], Rests]:
+        """Return where a sandbox with settings differs, and what its responses rest on."""
+        ours = _played(Sandbox(behavior=settings), chosen, values)
+        return {(row.of, row.step, row.path) for row in _differences(ours.facts, theirs.facts)}, ours.rests
+
+    corrected: dict[str, Any] = {}
+    differing, rests = fitted({})
+    settled: dict[str, bool] = {}
+    choices = [
+        behavior for behavior in BEHAVIORS.values() if behavior.settable and behavior.documented != behavior.observed
+    ]
+    for choice in (*choices, *choices):  # twice: some show only beside others
+        if choice.id in corrected:
+            continue
+        tried, resting = fitted({**corrected, choice.id: choice.observed})
+        if len(tried) < len(differing):
+            corrected[choice.id] = choice.observed
+            differing, rests = tried, resting
+        settled[choice.id] = settled.get(choice.id, False) or len(tried) != len(differing)
+    known = set().union(*rests.values())
+    alike = known - set().union(*(rests.get(difference[:2], ()) for difference in differing))
+    confirmed = {assumption_id for assumption_id, shown in settled.items() if shown} | {
+        assumption_id for assumption_id in alike if assumption_id not in settled
+    }
+    left = {*known, *settled} - confirmed - corrected.keys()
+    return Evidence(
+        service=getattr(side, "host", "a sandbox"),
+        confirmed=tuple(sorted(confirmed - corrected.keys())),
+        corrected=corrected,
+        open=tuple(sorted(left)),
+    )
+
+
+def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
+    """Return sequences by their names, for either behavior; all of the catalogue if none are given."""
+    chosen = list(catalogue if sequences is None else sequences)
+    for name in chosen:
+        if isinstance(name, str) and name not in catalogue:
+            raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
+    return [
+        attrs.evolve(catalogue[sequence] if isinstance(sequence, str) else sequence, profile=None)
+        for sequence in chosen
+    ]
+
+
+@hide_arguments
+def compare_recording(recording: str | Path, b: Any) -> Comparison:
+    """Make the calls of a recording again, one by one, and compare each answer with the recorded one.
+
+    Ids of earlier answers are replaced by those that the service gave. The fork of an embedded sandbox is used.
+
+    Args:
+        recording: Path of a HAR file that `testing.record` wrote.
+        b: The service, as `compare_behavior` takes it.
+    """
+    recorded = Recording(Path(recording))
+    side = _fork(_side(b))
+    if isinstance(side, Sandbox):
+        side = Client(base_url=side.base_url, api_key=side.full_key, transport=side._direct(), journal=False)
+    readers = [_Reader(recorded.of, None), _Reader(recorded.of, None)]
+    ids: dict[str, str] = {}
+    for number, (name, sent, response) in enumerate(recorded.calls, 1):
+        operation, step = OPERATIONS[name], f"{number} {name}"
+        raw = strict_json.dumps(sent).decode()
+        for old_id, new_id in ids.items():
+            raw = raw.replace(old_id, new_id)
+        with side.responses() as answers, suppress(ApiError):
+            side.send(side.from_wire(name, raw))
+        ends = (response, answers[-1])
+        for reader, end in zip(readers, ends, strict=True):
+            answer = read_answer(operation, end.status, end.body, answers[-1].request.clean)
+            reader.put(step, "outcome", end.status, end.status)
+            reader.put(step, "answer" if end.status < 300 else "error", answer, answer)
+        old, new = (UUID.findall(end.body.decode("utf-8", "replace")) for end in ends)
+        ids |= dict(zip(old, new, strict=False)) if len(old) == len(new) else {}
+    first, second = (reader.facts for reader in readers)
+    counts = {"calls": len(recorded.calls), "values": len(first.keys() | second.keys())}
+    return Comparison(_differences(first, second), [recorded.of], {}, counts)
+
+
+def _side(x: Any) -> Any:
+    if isinstance(x, str):
+        return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)
+    return x
+
+
+def _embedded(side: Any) -> Sandbox | None:
+    sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
+    return sandbox if isinstance(sandbox, Sandbox) else None
+
+
+def _fork(side: Any) -> Any:
+    """Return the fork of an embedded sandbox, or a session like this one on it; another service as it was given."""
+    sandbox = _embedded(side)
+    if sandbox is None:
+        return side
+    return sandbox.fork() if side is sandbox else session_on(sandbox.fork(), side)
+
+
+def _differences(
+    a: Facts, b: Facts, reasons: Mapping[tuple[str, str], set[str]] = MappingProxyType({})
+) -> Iterator[Difference]:
+    whole = {key for key in (a.keys() ^ b.keys()) if _WHOLE.fullmatch(key[2])}  # an event or record on one side
+    for key in dict.fromkeys((*a, *b)):
+        of, step, path = key
+        if (of, step, path.partition(".")[0]) in whole and key not in whole:
+            continue
+        if path.startswith("answer") and a.get((of, step, "outcome")) != b.get((of, step, "outcome")):
+            continue  # an answer of one side alone
+        (ours, shown_a), (theirs, shown_b) = (side.get(key, (None, None)) for side in (a, b))
+        if ours == theirs:
+            continue
+        if path in ("outcome", "error.status"):
+            severity = "outcome"
+        elif shown_a is None or shown_b is None:
+            severity = "shape"
+        else:
+            severity = "text" if path == "error.message" else "value"
+            if shown_a != shown_b and shown_a.strip() == shown_b.strip():  # in what nobody would see
+                shown_a, shown_b = (json.dumps(fact, ensure_ascii=False) for fact in (shown_a, shown_b))
+        because = ", ".join(sorted(reasons.get((of, step), ())))
+        yield Difference(of=of, step=step, path=path, a=shown_a, b=shown_b, severity=severity, assumptions=because)
+
+
+class _Reader:
+    """Collects facts: ids are named by where they were first seen, times by how long after the start."""
+
+    def __init__(self, of: str, started: datetime | None) -> None:
+        self.facts: Facts = {}
+        self._of = of
+        self._started = started  # None: times are not compared
+        self._seen: dict[str, str] = {}  # an id by where it was first seen
+
+    def put(self, step: str, path: str, value: Any, shown: Any) -> None:
+        """Add a value and what is shown of it; of a mapping or a list, each part."""
+        parts, shown_parts = _parts(value), _parts(shown)
+        if parts is not None:
+            for name, inner in parts.items():
+                self.put(step, f"{path}.{name}", inner, shown if shown_parts is None else shown_parts.get(name))
+            return
+        text = value.isoformat() if isinstance(value, datetime) else str(value)
+        plain = _TOKEN.sub(lambda match: self._seen.setdefault(match[0], f"{step}.{path}"), text)
+        self.facts[self._of, step, path] = (TIME.sub(self._after, plain), visible(str(shown), 80))
+
+    def _after(self, match: re.Match[str]) -> str:
+        if self._started is None:
+            return "time"
+        return f"{(datetime.fromisoformat(match[0]) - self._started).total_seconds():+.3f}"
+
+
+def _parts(value: Any) -> Mapping[Any, Any] | None:
+    """Return the members of a mapping, or the parts of a list by their number; None for anything else."""
+    return (
+        dict(enumerate(value, 1)) if isinstance(value, list | tuple) else value if isinstance(value, Mapping) else None
+    )
+
+
+def _shapes(value: Any, path: str = "answer") -> Iterator[tuple[str, str]]:
+    """Yield the members of an answer with their JSON types; the items of a list together."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _shapes(inner, f"{path}.{name}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _shapes(inner, f"{path}[]")
+    else:
+        yield path, type(value).__name__
+
+
+def _facts(run: Run) -> Facts:
+    """Return what a run showed: outcomes, errors, answers and events. Of a read of lists, which members they have."""
+    reader = _Reader(run.sequence.name, run.started)
+    put = reader.put
+    for result in run.steps:
+        name, error = result.step.name, result.error
+        put(name, "outcome", result.outcome, result.outcome)
+        if isinstance(error, ApiError):
+            said = {"status": error.status, "error": error.error, "message": error.message}
+            put(name, "error", said, said)
+        answers = result.answer if isinstance(result.answer, list) else [result.answer]
+        if run.sequence in READS:
+            for path, kind in _shapes(converter().unstructure(result.answer)):
+                put(name, path, kind, kind)
+        elif result.step.do in SCRIPTED and all(walk.is_record(answer) for answer in answers):
+            raw, shown = [converter().unstructure(answer) for answer in answers], masks.masked(answers)
+            put(name, "answer", *((raw, shown) if len(raw) > 1 else (raw[0], shown[0])))
+        for number, event in enumerate(run.events(name), 1):
+            shown = masks.masked(event)
+            put(name, f"event {number}", event_kind(event), event_kind(event))
+            put(name, f"event {number}", {**event, "id": ""}, shown)
+    return reader.facts
+
+
+def _record_facts(side: Any) -> Facts:
+    sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
+    if sandbox is None:
+        raise UsageError("a real service shows no records; compare_behavior compares its answers", of="compare_records")
+    facts: Facts = {}
+    for kind in RECORD_KINDS:
+        for record in sandbox.records(kind, all_tenants=True):
+            facts[kind, record["id"], "record"] = "", "there"
+            for name, value in record.items():
+                is_open = name in _OPEN or isinstance(value, int | None) or UUID.fullmatch(str(value))
+                facts[kind, record["id"], f"record.{name}"] = value, str(value) if is_open else masks.DOTS
+    return facts

@@ -1,0 +1,355 @@
+"""Calls that were made, as a test, a notebook, a HAR file or a curl command; private values are made up."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit
+from uuid import uuid4
+
+import attrs
+
+from workbench.client import messages
+from workbench.client.client import Client
+from workbench.client.effects import Outcome
+from workbench.client.journal import Journal
+from workbench.errors import NotSent, UnusableFile, UsageError, visible
+from workbench.interface.convert import converter
+from workbench.interface.examples import example_of
+from workbench.interface.table import OPERATIONS, PREFIX, Operation
+from workbench.rendering.show import curl, python_arguments
+from workbench.sandbox.embedded import DirectTransport
+from workbench.schema import masks, strict_json, walk
+from workbench.schema.fields import Privacy
+from workbench.sequences.reading import SCRIPTED
+from workbench.sequences.sequence import Sequence
+from workbench.system.files import write_file
+from workbench.system.messages import Request, Response
+from workbench.testing.generated import from_journal
+
+Format = Literal["pytest", "notebook", "har"]
+Clean = Callable[[Any], Any]
+_KEPT_HEADERS = ("content-type", "retry-after")
+
+
+@attrs.frozen(kw_only=True)
+class _Call:
+    """One call, as the journal or the log of a sandbox has it, with made-up values for the private ones."""
+
+    operation: str
+    outcome: Outcome
+    status: int
+    request: Mapping[str, Any]
+    answer: Any
+    started: datetime
+    seconds: float = 0.0
+    headers: Mapping[str, str] = {}
+
+
+def export(
+    calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
+) -> str:
+    """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
+
+    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
+    holds masked,
+    are replaced by made-up ones.
+
+    Args:
+        calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
+        to: "pytest", "notebook" or "har".
+        last: Only the last N calls.
+        name: Name of the sequence.
+        seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
+
+    Raises:
+        UsageError: There is no call that was done or refused.
+    """
+    exported = [call for call in map(_call, calls) if call is not None]
+    exported = exported[-last:] if last is not None else exported
+    if not exported:
+        raise UsageError("there is no call that was done or refused", of="testing.export")
+    if to == "har":
+        creator = {"name": "workbench", "version": version("card-issuing-workbench")}
+        log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
+        return strict_json.dumps({"log": log}).decode()
+    writers = {"pytest": _pytest, "notebook": _notebook}
+    if to not in writers:
+        raise UsageError(f"to must be har, {' or '.join(writers)}", of="testing.export")
+    return writers[to](from_journal(exported, name=name), seed)
+
+
+def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
+    """Return one call as a curl command or a line of Python; None for one without an outcome.
+
+    Args:
+        entry: An entry of a journal, or one of `api.sandbox.requests()`.
+        to: "curl", which takes WORKBENCH_API_KEY from its environment, or "python".
+        base_url: Base URL of the service.
+    """
+    if (call := _call(entry)) is None:
+        return None
+    operation = OPERATIONS[call.operation]
+    request, _, _ = converter().read_request(operation, call.request, call.request)
+    if to == "curl":
+        return curl(operation, request, base_url=base_url, converter=converter(), reveal=True)
+    return f"api.{operation.name}({', '.join(python_arguments(walk.given(request)))})"
+
+
+def _call(entry: Any) -> _Call | None:
+    """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
+    operation = SCRIPTED.get(entry.operation or "")
+    if isinstance(entry, messages.Response):
+        return None if operation is None else _of_response(operation, entry)
+    status = getattr(entry, "status", None) or 0
+    outcome = getattr(entry, "outcome", Outcome.DONE if status < 300 else Outcome.REFUSED)
+    if operation is None or outcome not in (Outcome.DONE, Outcome.REFUSED) or status >= 500:
+        return None
+    if (request := getattr(entry, "request", None)) is None:  # the log of a sandbox
+        request = {**(entry.body or {}), **(operation.in_path((entry.path or "").removeprefix(PREFIX)) or {})}
+    started = getattr(entry, "started", None) or datetime.now(UTC)
+    ended = getattr(entry, "ended", None) or started
+    return _Call(
+        operation=operation.name,
+        outcome=outcome,
+        status=status or operation.success,
+        started=started,
+        request=_made_up(operation.request, request),
+        answer=_made_up(operation.answer, getattr(entry, "answer", None)),
+        seconds=max((ended - started).total_seconds(), 0.0),
+    )
+
+
+def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean: Clean) -> Any:
+    """Return a body as JSON values, or as text; private values of an answer are made up, and those of an error masked."""
+    try:
+        answer = strict_json.loads(body) if body else None
+    except strict_json.NotJson:
+        answer = body[: messages.MAX_REFUSAL].decode("utf-8", "replace")
+    if status < 300:
+        return _made_up(operation.answer, answer, clean)
+    return clean(answer) if len(body) <= messages.MAX_REFUSAL else None
+
+
+def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
+    """Return a call of a client, whole: also one that failed."""
+    clean = entry.request.clean
+    ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
+    return _Call(
+        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status,
+        answer=read_answer(operation, entry.status, entry.body, clean),
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
+        headers={name: clean(entry.headers[name]) for name in _KEPT_HEADERS if name in entry.headers},
+    )  # fmt: skip
+
+
+def _made_up(cls: Any, raw: Any, clean: Clean | None = None) -> Any:
+    """Return wire members with made-up values for masked and private ones.
+
+    Args:
+        clean: Masks private values in the others; then members that the document does not name, and values of another
+            form than declared, are made up too. None: private values are known to be masked.
+    """
+    if isinstance(raw, list | tuple):
+        return [_made_up(cls, one, clean) for one in raw]
+    if not isinstance(raw, Mapping) or not walk.is_record(cls):
+        return raw if clean is None or raw is None else "made up"
+    members = {one.wire: one for one in walk.members(cls)}
+    return {wire: _value(cls, members.get(wire), value, clean) for wire, value in raw.items()}
+
+
+def _value(cls: Any, member: walk.Member | None, value: Any, clean: Clean | None) -> Any:
+    if member is None:  # a member that the document does not name
+        return value if clean is None and masks.MASK not in str(value) else "made up"
+    inner = walk.record_of(member.kind)
+    if inner is not None and (clean is not None or not isinstance(value, str)):
+        return _made_up(inner, value, clean)
+    if value is None:
+        return None
+    if member.about.privacy is Privacy.OPEN:
+        if clean is not None:
+            is_nested = any(isinstance(one, list | Mapping) for one in (value if isinstance(value, list) else [value]))
+            value = "made up" if is_nested else clean(value)
+        if masks.MASK not in str(value):
+            return value
+    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
+
+
+def _literal(text: str) -> str:
+    return repr(text) if "\\" in text or "'''" in text else f"'''\\\n{text}'''"
+
+
+def _notebook(sequence: Sequence, seed: int | None) -> str:
+    connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
+    run = "run = wb.sequences.run(sequence, api)\nrun"
+    load = f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"
+    head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
+    code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
+    cells += [{**code, "source": source} for source in (connect, load, run, "wb.to_frame(run)")]
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    notebook = {
+        "cells": [{**cell, "id": uuid4().hex[:8], "metadata": {}} for cell in cells],
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return strict_json.dumps(notebook).decode()
+
+
+def _pytest(sequence: Sequence, seed: int | None) -> str:
+    name = re.sub(r"\W+", "_", sequence.name).strip("_").lower() or "recorded"
+    where = "" if seed is None else f"seed={seed}"
+    return f'''"""{len(sequence.steps)} recorded steps, as a test. Made by workbench; private values are made up."""
+
+import workbench as wb
+
+SEQUENCE = {_literal(sequence.to_toml())}
+
+
+def test_{name}():
+    """Every step ends as it was recorded."""
+    run = wb.sequences.run(wb.sequences.loads(SEQUENCE), wb.connect({where}))
+
+    assert run.ok, run.verdict
+'''
+
+
+def _har_entry(call: _Call) -> dict[str, Any]:
+    operation = OPERATIONS[call.operation]
+    body = _body(operation, call.request)
+    url = f"https://sandbox.workbench.invalid{PREFIX}{operation.target(call.request, body)}"
+    rest: dict[str, Any] = {"httpVersion": "HTTP/1.1", "cookies": [], "headersSize": -1, "bodySize": -1}
+    posted = {}
+    if not operation.in_query and operation.method != "DELETE":
+        posted = {"postData": {"mimeType": "application/json", "text": strict_json.dumps(body).decode()}}
+    query = [{"name": name, "value": str(value)} for name, value in body.items()] if operation.in_query else []
+    text = "" if call.answer is None else strict_json.dumps(call.answer).decode()
+    content = {"size": len(text.encode()), "mimeType": "application/json", "text": text}
+    milliseconds = call.seconds * 1000
+    return {
+        "startedDateTime": call.started.isoformat(),
+        "time": milliseconds,
+        "cache": {},
+        "timings": {"send": 0, "wait": milliseconds, "receive": 0},
+        "request": {"method": operation.method, "url": url, "headers": [], "queryString": query, **posted, **rest},
+        "response": {
+            "status": call.status,
+            "statusText": "",
+            "content": content,
+            "redirectURL": "",
+            "headers": [{"name": name, "value": value} for name, value in call.headers.items()],
+            **rest,
+        },
+    }
+
+
+_BASE = "https://recording.workbench.invalid" + PREFIX
+
+
+@contextmanager
+def record(api: Any, path: str | Path) -> Iterator[None]:
+    """Record the calls that a client makes in a block, in this thread or task, as a HAR file.
+
+    Private values of requests and responses are replaced by made-up ones; an API key is never part of it. Ids stay.
+
+    Args:
+        api: A session or client, of a sandbox or of a real service.
+        path: The file; one that is there is replaced.
+
+    Raises:
+        UsageError: No call was answered.
+    """
+    with api.responses() as responses:
+        yield
+    write_file(Path(path), (export(responses, "har") + "\n").encode())
+
+
+class Recording:
+    """The calls of a HAR file, to be played back in their order.
+
+    Args:
+        path: A file that `record` wrote, or an export of the format "har".
+
+    Raises:
+        UnusableFile: It is not there, or is no such file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            entries = strict_json.loads(Path(path).read_bytes())["log"]["entries"]
+            self.calls = [_read(entry) for entry in entries]
+        except (OSError, strict_json.NotJson, KeyError, TypeError, AttributeError) as error:
+            raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
+        self.played = 0
+        self.of = Path(path).name
+        self._lock = threading.Lock()
+
+    def transport(self) -> DirectTransport:
+        """Return what gives a client the recorded responses, as `Client(transport=recording.transport(), …)`."""
+        return DirectTransport(self._answer)
+
+    def _answer(self, request: Request) -> Response:
+        target = request.path.removeprefix(PREFIX) + (f"?{request.query}" if request.query else "")
+        with self._lock:
+            if self.played == len(self.calls):
+                raise NotSent(f"the recording has no further call: {request.method} {visible(request.path, 200)}")
+            name, recorded, response = self.calls[self.played]
+            sent = _sent(request.method, target, request.body)
+            if sent != (name, recorded):
+                differing = [
+                    exchange for exchange in recorded if sent[0] == name and recorded[exchange] != sent[1].get(exchange)
+                ]
+                detail = f", with another {', '.join(differing)}" if differing else ""
+                raise NotSent(f"call {self.played + 1} of the recording is {name}{visible(detail, 200)}")
+            self.played += 1
+        return response
+
+
+def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request that are not in its path."""
+    return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
+
+
+def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
+    """Return the operation of a request, "" for none, and what it holds by wire name; private values are made up."""
+    path, _, query = target.partition("?")
+    for name, operation in OPERATIONS.items():
+        if operation.method == method and (in_path := operation.in_path(path)) is not None:
+            given = strict_json.loads(body) if body else {}
+            raw = {**dict(parse_qsl(query, keep_blank_values=True)), **given, **in_path}
+            return name, _made_up(operation.request, raw, lambda value: value)
+    return "", {}
+
+
+def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
+    """Return a call's operation, what it sent, and its response."""
+    request, response = entry["request"], entry["response"]
+    parts = urlsplit(request["url"])
+    target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
+    headers = {header["name"]: header["value"] for header in response["headers"]}
+    answer = Response(response["status"], headers, response["content"]["text"].encode())
+    return *_sent(request["method"], target, request.get("postData", {}).get("text", "").encode()), answer
+
+
+@contextmanager
+def replay(path: str | Path) -> Iterator[Client]:
+    """Open a client that answers from a recording: the same calls, in the same order, and all of them.
+
+    Private values are not compared, since the recording has made-up ones.
+
+    Raises:
+        UnusableFile: The file is not a recording.
+        NotSent: A call is not the next one of the recording.
+        UsageError: The block ended before all calls were made.
+    """
+    recording = Recording(path)
+    with Client(base_url=_BASE, api_key="recording", transport=recording.transport(), journal=Journal()) as api:
+        yield api
+    if left := [name for name, *_ in recording.calls[recording.played :]]:
+        raise UsageError(f"calls of the recording were not made: {', '.join(left)}", of="testing.replay")

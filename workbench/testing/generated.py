@@ -1,0 +1,233 @@
+"""Sequences that are generated: from seeded random traffic, or from the calls in a journal."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as Listed
+from datetime import timedelta
+from itertools import count, product
+from random import Random
+from typing import Any
+
+import attrs
+
+from workbench.client.effects import Outcome
+from workbench.errors import Problem, UsageError
+from workbench.interface.table import OPERATIONS
+from workbench.interface.vocabulary import DeclineReason
+from workbench.schema import masks, walk
+from workbench.schema.rules import FULL, UUID
+from workbench.sequences.reading import SCRIPTED
+from workbench.sequences.sequence import NOTHING, Expect, Guide, Param, Parameter, Ref, Sequence, Step
+
+MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
+    ("Corner Grocery", "5411", 400, 12000),
+    ("Coffee Corner", "5814", 250, 1800),
+    ("Soup Kitchen", "5812", 900, 6500),
+    ("Highway Fuel", "5542", 1500, 9000),
+    ("City Transit", "4111", 150, 900),
+    ("Pharmacy Example", "5912", 500, 8000),
+    ("Coats and More", "5651", 2500, 30000),
+    ("Streaming Example", "4899", 799, 1999),
+    ("Harbour Hotel", "7011", 9000, 60000),
+    ("Book Cellar", "5942", 800, 5000),
+)
+"""Merchant, category code, smallest and largest amount in cents. All are made up."""
+
+
+@attrs.frozen(kw_only=True)
+class Mix:
+    """Shares of purchases that are declined, reversed, left open or refunded; the rest settles in full."""
+
+    declined: float = 0.05
+    reversed: float = 0.05
+    reduced: float = 0.08  # partly reversed, then settled
+    open: float = 0.03  # neither settled nor reversed
+    refunded: float = 0.04  # of the settled ones, in full
+    refunded_in_part: float = 0.04  # of the settled ones
+
+
+def traffic(
+    *,
+    seed: int,
+    cards: int | Listed[str] = 10,
+    days: int = 30,
+    a_day: float = 1.0,
+    mix: Mix | None = None,
+    merchants: Listed[tuple[str, str, int, int]] = MERCHANTS,
+) -> Sequence:
+    """Return random purchases on many cards over days of sandbox time, as a sequence.
+
+    Args:
+        seed: The same seed and arguments give the same sequence.
+        cards: Ids of active cards, or how many of the guide's active ones.
+        days: Days of sandbox time.
+        a_day: Purchases on each card and day, on average.
+        mix: Shares of declines, reversals and refunds.
+        merchants: Merchant, category code, smallest and largest amount in cents.
+
+    Returns:
+        Steps in order of time, with `advance` steps between them.
+
+    Raises:
+        UsageError: A number is out of range.
+    """
+    mix = mix or Mix()
+    shares = attrs.asdict(mix)
+    wrong = [Problem(name, "share", "must be between 0 and 1") for name, share in shares.items() if not 0 <= share <= 1]
+    if mix.declined + mix.reversed + mix.reduced + mix.open > 1:
+        wrong.append(Problem("mix", "share", "declined, reversed, reduced and open add up to more than 1"))
+    if days < 1 or a_day < 0 or not merchants:
+        wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
+    if wrong:
+        raise UsageError(wrong, of="traffic")
+    listed: list[Any] = [Guide(f"cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else list(cards)
+    random = Random(seed)
+    timed: list[tuple[int, int, Step]] = []  # seconds, number of the purchase, step
+    numbers = count(1)
+    for card, day in product(listed, range(days)):
+        for _ in range(int(a_day) + (random.random() < a_day % 1)):
+            number = next(numbers)
+            begins = day * 86400 + random.randrange(6 * 3600, 23 * 3600)
+            purchase = _purchase(random, f"buy {number}", card, begins, mix, random.choice(merchants))
+            timed += [(when, number, attrs.evolve(action, name=f"{action.name} {number}")) for when, action in purchase]
+    timed.sort(key=lambda timed: timed[:2])
+    steps: list[Step] = []
+    now = 0
+    for place, (when, _, act) in enumerate(timed, 1):
+        if when > now:
+            steps.append(Step(name=f"later {place}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
+            now = when
+        steps.append(act)
+    doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."
+    return Sequence(name=f"traffic-{seed}", doc=doc, steps=tuple(steps))
+
+
+def _purchase(
+    random: Random, name: str, card: Any, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
+) -> Iterator[tuple[int, Step]]:
+    """Yield the steps of one purchase, each with its time in seconds."""
+    shop, code, least, most = merchant
+    amount = random.randint(least, most)
+    given = {
+        "card_id": card,
+        "amount": amount,
+        "currency": "USD",
+        "merchant_name": shop,
+        "merchant_category_code": code,
+    }
+    ends = (mix.declined, mix.reversed, mix.reduced, mix.open)
+    way = random.choices(("declined", "reversed", "reduced", "open", "settled"), (*ends, max(0.0, 1 - sum(ends))))[0]
+    if way == "declined":
+        given["decline_reason"] = random.choice([str(reason) for reason in DeclineReason])
+    expect = Expect(result={"status": "declined" if way == "declined" else "authorized"})
+    yield begins, Step(name="buy", do="simulate_authorization", arguments=given, expect=expect)
+    transaction = {"transaction_id": Ref(f"{name}.transaction_id")}
+    later = begins + random.randrange(600, 2 * 86400)
+    if way == "reversed":
+        yield later, Step(name="release", do="simulate_reversal", arguments={**transaction, "new_amount": FULL})
+    if way == "reduced":
+        amount = random.randint(max(1, amount // 2), amount)
+        yield begins + 300, Step(name="reduce", do="simulate_reversal", arguments={**transaction, "new_amount": amount})
+    if way not in ("reduced", "settled"):
+        return
+    yield later, Step(name="settle", do="settle", arguments=transaction)
+    back = random.random()
+    if back < mix.refunded + mix.refunded_in_part:
+        given = {**transaction, "amount": amount if back < mix.refunded else random.randint(1, amount)}
+        after = later + random.randrange(3600, 5 * 86400)
+        yield after, Step(name="refund", do="simulate_refund", arguments=given)
+
+
+def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:
+    """Return the calls of a journal that were done or refused as a sequence, oldest first.
+
+    Ids of earlier answers become references. A private value is masked in the journal, so it becomes a parameter that
+    has to be given. A settlement is a control of the sandbox, not a call, so one is added before the first refund of a
+    transaction.
+
+    Args:
+        journal: `api.journal`, or some of its entries.
+        last: Only the last N calls.
+        name: Name of the sequence.
+
+    Raises:
+        UsageError: The journal holds no such call.
+    """
+    if isinstance(journal, str | bytes | Mapping):
+        raise UsageError("expected a journal or its entries", of="from_journal")
+    entries = [
+        entry for entry in journal if entry.operation in SCRIPTED and entry.outcome in (Outcome.DONE, Outcome.REFUSED)
+    ]
+    entries = entries[-last:] if last is not None else entries
+    if not entries:
+        raise UsageError("the journal holds no call that a sequence could repeat", of="from_journal")
+    reader = _JournalReader()
+    steps = tuple(step for entry in entries for step in reader.steps(entry))
+    doc = f"Made from {len(entries)} calls of a journal."
+    return Sequence(name=name, doc=doc, parameters=tuple(reader.parameters.values()), steps=steps)
+
+
+class _JournalReader:
+    """Makes the steps of entries, and the parameters they need."""
+
+    def __init__(self) -> None:
+        self.parameters: dict[str, Parameter] = {}
+        self._known: dict[str, str] = {}  # id -> reference path
+        self._settled: set[str] = set()
+        self._counts: Counter[str] = Counter()
+
+    def steps(self, entry: Any) -> Iterator[Step]:
+        operation = OPERATIONS[entry.operation]
+        name = self._name(entry.operation)
+        arguments = self._arguments(operation.request, entry.request, name)
+        transaction = entry.request.get("transactionId")
+        refunded = entry.operation == "simulate_refund" and entry.outcome is Outcome.DONE
+        if refunded and transaction in self._known and transaction not in self._settled:
+            self._settled.add(transaction)
+            yield Step(
+                name=self._name("settle"),
+                do="settle",
+                arguments={"transaction_id": Ref(self._known[transaction])},
+                doc="Added: a refund needs a settled transaction.",
+            )
+        answer = entry.answer if isinstance(entry.answer, Mapping) else {}
+        expect = Expect(result={"status": answer["status"]}) if "status" in answer else NOTHING
+        if entry.outcome is Outcome.REFUSED:
+            expect = Expect(error={"status": entry.status})
+        yield Step(name=name, do=entry.operation, arguments=arguments, expect=expect)
+        for member in walk.members(operation.answer):
+            value = answer.get(member.wire)
+            if isinstance(value, str) and UUID.fullmatch(value):
+                self._known.setdefault(value, f"{name}.{member.name}")
+
+    def _name(self, operation: str) -> str:
+        word = operation.removeprefix("simulate_").replace("_", " ")
+        self._counts[word] += 1
+        return word if self._counts[word] == 1 else f"{word} {self._counts[word]}"
+
+    def _arguments(self, cls: type[Any], request: Mapping[str, Any], step: str) -> dict[str, Any]:
+        arguments: dict[str, Any] = {}
+        for member in walk.members(cls):
+            value = request.get(member.wire)
+            if value is None:
+                if isinstance(member.kind, walk.Integer) and member.kind.full:
+                    arguments[member.name] = FULL
+                continue
+            inner = walk.record_of(member.kind)
+            if inner is not None and isinstance(value, Mapping):
+                arguments[member.name] = self._arguments(inner, value, f"{step} {member.name}")
+            elif isinstance(value, str) and masks.MASK in value:
+                arguments[member.name] = self._parameter(member, step)
+            elif isinstance(value, str) and value in self._known:
+                arguments[member.name] = Ref(self._known[value])
+            else:
+                arguments[member.name] = value
+        return arguments
+
+    def _parameter(self, member: walk.Member, step: str) -> Param:
+        name = member.name
+        if name in self.parameters and self.parameters[name].doc != member.about.doc:
+            name = f"{step}_{name}".replace(" ", "_")
+        kind = "date" if isinstance(member.kind, walk.Date) else "text"
+        self.parameters[name] = Parameter(name=name, type=kind, doc=member.about.doc)
+        return Param(name)
