@@ -72,7 +72,7 @@ def test_a_class_is_served_stopped_and_continued(wb, tmp_path: Path, stop: signa
             while len(found) < 2:  # a code for each learner
                 line = process.stdout.readline()
                 assert line
-                found += re.findall(r"\w+-\d+-\w+", line)
+                found += re.findall(r"\b[a-z]+-\w{4}-\w{4}\b", line)
             process.send_signal(stop)
             _, err = process.communicate(timeout=20)
         codes.append(found)

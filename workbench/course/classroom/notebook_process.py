@@ -60,8 +60,8 @@ def confine(folder: Path) -> bool:
     ruleset = system.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
     if ruleset < 0:
         return False
-    package = Path(__file__).parents[2]
-    readable = {*_SYSTEM, sys.prefix, sys.base_prefix, str(package / "workbench"), *site.getsitepackages()}
+    package = Path(__file__).parents[2]  # workbench
+    readable = {*_SYSTEM, sys.prefix, sys.base_prefix, str(package), *site.getsitepackages()}
     allowed = [(one, _READ) for one in readable] + [(one, _READ | 2) for one in _DEVICES] + [(str(folder), _ALL)]
     for path, rights in allowed:
         try:

@@ -474,7 +474,8 @@ class ClassServer:
             lessons = lessons | {arguments["lesson"]} if action == "lock" else lessons - {arguments["lesson"]}
             return self.results.set(f"locked:{name}", sorted(lessons))
         if action == "event":
-            return EVENTS[arguments["event"]](self._by_name[name].sandbox)
+            EVENTS[arguments["event"]](self._by_name[name].sandbox)
+            return None
         return to_json(perform(self._by_name[name].sandbox, action, arguments))
 
     def _locked(self, name: str) -> list[str]:
