@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from workbench.extras import install_finder
 from workbench.lazy import public_names
 
+__version__ = "0.3.0"
+
 if TYPE_CHECKING:
     from workbench import bulk as bulk
     from workbench import chains as chains

@@ -1,4 +1,6 @@
-"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that needs it."""
+"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that
+needs it.
+"""
 
 import os
 from abc import abstractmethod
@@ -77,6 +79,17 @@ class _Calls(BaseClient):
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
 
+    def send_directly(self, outgoing: Request) -> Any:
+        """Return the `Response` of a sandbox in this process, or a transport that plays a fault of the connection."""
+        headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
+        headers[KEY_HEADER.lower()] = self._key.header().decode()
+        target = self._url.path + outgoing.target
+        answer = self._given.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
+        if not hasattr(answer, "status"):
+            return answer
+        outgoing.status = answer.status
+        return Response(outgoing, answer.status, answer.headers, answer.body)
+
     def _wire(self, outgoing: Request) -> dict[str, Any]:
         outgoing.traced = self._given is None
         return {
@@ -130,13 +143,9 @@ class Client(_Calls, Sync):
     async def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
-            headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
-            headers[KEY_HEADER.lower()] = self._key.header().decode()
-            target = self._url.path + outgoing.target
-            answer = transport.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
-            if hasattr(answer, "status"):
-                outgoing.status = answer.status
-                return Response(outgoing, answer.status, answer.headers, answer.body)
+            answer = self.send_directly(outgoing)
+            if isinstance(answer, Response):
+                return answer
             transport = answer  # plays a fault of the connection
         return network().transmit(transport, outgoing, **self._wire(outgoing))
 

@@ -282,7 +282,8 @@ class Draft:
     def review(self) -> Review:
         """Return the request, its problems and advice on it, from one record."""
         record = self.record()
-        refused, advised = checks.cautions(record, self.ticks)
+        seen = checks.survey(record)
+        refused, advised = checks.cautions(seen, self.ticks)
         texts = {
             leaf.wire: text
             for leaf in self.leaves.values()
@@ -290,14 +291,14 @@ class Draft:
         }
         problems = [
             Problem(problem.path, problem.rule, no_amount(texts[problem.path])) if problem.path in texts else problem
-            for problem in checks.problems(record, partial="partial_address" in self.ticks)
+            for problem in checks.problems(seen, partial="partial_address" in self.ticks)
         ]
         ids = placeholders(self.operation.path)
         if self.operation.method == "PATCH" and all(self.leaves[path].wire in ids for path in self.given):
             problems.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
         problems += refused
         if "unverified_address" not in self.ticks:
-            problems += address_problems(record)
+            problems += address_problems(seen)
         for leaf in self.leaves.values():
             if leaf.acknowledged and leaf.path not in self.given and leaf.path not in self.accepted:
                 text = f"is omitted, which means {leaf.default}: choose yes or no, or confirm the omission"

@@ -137,6 +137,9 @@ class Field(Quiet):
     ) -> None:
         self.leaf, self.known = leaf, known
         self.touched = False
+        self.filled = False  # whether there may be something in its widgets
+        self._annotated: tuple[Any, ...] | None = None
+        self._required: bool | None = None
         self._changed = changed
         member = leaf.member
         self.input = _input(leaf, known)
@@ -157,7 +160,7 @@ class Field(Quiet):
             self.box.add_class("wb-wide")
 
     def _typed(self, value: Any) -> None:
-        self.touched = True
+        self.touched = self.filled = True
         if isinstance(value, str):
             value = self.known.get(value) or value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
@@ -166,7 +169,7 @@ class Field(Quiet):
         self._changed(self.leaf.path, value)
 
     def _full_ticked(self, yes: bool) -> None:
-        self.touched = True
+        self.touched = self.filled = True
         if yes:
             with self.quietly():
                 self.input.value = ""
@@ -175,6 +178,7 @@ class Field(Quiet):
     def show(self, value: Any) -> None:
         """Show a value that was set from code; of a private one, only that it is given."""
         about = self.leaf.member.about
+        self.filled = value is not None
         with self.quietly():
             if isinstance(self.input, ipywidgets.Dropdown):
                 known = [option for _, option in self.input.options]
@@ -196,8 +200,11 @@ class Field(Quiet):
         return explained(self.leaf.member, value, record)
 
     def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
-        """Show problems, the value in words, advice and help below the input."""
-        about = self.leaf.member.about
+        """Show problems, the value in words, advice and help below the input, where they are others than before."""
+        said = (tuple(problems), explained, tuple(advice))
+        if said == self._annotated:
+            return
+        self._annotated, about = said, self.leaf.member.about
         rows = [line("problem", text) for text in problems]
         rows += [line("words", explained)] if explained else []
         rows += [line("advice", text) for text in advice]
@@ -209,6 +216,9 @@ class Field(Quiet):
 
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
+        if required is self._required:
+            return
+        self._required = required
         name = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(self.leaf.member.name))  # `line1` is "Line 1"
         self.input.description = sentence(name) + ("" if required else " (optional)")
 
@@ -309,7 +319,7 @@ class Inputs(Quiet):
     def sync(self, *, but: str = "") -> None:
         """Empty the inputs whose values are no longer in the draft, except the one that is being edited."""
         for path, field in self.fields.items():
-            if path != but and path not in self._draft.given:
+            if field.filled and path != but and path not in self._draft.given:
                 field.show(None)
 
     def show_sections(self, problems: Sequence[Problem], *, attempted: bool) -> None:

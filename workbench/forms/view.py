@@ -1,6 +1,6 @@
 """The widgets of a form: they show a draft, edit it, and show what became of the call."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -27,6 +27,13 @@ _ADVICE = {
         "its balance, and gives access to the signature.",
     )
 }
+
+
+def _by_path(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
+    found: dict[str, list[Problem]] = {}
+    for one in problems:
+        found.setdefault(one.path, []).append(one)
+    return found
 
 
 class FormView(Quiet):
@@ -179,28 +186,29 @@ class FormView(Quiet):
         if self.state not in ("open", "sending"):
             return
         review = self.draft.review() if review is None else review
+        problems, advice = _by_path(review.problems), _by_path(review.advice)
         for path, field in self.inputs.fields.items():
             field.box.layout.display = None if self.draft.shown(path) else "none"
             field.require(self.draft.required(path))
-            self._annotate(field, review)
+            self._annotate(field, review.record, problems.get(field.leaf.wire, ()), advice.get(field.leaf.wire, ()))
         self.inputs.show_sections(review.problems, attempted=self.attempted)
         self._show_ticks(review.problems)
         self._summarize(review)
         self.snippets.refresh()
 
-    def _annotate(self, field: Field, review: Review) -> None:
-        path, wire = field.leaf.path, field.leaf.wire
+    def _annotate(self, field: Field, record: Any, problems: Sequence[Problem], advice: Sequence[Problem]) -> None:
+        path = field.leaf.path
         if path in self.inputs.refused:
             field.annotate((self.inputs.refused[path],))
             return
         value = self.draft.given.get(path)
         eager = self.attempted or value is not None
-        problems = [problem for problem in review.problems if problem.path == wire]
         shown = [problem.message for problem in problems if eager or (field.touched and problem.rule != "tick")]
         private = self.draft.private(path) and value != ""
-        holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
-        advice = [advice.message for advice in review.advice if advice.path == wire]
-        field.annotate(shown, "" if value is None or private else field.words(value, holder), advice)
+        words = ""
+        if value is not None and not private:
+            words = field.words(value, get_path(record, path.rpartition(".")[0]) if "." in path else record)
+        field.annotate(shown, words, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
     from workbench.reports.event_logs import Events as Events
+    from workbench.reports.posting_rows import postings as postings
+    from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
@@ -44,8 +46,10 @@ _NAMES = {
     "movers": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",
     "posting_times": "workbench.reports.activity",
+    "postings": "workbench.reports.posting_rows",
     "reasons": "workbench.reports.balances",
     "record_balances": "workbench.reports.balances",
+    "roll_forward": "workbench.reports.posting_rows",
     "spend": "workbench.reports.activity",
     "spend_funnel": "workbench.reports.activity",
     "status_history": "workbench.reports.balances",

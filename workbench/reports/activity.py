@@ -18,11 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, visible
 from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
+from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
 from workbench.reports.event_logs import duckdb
+from workbench.reports.posting_rows import postings
 from workbench.reports.transaction_rows import MONEY
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.rewards.folder import PART, read_folder
@@ -42,7 +44,7 @@ AGES = (0, 7, 30, 60, 90)
 
 def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
     """Return the transactions of a currency that have a time, and the notes that count the others."""
-    known = isinstance(transactions, pd.DataFrame) and "authorized" in transactions
+    known = isinstance(transactions, pd.DataFrame) and {"authorized", "posting"} & set(transactions)
     table = transactions if known else transactions_frame(transactions)
     notes = list(table.attrs.get("notes", ()))
     for what, test in (
@@ -178,8 +180,11 @@ def movers(
 ) -> pd.DataFrame:
     """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
 
+    Settlements and refunds count in the month in which they were made, so that a later refund does not change an earlier month.
+
     Args:
-        transactions: A frame of `transactions`, or anything it takes.
+        transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all refunds
+            of a transaction; those without a time count in the month of the settlement, and the notes say so.
         by: What is compared.
         month: The later month, as "2026-03"; by default the last one in the data.
         tz: Time zone of the months.
@@ -188,9 +193,10 @@ def movers(
     Returns:
         Columns named like `by`, before, now, change (Int64, cents posted less refunded, by the month of posting).
     """
-    table, notes = _table(transactions, currency, "posted_at")
-    months = steps(table["posted_at"], "month", tz)
-    now = months.max() if month is None else pd.Timestamp(month)
+    table, notes = _table(_movements(transactions), currency, "at")
+    table = table[table["net"] != 0]
+    months = steps(table["at"], "month", tz)
+    now = months.max() if month is None else _month(month)
     before = now - pd.DateOffset(months=1)
     names = table[by].fillna("")
     sums = [table["net"][months == at].groupby(names).sum() for at in (before, now)]
@@ -198,6 +204,33 @@ def movers(
     compared["change"] = compared["now"] - compared["before"]
     compared = compared.iloc[(-compared["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
     return _marked(compared, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+
+
+def _movements(transactions: Any) -> pd.DataFrame:
+    """Return rows with the time `at` and the `net` amount of each settlement and refund."""
+    if not isinstance(transactions, pd.DataFrame) or "authorized" not in transactions:
+        return (
+            transactions
+            if isinstance(transactions, pd.DataFrame) and "posting" in transactions
+            else postings(transactions)
+        )
+    refunds = transactions.assign(
+        at=transactions["refunded_at"].fillna(transactions["posted_at"]), net=-transactions["refunded"]
+    )
+    table = pd.concat(
+        [transactions.assign(at=transactions["posted_at"], net=transactions["posted"]), refunds], ignore_index=True
+    )
+    table = table[table["net"] != 0]
+    undated = int(((transactions["refunded"] > 0) & transactions["refunded_at"].isna()).sum())
+    notes = [f"{undated:,} refunds without a time count in the month of their settlement."] if undated else []
+    table.attrs = {**transactions.attrs, "notes": [*transactions.attrs.get("notes", ()), *notes]}
+    return table
+
+
+def _month(text: str) -> pd.Timestamp:
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", str(text)):
+        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of="reports.movers")
+    return pd.Timestamp(text)
 
 
 # -- applications, disputes, webhooks
@@ -233,30 +266,44 @@ def applications(events: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataF
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
-    """Return disputes by status and age. The interface has no reason of a dispute; its evidence is private.
+    """Return the disputes that existed at a moment, by status and age. Their evidence is private, and they have no reason.
+
+    A dispute shows its present status alone. Of one that was resolved after the moment, the status at the moment is "unknown".
+    One that is in review may have been pending then, and the notes count these.
 
     Args:
         disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
-        at: When, as "2026-03-31"; the age of a dispute that is resolved is the time it took.
+        at: The moment, as "2026-03-31"; the age of a dispute that was resolved by then is the time it took.
 
     Returns:
         Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
     """
     if not isinstance(disputes, pd.DataFrame):
         disputes = to_frame([_dispute(dispute) for dispute in disputes], of=Dispute)
-    table = disputes[disputes["created_at"].notna()]
-    days = (
-        table["resolved_at"].fillna(pd.Timestamp(moment(at, "at", "UTC") or at)) - table["created_at"]
-    ).dt.total_seconds() / 86_400
+    moment_of_report = pd.Timestamp(moment(at, "at", "UTC") or at)
+    known = disputes[disputes["created_at"].notna()]
+    table = known[known["created_at"] <= moment_of_report]
+    resolved = table["resolved_at"].notna() & (table["resolved_at"] <= moment_of_report)
+    is_open = table["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
+    status = table["status"].astype(TEXT).where(resolved | is_open, "unknown")
+    ended = table["resolved_at"].where(resolved, moment_of_report)
+    days = (ended - table["created_at"]).dt.total_seconds() / 86_400
     names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
     age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
-    groups = days.groupby([table["status"].astype(TEXT), age], observed=True)
+    groups = days.groupby([status, age], observed=True)
     counted = groups.agg(disputes="size", oldest_days="max").rename_axis(["status", "age"]).reset_index()
     counted = counted.astype({"disputes": "Int64", "oldest_days": "Float64"})
     notes = list(disputes.attrs.get("notes", ()))
-    if len(table) < len(disputes):
-        notes.append(f"{len(disputes) - len(table):,} disputes without a time are left out.")
-    return _marked(counted, disputes, "disputes", notes)
+    for count, reason in ((len(disputes) - len(known), "without a time"), (len(known) - len(table), "opened later")):
+        if count:
+            notes.append(f"{count:,} disputes {reason} are left out.")
+    if unknown := int((status == "unknown").sum()):
+        notes.append(
+            f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+        )
+    if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
+        notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
+    return _marked(counted, disputes, "disputes", notes, at=moment_of_report.isoformat())
 
 
 def _dispute(dispute: Any) -> Any:

@@ -217,7 +217,13 @@ REDEEMED = (
 
 
 def outstanding(
-    rewards: Any, *, at: Any = None, by: By = "created_at", group: Group | None = None, tz: str = "UTC"
+    rewards: Any,
+    *,
+    at: Any = None,
+    by: By = "created_at",
+    group: Group | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
 ) -> pd.DataFrame:
     """Return the points that are outstanding at a date: earned until then, less redeemed until then.
 
@@ -228,28 +234,37 @@ def outstanding(
             "minted_at", when they were minted, so that points on their way do not count.
         group: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
 
     Returns:
         Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        UsageError: `at` is not a time.
+        UsageError: `at` is not a time, or the read was of a part of the rows and `opening` is not given.
         UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, by, group, tz)
+    before = _opening(rewards, opening, until)
+    if group and before:
+        raise UsageError("opening is of all points, so it goes without group", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
     balances = _sums(data, [group] if group else [])
     balances["outstanding"] = decimal_series(
-        [e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
+        [before + e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
     )
     balances = balances[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
     return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
 
 
 def liability(
-    rewards: Any, *, by: By = "created_at", usd_per_point: Decimal | None = None, tz: str = "UTC"
+    rewards: Any,
+    *,
+    by: By = "created_at",
+    usd_per_point: Decimal | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
 ) -> pd.DataFrame:
     """Return the points outstanding at the end of each month, from the first row to the last.
 
@@ -258,6 +273,10 @@ def liability(
         by: From when points count; see `outstanding`.
         usd_per_point: What a point is worth, for a column `value`; the service does not state it.
         tz: Time zone of the months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
+
+    Raises:
+        UsageError: The read was of a part of the rows, and `opening` is not given.
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
@@ -265,6 +284,7 @@ def liability(
         value (USD) if `usd_per_point` is given; decimals.
     """
     data, notes = _activity(rewards, by, None, tz)
+    before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
@@ -274,10 +294,30 @@ def liability(
     ends = [end_of_month(month, tz) for month in frame["month"]]
     frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
     frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
-    frame["outstanding"] = cumsum(frame["earned"] - frame["redeemed"])
+    frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
         frame["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
     return mark_report(frame, "points_liability", notes, rewards, by=by, tz=tz)
+
+
+def _opening(rewards: Any, opening: Decimal | None, until: datetime | None) -> Decimal:
+    """Return the balance before the first row; refuse a read of a part of the rows that has none."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else None
+    filters = frame.attrs.get("filters", {}) if frame is not None else getattr(rewards, "filters", {})
+    if filters.get("type") is not None:
+        raise UsageError(f"a read of {filters['type']} rows alone has no balance; read both types", of="reports")
+    end = filters.get("until")
+    if end is not None and until is not None and until > datetime.fromisoformat(end):
+        raise UsageError(
+            f"only rows until {end} were read, so the balance at {until.isoformat()} is not known", of="reports"
+        )
+    if filters.get("since") is not None and opening is None:
+        raise UsageError(
+            f"rows were read from {filters['since']} on, so the balance before is not known: give opening=, the points "
+            "outstanding then, or read all rows",
+            of="reports",
+        )
+    return Decimal(0) if opening is None else opening
 
 
 def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:

@@ -63,7 +63,7 @@ def transactions(events: Any) -> pd.DataFrame:
         and events[0].get("kind") == "transaction"
     ):
         return _of_books(events)
-    data, notes = _events(events)
+    data, notes = transaction_events(events)
     codes, ids = pd.factorize(data["body.id"])
     spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
     amount, change = (
@@ -165,7 +165,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
     return frame
 
 
-def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
+def transaction_events(events: Any) -> tuple[pd.DataFrame, list[str]]:
     """Return the transaction events, each once, with the columns that are used, and the notes on them."""
     check_in_memory(events)
     if isinstance(events, pd.DataFrame):

@@ -413,6 +413,7 @@ async def read_users(
     result = Rewards(
         users=users,
         names=names,
+        filters={name: value for name, value in wanted.as_json().items() if value is not None},
         reader=PageReader(api.converter.names, reveal),
         path=None if folder is None else folder.path,
     )

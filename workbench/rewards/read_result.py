@@ -87,6 +87,7 @@ class _Result:
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
     stopped: str = ""  # why it ended early
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # which rows were asked for, by argument: type, since, until
     found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
 
     @property
@@ -176,7 +177,11 @@ class Rewards(_Result):
             tables = tables or [with_users(arrow_table(plan, [], shown), (), ())]
         frame = table_frame(plan, tables, shown, **routes)
         notes = self.notes
-        frame.attrs.update(complete=self.complete, notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)])
+        frame.attrs.update(
+            filters=dict(self.filters),
+            complete=self.complete,
+            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
+        )
         return frame
 
     def table(self) -> Any:
