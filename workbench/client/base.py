@@ -72,7 +72,7 @@ class BaseClient(Operations, ABC):
         api_key: str | Key | Callable[[], str],
         environment: EnvironmentName = "sandbox",
         timeout: float | None = 30.0,
-        transport: object = None,
+        transport: Any = None,
         check: bool = True,
         wire_names: Mapping[str, str] | None = None,
         journal: Journal | str | Path | Literal[False] | None = None,
