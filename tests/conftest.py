@@ -74,8 +74,8 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Put back what a user has at first: the recursion limit, which py_ecc of eth-account raises for good, and no class."""
     sys.setrecursionlimit(RECURSION)
-    if guards := sys.modules.get("workbench.client.guards"):
-        guards._JOINED.clear()  # otherwise nothing that follows could reach a service
+    if process := sys.modules.get("workbench.system.process"):
+        process.HOSTED.clear()  # otherwise nothing that follows could reach a service
 
 
 @pytest.hookimpl(trylast=True)

@@ -315,7 +315,7 @@ def class_serve(folder: Path) -> Served:
 
     def kept() -> set[str]:
         server = ClassServer((), folder / "class")
-        with contextlib.closing(server), server.serve() as url, wb.connect(url, code=server.learners[0].code) as api:
+        with contextlib.closing(server), server.serve() as url, wb.connect(f"{url}/{server.learners[0].code}") as api:
             return purchases(api)
 
     words = ["class", "serve", "--folder", str(folder / "class"), "--learners", "1"]
@@ -343,7 +343,7 @@ def listen(folder: Path) -> Served:
 
 def buyer(url: str, code: str | None = None) -> Callable[[], str]:
     """Return a function that buys something in a served sandbox and returns the transaction's id."""
-    api = wb.connect(url, code=code)
+    api = wb.connect(f"{url}/{code}")
     card = example_card(api)
     return lambda: str(purchase(api, card).transaction_id)
 

@@ -10,6 +10,7 @@
 
 from typing import TYPE_CHECKING
 
+from workbench.course import membership
 from workbench.extras import install_finder
 from workbench.lazy import public_names
 
@@ -105,5 +106,6 @@ _NAMES = {
 }
 
 install_finder()
+membership.register()
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -6,6 +6,7 @@ RENAMED: Mapping[str, str] = {
     # names of wb and its namespaces
     "wb.compare": "wb.compare_behavior(a, b), or wb.compare_records(a, b) for stored records",
     # arguments of functions
+    "connect(code=)": 'the URL with the code: connect("https://class.example:8700/CODE")',
     "connect(settings=)": "behavior={…}",
     "connect_async(settings=)": "behavior={…}",
     "Sandbox(settings=)": "behavior={…}",

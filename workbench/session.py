@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 
 from workbench.client.base import BaseClient, EnvironmentName, context_of, journal_of
 from workbench.client.client import AsyncClient, Client
-from workbench.client.guards import Limits, class_url, in_class
+from workbench.client.guards import Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path
 from workbench.client.pace import Clock
@@ -26,6 +26,7 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
+from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
@@ -38,8 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
-"""The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none
-alive.
+"""The session made last, for `latest()`. A weak reference keeps none alive.
 """
 
 
@@ -79,8 +79,9 @@ class _Session(BaseClient):
         super().__init__(**settings)
         self._behaviors = dict(behaviors or {})
         self._sandbox = sandbox
-        if getattr(sandbox, "in_class", False):
-            self._context.in_class = in_class(joined=True)
+        if getattr(sandbox, "_hosted", False):
+            HOSTED.add(sandbox._url)
+            self._context.hosted = True
         self._keys = tuple(Key(key) for key in keys)  # held so that no dump of a session shows one
         self._inbox_path = inbox
         self._name = name
@@ -249,7 +250,6 @@ def connect(
     public_webhooks: bool | None = None,
     clock: datetime | str | None = None,
     world: WorldSize | None = None,
-    code: str | None = None,
     http: Mapping[str, Any] | None = None,
 ) -> Session:
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
@@ -279,8 +279,6 @@ def connect(
             "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
         http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
-        code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()`
-            and `connect(seed=…)` open your sandbox there.
 
     Raises:
         UsageError: Arguments are not allowed; all problems are named.
@@ -319,7 +317,7 @@ _EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks", "cloc
 
 def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     """Return the arguments of a session."""
-    timeout, code = given.pop("timeout"), given.pop("code")
+    timeout = given.pop("timeout")
     given = {name: value for name, value in given.items() if value is not None}
     embedded = {name: given.pop(name) for name in _EMBEDDED if name in given}
     client = given if timeout is _UNSET else {**given, "timeout": timeout}
@@ -329,16 +327,11 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         problems.insert(0, Problem("where", "type", text))
     if problems:
         raise UsageError(problems, of="connect")
-    if code is not None:
-        where = f"{str(where).rstrip('/')}/{code}"
-    learner = class_url()
-    if where is None and not learner and not embedded:
+    own = own_address(production=embedded.get("environment") == "production") if where is None else None
+    if where is None and own is None and not embedded:
         where = os.environ.get("WORKBENCH_PROFILE") or None
-    if where is None and learner and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
-        production = embedded.get("environment") == "production"
-        if authority := os.environ.get("WORKBENCH_CLASS_CA"):
-            client = {"ca_file": authority, **client}
-        return _served(learner.rstrip("/") + ("/production" if production else ""), client)
+    if own is not None and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
+        return _served(own.url, ({"ca_file": own.ca_file} if own.ca_file else {}) | client)
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
@@ -356,8 +349,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         names = {**profile.wire_names, **client.pop("wire_names", {})}
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
-    if in_class() and profile.environment == "production":
-        raise InvalidProfile("a class does not use profiles for production")
+    if profile.environment == "production" and (reason := refusal(effect=False, production=True)):
+        raise InvalidProfile(f"{reason}: profiles for production are not used")
     if "tenant" in client:
         embedded["tenant"] = client["tenant"]
     _refuse(embedded, f"profile {where!r}")

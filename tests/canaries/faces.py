@@ -208,7 +208,7 @@ def _class(_: Life, folder: Path) -> Iterator[str]:
     server = ClassServer(["Ann", "Bob"], folder / "class")
     with server.serve() as url:
         for learner in server.learners:
-            with wb.connect(url, code=learner.code) as api:
+            with wb.connect(f"{url}/{learner.code}") as api:
                 _people(api)
                 for exercise in list(EXERCISES)[::7]:
                     yield str(wb.course.check(exercise, api))

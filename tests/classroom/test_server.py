@@ -21,6 +21,7 @@ import httpx
 import pytest
 
 import workbench as wb
+from workbench.course import membership
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
 from workbench.course.classroom.exports import FORMS
@@ -152,8 +153,8 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
 
 def test_a_mistyped_code_is_named(url: str) -> None:
     """Whoever mistypes the code learns that it is the code."""
-    with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*check the code'):
-        wb.connect(url, code="olive-42-haron")
+    with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*check that it is complete'):
+        wb.connect(f"{url}/olive-42-haron")
 
 
 def test_wrong_codes_are_counted_and_touch_no_learner(url: str, ann: Caller, trainer: Trainer) -> None:
@@ -380,7 +381,7 @@ def test_a_pause_stops_effects_of_all_until_it_ends(ann: Caller, bob: Caller, tr
 
 
 def test_a_note_is_shown_below_the_next_check_task_or_hint(server: ClassServer, url: str, trainer: Trainer) -> None:
-    with wb.connect(url, code=server.learners[0].code) as api:
+    with wb.connect(f"{url}/{server.learners[0].code}") as api:
         trainer.act(["Ann"], "note", text="Look at the guide")
         first, second = wb.course.check("start-1", api), wb.course.check("start-1", api)
         trainer.act(["Ann"], "note", text="And at the cards")
@@ -506,7 +507,7 @@ def test_the_board_is_shown_in_a_notebook(server: ClassServer, url: str, ann: Ca
 
 def test_the_board_in_a_notebook_acts(server: ClassServer, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_TRAINER_KEY", server.trainer_key)
-    with wb.connect(url, code=server.learners[0].code) as api:
+    with wb.connect(f"{url}/{server.learners[0].code}") as api:
         shown = wb.course.board(api)
         shown.act("note", "Ann", text="Look at the guide")
         shown.act("lock", lesson=LESSONS[0])
@@ -571,7 +572,7 @@ def test_drills_are_on_the_board(
 ) -> None:
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     assert not [one for one in trainer.board()["exercises"] if one["lesson"] == "drills"]
-    with wb.connect(url, code=server.learners[0].code) as api:
+    with wb.connect(f"{url}/{server.learners[0].code}") as api:
         run = wb.course.drill("cut-rewards", api)
         run.check()
         begun = trainer.row("Ann")["results"]["drill-cut-rewards"]
@@ -597,7 +598,7 @@ def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: T
 
 def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, tmp_path: Path) -> None:
     planted = {"first_name": "Canaria", "email": "canary@example.com", "phone_number": "5550199"}
-    with wb.connect(url, code=server.learners[0].code) as api:
+    with wb.connect(f"{url}/{server.learners[0].code}") as api:
         user = api.guide()["users"]["approved"][0]
         api.update_user(user_id=user, phone_country_code="1", **planted)
         for exercise in ("people-1", "applications-1", "disputes-1"):
@@ -629,7 +630,7 @@ def test_nothing_of_a_class_reaches_a_real_service(
     server: ClassServer, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
-    with wb.connect(url, code=server.learners[0].code) as api, wb.Client(**settings, environment="production") as real:
+    with wb.connect(f"{url}/{server.learners[0].code}") as api, wb.Client(**settings, environment="production") as real:
         assert api.list_contracts()
         monkeypatch.setenv("WORKBENCH_READONLY", "0")
         wb.course.in_class(False)
@@ -656,15 +657,15 @@ def test_a_class_is_joined_over_tls(server: ClassServer, tmp_path: Path, monkeyp
     with server.serve(certfile=certificate, keyfile=key) as url:
         assert url.startswith("https://")
         code = server.learners[0].code
-        with wb.connect(url, code=code, ca_file=certificate) as api:
-            assert api.sandbox.class_status()["learner"] == "Ann"
+        with wb.connect(f"{url}/{code}", ca_file=certificate) as api:
+            assert membership.status(api.sandbox)["learner"] == "Ann"
             assert api.list_contracts()
         with pytest.raises(wb.WorkbenchError):
-            wb.connect(url, code=code)
+            wb.connect(f"{url}/{code}")
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{code}")
         monkeypatch.setenv("WORKBENCH_CLASS_CA", str(certificate))
         with wb.connect(seed=7) as api:
-            assert api.sandbox.in_class
+            assert api.sandbox._hosted
             assert api.list_contracts()
 
 

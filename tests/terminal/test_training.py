@@ -137,7 +137,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
     sheets = wb("class", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
     key = wb("class", "print", "answers").out
 
-    assert f"code='{server.learners[0].code}'" in sheets
+    assert f"/{server.learners[0].code}'" in sheets
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
     assert "api.sandbox.settle(coffee.transaction_id)" in key

@@ -4,8 +4,6 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -28,6 +26,7 @@ from workbench.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRE
 from workbench.interface.table import OPERATIONS, Call, Operation
 from workbench.schema.fields import SECRET
 from workbench.schema.walk import Member, values
+from workbench.system.process import at_start, refusal
 
 LONGEST = 120  # minutes that an arming may last
 
@@ -95,7 +94,7 @@ class ClientContext:
     recorder: Recorder | None
     headers: list[tuple[bytes, bytes]]  # of every call, besides the key
     real: bool  # whether a service answers, not an embedded sandbox
-    in_class: bool = False  # whether the sandbox of a class answers
+    hosted: bool = False  # whether a sandbox answers that shares its server with others
     arming: Arming | None = None
     idempotency_header: str | None = None
     budget: Budget = attrs.field(factory=Budget)
@@ -110,9 +109,11 @@ class ClientContext:
         return self.environment == "production"
 
     @property
-    def locked(self) -> bool:
-        """Whether nothing with an effect may be sent: to a real service, by WORKBENCH_READONLY or from a class."""
-        return self.real and not self.in_class and (readonly() or in_class())
+    def locked(self) -> str:
+        """Why nothing with an effect may be sent to this service; empty where it may."""
+        if not self.real or self.hosted:
+            return ""
+        return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
 
     @property
     def armed(self) -> Arming | None:
@@ -135,7 +136,7 @@ class ClientContext:
         if not isinstance(reason, str) or not reason.strip():
             problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
         if self.locked:
-            problems.append(Problem("", "readonly", f"{READS_ONLY}; nothing can be armed"))
+            problems.append(Problem("", "readonly", f"{self.locked}; nothing can be armed"))
         if problems:
             raise UsageError(problems, of="arm")
         return Arming(
@@ -159,7 +160,7 @@ class ClientContext:
         if not operation.effect:
             return
         if self.locked:
-            raise NotArmed(f"{operation.name}: {READS_ONLY}, so nothing with an effect is sent.")
+            raise NotArmed(f"{operation.name}: {self.locked}, so nothing with an effect is sent.")
         if not self.production:
             return
         arming = self.armed
@@ -202,41 +203,11 @@ class ClientContext:
 
 
 READONLY = "WORKBENCH_READONLY"
-READS_ONLY = "WORKBENCH_READONLY=1 is set, or this is a class"
 
 
 def readonly() -> bool:
     """Return whether WORKBENCH_READONLY forbids every effect on a real service, now or when the process began."""
     return _is_on(at_start(READONLY)) or _is_on(os.environ.get(READONLY, ""))
-
-
-def class_url() -> str:
-    """Return the URL of this learner's sandbox in a class, from WORKBENCH_CLASS; empty where there is none."""
-    return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
-
-
-def in_class(*, joined: bool = False) -> bool:
-    """Return whether this process belongs to a class: by WORKBENCH_CLASS, or since it joined one by a code."""
-    if joined:
-        _JOINED.add(True)
-    return bool(_JOINED or class_url())
-
-
-_JOINED: set[bool] = set()
-
-
-@cache
-def at_start(variable: str) -> str:
-    """Return what a variable of the environment was when the process began: no later code of it has changed that."""
-    try:
-        begun = Path("/proc/self/environ").read_bytes()
-    except OSError:  # another system than Linux: as it was when this module was loaded
-        return _LOADED.get(variable, "")
-    entries = (entry.partition(b"=") for entry in begun.split(b"\0"))
-    return next((os.fsdecode(value) for name, _, value in entries if os.fsdecode(name) == variable), "")
-
-
-_LOADED = dict(os.environ)
 
 
 def _is_on(value: str) -> bool:

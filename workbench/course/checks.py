@@ -33,7 +33,7 @@ class SandboxEvidence:
         """Say in words which sandbox it is, and how many requests it has received."""
         if isinstance(self.sandbox, Sandbox):
             place = f"the embedded sandbox of this kernel (seed {self.sandbox.seed})"
-        elif getattr(self.sandbox, "in_class", False):
+        elif getattr(self.sandbox, "_hosted", False):
             place = "your sandbox in the class"
         else:
             place = f"the sandbox at {urlsplit(self.sandbox._url).netloc}"

@@ -18,9 +18,8 @@ import attrs
 
 from workbench import session
 from workbench.client.guards import READONLY, readonly
-from workbench.client.guards import in_class as joined_class
 from workbench.client.keys import state_folder
-from workbench.course import checks
+from workbench.course import checks, membership
 from workbench.course.checks import Check, SandboxEvidence
 from workbench.errors import CannotRecord, UsageError, not_allowed, visible
 from workbench.rendering import money
@@ -354,10 +353,10 @@ def in_class(on: bool = True) -> Display:
         "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
         "All people in the sandbox are fictitious; do not enter real ones."
     )
-    if not on and not readonly() and not joined_class():
+    if not on and not readonly() and not membership.joined():
         return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
     if not on:
-        lock = "you are in a class" if joined_class() else "WORKBENCH_READONLY=1 was set before this kernel began"
+        lock = "you are in a class" if membership.joined() else "WORKBENCH_READONLY=1 was set before this kernel began"
         words = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
@@ -365,7 +364,7 @@ def in_class(on: bool = True) -> Display:
 def notes(api: object = None) -> tuple[str, ...]:
     """Return the notes of your trainer, oldest first; empty outside a class."""
     in_class = _class_of(_session() if api is None else api)
-    return () if in_class is None else tuple(visible(note["text"]) for note in in_class.class_status()["notes"])
+    return () if in_class is None else tuple(visible(note["text"]) for note in membership.status(in_class)["notes"])
 
 
 def report(
@@ -374,7 +373,7 @@ def report(
     """Report what was done to the class, where the session is in one; return what is missing, and new notes of the trainer."""
     if (in_class := _class_of(api)) is None:
         return missing, ()
-    answer = in_class.class_report(kind, exercise, missing=missing, **detail)
+    answer = membership.report(in_class, kind, exercise, missing=missing, **detail)
     notes = tuple(f"Note from your trainer: {visible(note)}" for note in answer["notes"])
     return tuple(visible(what) for what in answer["missing"]), notes
 
@@ -382,11 +381,11 @@ def report(
 def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server, None outside a class."""
     sandbox: Any = session.sandbox_of(api)
-    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox.in_class else None
+    return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
 
 
 def _require_open(exercise: Exercise, api: object) -> None:
-    if (in_class := _class_of(api)) is not None and exercise.notebook in in_class.class_status()["locked"]:
+    if (in_class := _class_of(api)) is not None and exercise.notebook in membership.status(in_class)["locked"]:
         raise UsageError(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 import ipywidgets
 
-from workbench.client.guards import class_url
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row
 from workbench.interface.table import PREFIX
@@ -23,6 +22,7 @@ from workbench.schema import masks
 from workbench.schema.readers import text_of
 from workbench.sequences import Parameter, Sequence, Step, param
 from workbench.session import profile_of, sandbox_of
+from workbench.system.process import own_address
 from workbench.system.progress import ipython_shell
 
 _LINE_LENGTH = 90
@@ -45,7 +45,8 @@ def terminal(draft: Draft, api: Any = None) -> str:
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
             arguments += [f"--{path.replace('_', '-')}", shlex.quote(text)]
-    if (url := _url(api)) and url != class_url().rstrip("/"):  # commands of a class find it by themselves
+    own = own_address()
+    if (url := _url(api)) and (own is None or url != own.url):  # commands find the sandbox of their process themselves
         arguments += ["--url", url]
     elif name := profile_of(api):
         arguments += ["--profile", name] + (["--live"] if api.environment == "production" else [])

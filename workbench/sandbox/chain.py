@@ -20,7 +20,7 @@ from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignatur
 
 
 class TeachingWallet:
-    """Stands in for an admin's own wallet in lessons; it never holds the key of a real wallet."""
+    """Stands in for an admin's own wallet; it never holds the key of a real wallet."""
 
     note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
 

@@ -14,7 +14,7 @@ from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 
 class CreationControls(ControlGroup):
-    """Make tenants, and what a tenant has; what exists runs out in no lesson."""
+    """Make tenants, and what a tenant has."""
 
     @control(changes=False)
     def tenants(self) -> list[Tenant]:

@@ -29,10 +29,8 @@ anybody.
 
 _WAYS = (
     "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or "
-    "advance; "
-    "to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); in a class by wb.connect(URL, "
-    "code=CODE), and check "
-    "the code."
+    "advance; to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); to one of several on a server by its "
+    "own URL, and check that it is complete."
 )
 
 
@@ -73,13 +71,13 @@ class RemoteSandbox(Controls):
             raise WrongEnvironment(
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
-        learner = parts.path.rstrip("/").removesuffix(table.PREFIX)  # in a class
-        self.in_class = bool(learner)
-        self._url = f"{parts.scheme}://{parts.netloc}{learner}"
+        path = parts.path.rstrip("/").removesuffix(table.PREFIX)
+        self._hosted = bool(path)  # one of several on their server
+        self._url = f"{parts.scheme}://{parts.netloc}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
-        self._full_key = api_key if self.in_class or parts.hostname not in LOOPBACK else None
+        self._full_key = api_key if self._hosted or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
         self._identity: str | None = None
         guide = self._guide(api_key)
@@ -120,27 +118,15 @@ class RemoteSandbox(Controls):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
 
-    def class_status(self) -> dict[str, Any]:
-        """Return the learner's name, the locked lessons and the trainer's notes, where the sandbox is that of a class.
-
-        Raises:
-            WrongEnvironment: It is not.
-        """
-        status: dict[str, Any] = self._ask_class("GET", None)
-        return status
-
-    def class_report(self, kind: str, exercise: str, **detail: Any) -> dict[str, Any]:
-        """Report a start, a check or a hint to the class server, and return what is missing by its own check, and new notes."""
-        answer: dict[str, Any] = self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
-        return answer
-
-    def _ask_class(self, method: str, content: Mapping[str, Any] | None) -> Any:
+    def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
+        """Ask its server for something besides the interface and the controls, and return the JSON of the answer."""
+        host = self._http.base_url.host
         try:
-            answer = self._http.request(method, "/_class", json=content)
+            answer = self._http.request(method, path, json=content)
         except httpx.HTTPError as error:
-            raise NotSent(f"The class server at {self._http.base_url.host} does not answer.") from error
+            raise NotSent(f"The server at {host} does not answer.") from error
         if answer.is_error:
-            raise WrongEnvironment(f"{self._http.base_url.host} is not a class, or refused: {answer.status_code}.")
+            raise WrongEnvironment(f"{host} does not know {path}, or refused: {answer.status_code}.")
         return answer.json()
 
     def transport(self) -> httpx.HTTPTransport:

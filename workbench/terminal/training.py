@@ -48,7 +48,7 @@ def serve(
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
-        yield "Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE."
+        yield "Learners join with their code: wb.connect('URL/CODE'), or WORKBENCH_CLASS=URL/CODE."
         show([{"learner": learner.name, "code": learner.code} for learner in server.learners], Output())
 
     kept = f"Everything is kept in {folder}; start it again to continue."

@@ -16,12 +16,12 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import Group, Parameter
 
-from workbench.client.guards import class_url
 from workbench.client.keys import state_folder
 from workbench.client.settings import open_profile, profile_names
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.schema.walk import Boolean, Choice, Member
+from workbench.system.process import own_address
 from workbench.terminal.exits import Stopped, say, usage_error
 
 
@@ -111,7 +111,7 @@ def arguments_of(where: Where) -> dict[str, Any]:
         return {"where": where.url, "tenant": where.tenant}
     if where.fresh:
         return {"seed": 1, "tenant": where.tenant}
-    if name is None and class_url():
+    if name is None and own_address() is not None:
         return {"tenant": where.tenant}
     if name is None:
         path = kept_path()

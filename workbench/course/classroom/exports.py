@@ -152,7 +152,7 @@ def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
     helps = _table(("in a cell", "what it does"), _HELPS)
     pages = (
         f"<section class='certificate'><h1>{escape(visible(one.name))}</h1><p>Your code is yours alone. Begin a notebook with:</p>"
-        f"<pre>import workbench as wb\napi = wb.connect({url!r}, code={one.code!r})</pre>"
+        f"<pre>import workbench as wb\napi = wb.connect({f'{url}/{one.code}'!r})</pre>"
         f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(one.code)} before you start Jupyter; then the notebooks run unchanged.</p>{helps}{course}</section>"
         for one in learners
     )
