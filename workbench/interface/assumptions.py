@@ -96,7 +96,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("review_seconds", "create_user_application", "an application stays pending for this many seconds of sandbox time, then is approved", "transitions of statuses are not shown", documented=60),
         Behavior("review_transitions", "users", "a review leads from any status to any other; to the same one it changes and sends nothing", "transitions of statuses are not shown"),
         Behavior("terms_not_accepted", "create_user_application", "without accepted terms an approval waits as tosNotAccepted", "the document gives the way out of this status, not the way in"),
-        Behavior("initiated_application", "create_user_application", "the id of an initiated application is that of a user who is notStarted, else 400", "the initiate endpoint is not shown"),
+        Behavior("initiated_application", "create_user_application", "the id of an initiated application is that of a user who is notStarted, else 409", "the initiate endpoint is not shown"),
         Behavior("share_token_person", "create_user_application", "any share token is taken, and stands for a made-up person", "the verification providers are outside the document"),
         Behavior("external_contract", "update_user", "an external contract counts as collateral on its chain", "the document does not say whether it does"),
         Behavior("status_links", "users", "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, needsVerification the deprecated link too", "the document says it of tosNotAccepted alone"),
@@ -128,7 +128,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior("rewards_adjustments", "list_rewards_activity", "an adjustment reads CARD_SPEND, has no merchant, and can have negative points", "the document says that adjustments read CARD_SPEND, not what else they carry"),
         Behavior("rewards_words", "list_rewards_activity", "status is COMPLETED, PENDING or FAILED, a category one word as groceries", "the document shows PENDING and FAILED alone, and no category"),
         # payment accounts
-        Behavior("account_owner_kind", "create_payment_account", "userId for tenants with individual teams, companyId for those with company teams, else 400", "the document says which is for which, not what the other gets"),
+        Behavior("account_owner_kind", "create_payment_account", "userId for tenants with individual teams, companyId for those with company teams, else 404", "the document says which is for which, not what the other gets"),
         Behavior("account_defaults", "create_payment_account", "what is left out is answered as thirdParty false, rail ach, bankAccountType checking", "the document shows these values as observed, not as defaults"),
         Behavior("account_other_variant", "create_payment_account", "members of the other kind of beneficiary are taken and kept", "the fields of the business variant are not shown"),
         Behavior("account_words", "create_payment_account", "currency, rail and bankAccountType take any text", "allowed values other than the observed ones are not shown"),
