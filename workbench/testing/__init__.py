@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from workbench.testing.generated import Mix as Mix
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
+    from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.loop import NotSimulated as NotSimulated
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
@@ -34,6 +35,7 @@ _NAMES = {
     "Coverage": "workbench.testing.sessions",
     "Evidence": "workbench.testing.comparing",
     "Exploration": "workbench.testing.exploring",
+    "HttpApplication": "workbench.testing.http_application",
     "MONEY": "workbench.testing.exploring",
     "Mix": "workbench.testing.generated",
     "NotSimulated": "workbench.testing.loop",

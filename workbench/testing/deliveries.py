@@ -87,7 +87,7 @@ class Deliveries(Life):
         text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
         self._ordinals["events"] += 1
         rotated = self.decisions.choose("event rotation", 3, 0.15)
-        keys = (NEXT_KEY, KEY) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (KEY,)
+        keys = (NEXT_KEY, self.key) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (self.key,)
         unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
         if unknown == "unknown version":
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
@@ -115,7 +115,7 @@ class Deliveries(Life):
             if forged == "no signature":
                 del fake.headers[SIGNATURE]
             elif forged == "signature of another body":
-                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), KEY)
+                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self.key)
             self._send_later(0.7, fake)
         late = self._decide(f"event {name} late", len(_LATE), 0.12)
         twice = self._decide(f"event {name} twice", 4, 0.12)

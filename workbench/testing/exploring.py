@@ -22,6 +22,7 @@ from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
 from workbench.sandbox import Sandbox
 from workbench.testing.decisions import Breach, Decisions, Moment
+from workbench.testing.http_application import HttpApplication
 from workbench.testing.sessions import Coverage
 from workbench.testing.universe import Universe
 
@@ -29,6 +30,7 @@ Invariant = Callable[[Universe], object]
 """A function of a universe that has ended, which raises AssertionError where the application is wrong."""
 _RUNNING: list[Universe] = []
 _MAX_SHRINKS = 1_000
+_SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
 _MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
 
 
@@ -178,17 +180,28 @@ class _Explorer:
     """What is the same for all universes of an exploration."""
 
     def __init__(
-        self, application: Callable[[Universe], Any], invariants: Sequence[Invariant], sandbox: Sandbox, folder: Path,
+        self, application: Callable[[Universe], Any] | HttpApplication, invariants: Sequence[Invariant], sandbox: Sandbox, folder: Path,
         **options: Any,
     ) -> None:  # fmt: skip
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
 
+    @property
+    def in_process(self) -> bool:
+        """Whether the application runs here."""
+        return not isinstance(self._application, HttpApplication)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether each universe begins with empty books."""
+        return not isinstance(self._application, HttpApplication) or self._application.reset is not None
+
     def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
         """Run one universe and return it with what broke first."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-        universe = Universe(self._application, self._sandbox, decisions, self._folder, **self._options)
+        make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
+        universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
         _RUNNING.append(universe)
         try:
             universe.run()
@@ -221,9 +234,13 @@ class _Explorer:
             report_multiple_bugs=False,
         )  # fmt: skip
 
+        began = time.perf_counter()
+
         @settings
         @hypothesis.given(st.tuples(*(st.integers(0, taken[name]) for name in names)))
         def same_breach(numbers: tuple[int, ...]) -> None:
+            if time.perf_counter() - began > _SHRINK_SECONDS:
+                return
             fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
             universe, found = self.run(Decisions(fixed=fixed))
             if found is not None and found.invariant == breach.invariant:
@@ -243,7 +260,7 @@ class _Same(Exception):
 
 
 def explore(
-    application: Callable[[Universe], Any],
+    application: Callable[[Universe], Any] | HttpApplication,
     *,
     invariants: Sequence[Invariant] = MONEY,
     universes: int = 500,
@@ -261,7 +278,7 @@ def explore(
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
     Of an application that is not asynchronous, every point is failed first in every way, one at a time; then pairs of
-    them, in turn with universes that are drawn as for an asynchronous one.
+    them, in turn with universes that are drawn as for an asynchronous one. Of an application behind HTTP the universes are drawn, and its time is real.
 
     Args:
         application: Makes the application: called with the universe at the start and after each crash. The application has
@@ -310,7 +327,7 @@ def explore(
                 progress(number + 1, universes)
             if breach is not None:
                 small = (found, breach)
-                if universe is None and decisions is None and plan.taken:
+                if universe is None and decisions is None and plan.taken and explorer.repeatable:
                     small = explorer.shrink(plan.taken, breach) or small
                 failure = _failure(seed, number, found, *small)
                 break
@@ -324,7 +341,7 @@ def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int
     """Yield the decisions of each universe; those of a number are always the same."""
     points: list[dict[str, int]] = []
     traffic = ""
-    if numbers and numbers[-1] and not explorer.run(Decisions())[0].asynchronous:
+    if numbers and numbers[-1] and explorer.in_process and not explorer.run(Decisions())[0].asynchronous:
         runs = [
             (name, explorer.run(Decisions(seed=name, fixed={}))[0])
             for name in (f"{seed}/traffic {i}" for i in range(12))

@@ -48,6 +48,7 @@ class Universe(Deliveries):
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
         self._steps = 0
+        self._threads_before = threading.active_count()
         self._over = False
         self._cards = self.sandbox.guide()["cards"]["active"]
 
@@ -113,7 +114,6 @@ class Universe(Deliveries):
 
     def run(self) -> "Universe":
         """Run it to its end, and check the built-in invariants."""
-        threads = threading.active_count()
         self._boot()
         self._scenario(self)
         while not self._over:
@@ -122,8 +122,6 @@ class Universe(Deliveries):
                 raise NotSimulated(f"the application did not come to rest within {MAX_STEPS:,} steps of one universe")
             self._next()
         self._finish()
-        if threading.active_count() > threads:
-            raise NotSimulated("the application started a thread, which a universe cannot order; see docs/testing.md")
         return self
 
     def _next(self) -> None:
@@ -178,6 +176,8 @@ class Universe(Deliveries):
         process.loop.dispose()
         for database in process.databases:
             sqlite3.Connection.close(database)
+        if threading.active_count() > self._threads_before:
+            raise NotSimulated("the application started a thread, which a universe cannot order; see docs/testing.md")
 
 
 def _purchases(universe: Universe) -> None:
