@@ -35,7 +35,7 @@ def tracked(*patterns: str) -> list[Path]:
 def texts() -> Iterator[tuple[str, str]]:
     """Yield name and text of each file that git keeps, pictures apart."""
     for path in tracked():
-        if path.suffix not in {".png", ".gif", ".ico", ".parquet", ".gz"}:
+        if path.suffix not in {".png", ".gif", ".ico", ".parquet", ".gz", ".xz"}:
             yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.interface.contracts import SignWithdrawal as SignWithdrawal
     from workbench.interface.contracts import Token as Token
     from workbench.interface.contracts import WithdrawalSignature as WithdrawalSignature
+    from workbench.interface.events import AnyEvent as AnyEvent
     from workbench.interface.events import CardLimit as CardLimit
     from workbench.interface.events import CardUpdated as CardUpdated
     from workbench.interface.events import Event as Event

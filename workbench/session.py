@@ -29,7 +29,7 @@ from workbench.errors import (
 from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
-    from workbench.interface.events import Event
+    from workbench.interface.events import AnyEvent
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.inbox import Inbox
@@ -122,7 +122,7 @@ class _Session(BaseClient):
         return found
 
     @property
-    def events(self) -> "list[Event]":
+    def events(self) -> "list[AnyEvent]":
         """The events received so far, oldest first."""
         return self.inbox.events()
 

@@ -184,7 +184,7 @@ def test_deliveries_by_endpoint() -> None:
         with inbox.serve() as url:
             endpoint = api.sandbox.register_endpoint(url)
             api.sandbox.review(api.guide()["users"]["pending"][0], "approved")
-            inbox.wait("user.updated", within=20)
+            inbox.wait("user.updated", timeout=20)
             for _ in range(50):
                 if {one.state for one in api.sandbox.deliveries()} == {"delivered"}:
                     break

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
@@ -127,17 +127,21 @@ class Operation(Generic[P, R]):
     success: int = 200
     assumed: Reason | None = None
 
-    def __attrs_post_init__(self) -> None:
-        # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
-        signature = self.signature.replace(parameters=[_SELF, *self.signature.parameters.values()])
-        self.__dict__.update(__name__=self.name, __qualname__=self.name, __doc__=self.help, __signature__=signature)
+    # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.signature.replace(parameters=[_SELF, *self.signature.parameters.values()])
 
     @overload
     def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...
     @overload
     def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
     @overload
-    def __get__(self, instance: Async, owner: Any) -> Call[P, Awaitable[R]]: ...
+    def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
 
@@ -211,6 +215,19 @@ class Operation(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<operation {self.name}: {self.method} {self.path}>"
+
+
+class _Doc:
+    """The docstring of an operation, made when somebody reads it, or of the class."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self._of_class = of_class
+
+    def __get__(self, row: Operation[..., Any] | None, owner: Any = None) -> str | None:
+        return self._of_class if row is None else row.help
+
+
+setattr(Operation, "__doc__", _Doc(Operation.__doc__))  # noqa: B010 - a type checker takes it for a text
 
 
 PREFIX = "/v1"

@@ -8,22 +8,22 @@ flight and the rate of reads are divided among the workers' threads; after a 429
 """
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import attrs
 import pandas as pd
 
-from workbench.client.client import Client
+from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, not_allowed
 from workbench.interface.table import Async
 from workbench.interface.transactions import ListRewardsActivity
-from workbench.interface.vocabulary import RewardType
+from workbench.interface.vocabulary import RewardType, RewardTypeText
 from workbench.rewards.pages import PageCursor
 from workbench.rewards.read_job import ReadFilter, parameter_names, read_in_thread, read_users
 from workbench.rewards.read_result import ClusterRewards, Rewards, partition
@@ -38,11 +38,32 @@ UNSETTLED = timedelta(days=30)
 """How long rows are taken as still changing. assumed: rewards_earning, which ends within two weeks."""
 
 
+@overload
+def read(
+    api: Client, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
+) -> Rewards: ...  # fmt: skip
+@overload
+def read(
+    api: AsyncClient, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
+) -> Coroutine[Any, Any, Rewards]: ...  # fmt: skip
+@overload
+def read(
+    api: str | Callable[[], Client], users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: Any,
+) -> ClusterRewards: ...  # fmt: skip
 def read(
     api: Any,
     users: Any,
     *,
-    type: RewardType | str | None = None,  # noqa: A002 - the interface's own word
+    type: RewardType | RewardTypeText | None = None,  # noqa: A002 - the interface's own word
     since: datetime | date | str | None = None,
     until: datetime | date | str | None = None,
     concurrency: int = CONCURRENCY,

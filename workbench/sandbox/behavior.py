@@ -6,7 +6,6 @@ rate_limit = 100
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -51,6 +50,8 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
+        import tomllib  # few behaviors come from a file
+
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         words = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"

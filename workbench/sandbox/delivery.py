@@ -96,7 +96,7 @@ class WebhookDispatcher:
                     self._keep_time()
             self._news.notify_all()
 
-    def flush(self, within: float) -> bool:
+    def flush(self, timeout: float) -> bool:
         """Wait until nothing is due, at most some seconds; return whether that was reached."""
         if not self.active:
             return True
@@ -104,7 +104,7 @@ class WebhookDispatcher:
         with self._news:
             notice = self._notices
             return self._news.wait_for(
-                lambda: all(self._idle.get(key, -1) >= notice for key, _ in self._store.items("endpoint")), within
+                lambda: all(self._idle.get(key, -1) >= notice for key, _ in self._store.items("endpoint")), timeout
             )
 
     def close(self) -> None:

@@ -136,13 +136,13 @@ class WebhookControls(ControlGroup):
         return again
 
     @control(changes=False, transaction=False)
-    def flush(self, within: Annotated[float, Between(0, 10**6)] = 10.0) -> FlushResult:
+    def flush(self, timeout: Annotated[float, Between(0, 10**6)] = 10.0) -> FlushResult:
         """Wait until no delivery is due, and return whether that was reached in time.
 
         Args:
-            within: Seconds of real time.
+            timeout: Seconds of real time.
         """
-        done = self._engine.dispatcher.flush(within)
+        done = self._engine.dispatcher.flush(timeout)
         store = self._engine.store
         waiting = (store.count(f"{kind}/{key}") for key, _ in store.items("endpoint") for kind in ("waiting", "held"))
         return FlushResult(done=done, waiting=sum(waiting))

@@ -185,11 +185,24 @@ def about(
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
-    frozen = attrs.frozen(kw_only=True, repr=False)(cls)
-    if not hasattr(cls, RECORD):
-        setattr(frozen, "__repr__", _repr)  # noqa: B010 - one for a record and those below it
+    frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
+    if not hasattr(cls, RECORD):  # these are one for all records: attrs would compile them for each
+        for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
+            setattr(frozen, name, method)
     setattr(frozen, RECORD, True)
     return frozen
+
+
+def _compared(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, field.name) for field in self.__attrs_attrs__ if field.eq)
+
+
+def _equal(self: Any, other: object) -> Any:
+    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self), _compared(self)))
 
 
 def _repr(self: Any) -> str:

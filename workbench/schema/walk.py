@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -125,7 +125,7 @@ def _kind(hint: Any, about: About, where: str) -> Kind:
         return Array(_kind(get_args(first)[0], about, where))
     if is_record(first):
         return Nested(first) if [get_origin(other) for other in others] in ([], [Mapping]) else Untyped()
-    if others == [str] and issubclass(first, StrEnum):
+    if (others == [str] or [get_origin(other) for other in others] == [Literal]) and issubclass(first, StrEnum):
         return Choice(first)
     if not others and first in (int, Decimal):
         return Integer(text=as_text) if first is int else DecimalNumber(text=as_text)

@@ -1,6 +1,6 @@
 """Progress of long work: one record, shown as a line at a terminal or below a cell, or passed to a callable."""
 
-import secrets
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -97,7 +97,7 @@ class ProgressLine:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._shell = notebook_shell()
-        self._display_id = f"progress-{secrets.token_hex(8)}"
+        self._display_id = f"progress-{os.urandom(8).hex()}"
         self._shown_at: float | None = None
         self._length = 0
 

@@ -30,9 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         tokens = [*tokens[1:], "--help"]
     words = [token for token in tokens if token not in ("-q", "--quiet")]
     if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        print(commands.first_page())
-        return DONE
+        return run_to_exit(_first_page)
     return run_to_exit(partial(_run, tokens))
+
+
+def _first_page() -> int:
+    print(commands.first_page())
+    return DONE
 
 
 def make_app(noun: str = "") -> Any:
@@ -106,11 +110,22 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Write help without borders, as wide as the terminal, with an example at its end."""
-    from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
+    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is broken."""
+    from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
-    from rich.console import Console
+    from rich.console import Console, Group
+    from rich.padding import Padding
     from rich.text import Text
+
+    class Page(Console):
+        """Leaves it to the command what a reader that has gone means."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    def stacked(entry: Any) -> Group:
+        name = Text(str(NameRenderer()(entry)), no_wrap=True, overflow="ignore")
+        return Group(name, Padding(DescriptionRenderer()(entry), (0, 0, 0, 4)))
 
     class Formatter(DefaultFormatter):
         """Wraps each paragraph once, wherever its lines end in a docstring."""
@@ -118,6 +133,8 @@ def _style(app: Any, example: str) -> None:
         def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
             for entry in panel.entries:
                 unwrap(entry.description)
+            widest = max((len(str(NameRenderer()(entry))) for entry in panel.entries), default=0)
+            self.column_specs = (ColumnSpec(renderer=stacked),) if widest > console.width * 0.35 else None
             super().__call__(console, options, panel)
 
         def render_description(self, console: Any, options: Any, description: Any) -> None:
@@ -138,7 +155,7 @@ def _style(app: Any, example: str) -> None:
             box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
         ),
     )
-    app.console = Console(width=screen.width, highlight=False, no_color=not screen.color)
+    app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 
 
 def _advise(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -187,7 +187,13 @@ def rewards(
 
 
 def read_rewards(
-    api: Any, users: Sequence[str], kind: str | None, how: Output, *, save: Path | None = None, path: Path | None = None
+    api: Any,
+    users: Sequence[str],
+    kind: Literal["earned", "redeemed"] | None,
+    how: Output,
+    *,
+    save: Path | None = None,
+    path: Path | None = None,
 ) -> int:
     """Read the activity of users, then show or save it."""
     from workbench.rewards.reading import read

@@ -188,7 +188,7 @@ def listen(
     forward_to: str | None = None,
     port: Whole = 0,
     count: Whole | None = None,
-    within: float | None = None,
+    timeout: float | None = None,
     earlier: bool = False,
     unsigned: bool = False,
     allow_host: list[str] | None = None,
@@ -204,13 +204,13 @@ def listen(
         forward_to: Forward each verified event to this http URL.
         port: Port to receive on; 0 chooses a free one.
         count: Stop after N events.
-        within: Stop after N seconds.
+        timeout: Stop after N seconds.
         earlier: Show earlier events too.
         unsigned: Accept unsigned deliveries and mark them unverified.
         allow_host: Host name under which it is reached, as that of a tunnel.
     """
     target = _target(forward_to) if forward_to else None
-    deadline = None if within is None else time.monotonic() + within
+    deadline = None if timeout is None else time.monotonic() + timeout
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))

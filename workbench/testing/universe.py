@@ -80,10 +80,9 @@ class Universe(Deliveries):
         made: list[Any] = []
 
         def authorize() -> None:
-            declined = {"decline_reason": "cvv_mismatch"} if fate == 2 else {}
             answer = self.outside.simulate_authorization(
                 card_id=card, amount=cents, currency="USD", merchant_name="Example Market", merchant_category_code="5411",
-                **declined,
+                decline_reason="cvv_mismatch" if fate == 2 else None,
             )  # fmt: skip
             self.names[str(answer.transaction_id)] = f"purchase {name}"
             self.tell("traffic", f"purchase {name} of {cents} cents: {answer.status} ({short(answer.transaction_id)})")

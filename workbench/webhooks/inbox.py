@@ -4,7 +4,7 @@ Example:
     inbox = wb.Inbox("events.db", keys=[key])
     inbox.receive(headers, body)                       # from any web framework, or
     with inbox.serve() as url: ...                     # its own receiver on loopback
-    inbox.wait("user.updated", where={"application_status": "approved"}, within=30)
+    inbox.wait("user.updated", where={"application_status": "approved"}, timeout=30)
 
     @inbox.on("transaction.*")
     def post(event): ...
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Concatenate, TypeVar, overload
 
 import attrs
 
@@ -32,7 +32,17 @@ from workbench.errors import (
     unknown_name,
     visible,
 )
-from workbench.interface.events import Event
+from workbench.interface.events import (
+    AnyEvent,
+    CardEvent,
+    CardKind,
+    DepositEvent,
+    DepositKind,
+    TransactionEvent,
+    TransactionKind,
+    UserEvent,
+    UserKind,
+)
 from workbench.system.messages import LOOPBACK, Request, Response
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
@@ -52,7 +62,13 @@ from workbench.webhooks.verify import (
     read_delivery,
 )
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+Since = datetime | int | None
+UserHandler = TypeVar("UserHandler", bound=Callable[Concatenate[UserEvent, ...], Any])
+DepositHandler = TypeVar("DepositHandler", bound=Callable[Concatenate[DepositEvent, ...], Any])
+TransactionHandler = TypeVar("TransactionHandler", bound=Callable[Concatenate[TransactionEvent, ...], Any])
+CardHandler = TypeVar("CardHandler", bound=Callable[Concatenate[CardEvent, ...], Any])
+Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
+"""Handlers of events, called with the event, and with the database of the inbox if `atomic`."""
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
@@ -64,8 +80,8 @@ _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 class Latest:
     """The newest event about a resource, by both orders. They differ if deliveries overtook each other."""
 
-    by_arrival: Event | None
-    by_event_time: Event | None  # None if no event has a time
+    by_arrival: AnyEvent | None
+    by_event_time: AnyEvent | None  # None if no event has a time
 
     @property
     def differ(self) -> bool:
@@ -80,7 +96,7 @@ class Replayed:
     """The result of a replay."""
 
     handled: int
-    failures: tuple[tuple[Event, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
+    failures: tuple[tuple[AnyEvent, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
 
 
 @attrs.frozen
@@ -247,9 +263,7 @@ class Inbox:
 
     # reading
 
-    def stored(
-        self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
-    ) -> list[StoredEvent]:
+    def stored(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[StoredEvent]:
         """Return the events in order of arrival, each with its raw bytes and how it arrived.
 
         Args:
@@ -266,9 +280,19 @@ class Inbox:
         )
         return [one for one in rows if matches(one.event, None, where)]
 
+    @overload
+    def events(self, kind: UserKind, where: Where | None = None, since: Since = None) -> list[UserEvent]: ...
+    @overload
+    def events(self, kind: DepositKind, where: Where | None = None, since: Since = None) -> list[DepositEvent]: ...
+    @overload
     def events(
-        self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
-    ) -> list[Event]:
+        self, kind: TransactionKind, where: Where | None = None, since: Since = None
+    ) -> list[TransactionEvent]: ...
+    @overload
+    def events(self, kind: CardKind, where: Where | None = None, since: Since = None) -> list[CardEvent]: ...
+    @overload
+    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
+    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
         return [one.event for one in self.stored(kind, where, since)]
 
@@ -304,20 +328,39 @@ class Inbox:
         self.pull()
         return self._store.last()
 
-    @hide_arguments
+    @overload
+    def wait(
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> UserEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> DepositEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> TransactionEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> CardEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> AnyEvent: ...  # fmt: skip
     def wait(
         self,
         kind: str | None = None,
         where: Where | None = None,
-        within: float = 10.0,
+        timeout: float = 10.0,
         *,
-        since: "datetime | int | None" = None,
+        since: Since = None,
         clock: Any = None,
-    ) -> Event:
+    ) -> Any:
         """Return the newest matching event, or wait for the next one.
 
         Args:
-            within: Seconds to wait; of `clock` if given, which is then advanced second by second.
+            timeout: Seconds to wait; of `clock` if given, which is then advanced second by second.
             where: As for `stored`.
             since: Only events that arrived after a time, or after a number from `mark()`.
             clock: A clock that is moved explicitly, as `api.sandbox.clock`.
@@ -325,17 +368,17 @@ class Inbox:
         Raises:
             EventTimeout: No matching event arrived in time.
         """
-        deadline, advanced = time.monotonic() + within, 0.0
+        deadline, advanced = time.monotonic() + timeout, 0.0
         unseen = since
         while True:
             newest = self.mark()
             if found := self.stored(kind, where, unseen):
                 return found[-1].event
             unseen = newest
-            left = deadline - time.monotonic() if clock is None else within - advanced
+            left = deadline - time.monotonic() if clock is None else timeout - advanced
             if left <= 0:
                 why = describe_mismatch(self.events(since=since), kind, where)
-                raise EventTimeout(f"No matching {kind or 'event'} within {within:g} s. {why}")
+                raise EventTimeout(f"No matching {kind or 'event'} within {timeout:g} s. {why}")
             if clock is not None:
                 clock.advance(seconds=min(1.0, left))
                 advanced += 1.0
@@ -345,6 +388,31 @@ class Inbox:
 
     # handling
 
+    @overload
+    def on(
+        self, kind: UserKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[UserHandler], UserHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: DepositKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[DepositHandler], DepositHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: TransactionKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[TransactionHandler], TransactionHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: CardKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[CardHandler], CardHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: str, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[Handler], Handler]: ...  # fmt: skip
     def on(
         self,
         kind: str,
@@ -354,7 +422,7 @@ class Inbox:
         ordered: bool = False,
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[Handler], Handler]:
+    ) -> Callable[[Any], Any]:
         """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
         A function declared with `async def` is awaited. A failure is recorded and tried again, and does not stop other
@@ -379,7 +447,7 @@ class Inbox:
         """
         check_kind(kind, "inbox.on")
 
-        def register(call: Handler) -> Handler:
+        def register(call: Any) -> Any:
             self._handlers.register(call, kind, name, atomic, ordered, since, retry_after)
             return call
 
@@ -405,10 +473,10 @@ class Inbox:
 
     def replay(
         self,
-        handler: Callable[[Event], Any],
+        handler: Callable[[AnyEvent], Any],
         kind: str | None = None,
         where: Where | None = None,
-        since: "datetime | int | None" = None,
+        since: Since = None,
     ) -> Replayed:
         """Call a function with each stored event, in order of arrival; a failure does not stop the rest."""
         handled, failures = 0, []

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from workbench.interface.events import Event
+from workbench.interface.events import AnyEvent
 from workbench.schema.walk import get_path
 from workbench.system.database import Database
 from workbench.webhooks.verify import read_delivery, state_digest
@@ -64,7 +64,7 @@ class StoredEvent:
     """An event as the inbox stores it."""
 
     sequence: int  # 1, 2, 3… in order of arrival
-    event: Event
+    event: AnyEvent
     raw: bytes = attrs.field(repr=False)  # exactly as it arrived
     arrived: datetime
     verified: bool
@@ -80,7 +80,7 @@ class Conflict:
     id: str
     arrived: datetime
     verified: bool
-    event: Event
+    event: AnyEvent
     raw: bytes = attrs.field(repr=False)
 
 
@@ -88,7 +88,7 @@ class Conflict:
 class Receipt:
     """The result of an accepted delivery."""
 
-    event: Event  # of this delivery; the stored one is in `inbox.stored(…)`
+    event: AnyEvent  # of this delivery; the stored one is in `inbox.stored(…)`
     verified: bool  # signed with a key of the inbox
     duplicate: bool  # the id was known
     conflict: bool  # … with other bytes
@@ -100,7 +100,7 @@ class ParsedEvents:
     """The newest events of a store as records, parsed once for all who look, up to a number of bytes of their bodies."""
 
     def __init__(self) -> None:
-        self._events: dict[int, Event] = {}  # by sequence, the oldest first
+        self._events: dict[int, AnyEvent] = {}  # by sequence, the oldest first
         self._sizes: dict[int, int] = {}
         self._size = 0
         self._lock = threading.Lock()
@@ -108,12 +108,12 @@ class ParsedEvents:
     def __len__(self) -> int:
         return len(self._events)
 
-    def get(self, sequence: int, body: bytes) -> Event:
+    def get(self, sequence: int, body: bytes) -> AnyEvent:
         """Return the event of a body, parsed now if it has to be."""
         known = self._events.get(sequence)
         return known if known is not None else self.put(sequence, body, read_delivery(body, len(body)))
 
-    def put(self, sequence: int, body: bytes, event: Event) -> Event:
+    def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
         """Take in an event, unless it is older than all that fit; return it."""
         with self._lock:
             if sequence in self._events or (
@@ -142,7 +142,7 @@ class Store:
         self.file.run(_POSITIONS)  # beside the schema: files of an earlier version have none
         self.parsed = ParsedEvents()
 
-    def keep(self, event: Event, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
+    def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
         """Store a delivery, each event once."""
         digest = hashlib.sha256(raw).digest()
         at = arrived.astimezone(UTC).isoformat()

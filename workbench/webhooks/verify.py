@@ -18,7 +18,7 @@ import attrs
 
 from workbench.errors import InvalidWebhook, Problem, UsageError, not_allowed, unknown_name
 from workbench.interface.convert import Unreadable, converter
-from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, Event, MicroDepositReceived
+from workbench.interface.events import EVENT_KINDS, MINIMUM_DEPOSIT, AnyEvent, Event, MicroDepositReceived
 from workbench.interface.examples import TIME, example
 from workbench.schema import strict_json
 from workbench.schema.walk import build, change, get_path, given, is_record, members
@@ -81,7 +81,7 @@ def lower_headers(headers: Headers) -> dict[str, str]:
 MAX_BODY = 2**20
 _MAX_DEPTH = 64
 
-Where = Callable[[Event], Any] | Mapping[str, Any]
+Where = Callable[[Any], Any] | Mapping[str, Any]
 """A function of the event, or values by dotted attribute paths of the event or of its body."""
 
 
@@ -89,7 +89,7 @@ class TooLarge(InvalidWebhook):
     """The body is larger than the limit; it was not parsed."""
 
 
-def read_delivery(body: bytes, max_body: int = MAX_BODY) -> Event:
+def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
     """Read raw bytes as an event in its envelope.
 
     Raises:
@@ -151,7 +151,7 @@ def _meets(event: Event, path: str, wanted: Any) -> bool:
     return any(wanted(value) if callable(wanted) else value == wanted for value in found)
 
 
-def describe_mismatch(events: list[Event], kind: str | None, where: Where | None) -> str:
+def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
     """Describe the events that did not match: how many there are, and which conditions none meets. Never a value."""
     of_kind = [event for event in events if matches(event, kind, None)]
     if not of_kind:
@@ -170,7 +170,7 @@ class Sample:
 
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
-    event: Event
+    event: AnyEvent
 
 
 def sample(
