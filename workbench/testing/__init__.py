@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
     from workbench.testing.loop import NotSimulated as NotSimulated
+    from workbench.testing.regression import Regression as Regression
+    from workbench.testing.regression import regress as regress
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
@@ -41,6 +43,8 @@ _NAMES = {
     "NotSimulated": "workbench.testing.loop",
     "Recording": "workbench.testing.exports",
     "Universe": "workbench.testing.universe",
+    "Regression": "workbench.testing.regression",
+    "regress": "workbench.testing.regression",
     "assert_balance": "workbench.testing.sessions",
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",

@@ -21,6 +21,7 @@ import attrs
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
 from workbench.sandbox import Sandbox
+from workbench.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.testing.decisions import Breach, Decisions, Moment
 from workbench.testing.http_application import HttpApplication
 from workbench.testing.sessions import Coverage
@@ -144,6 +145,7 @@ class Exploration(Shown):
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
     failure: Failure | None = None
+    following: int | None = None  # the number of the universe where it was stopped
 
     def check(self) -> None:
         """Raise AssertionError with the story where something broke, or where something never happened.
@@ -273,7 +275,7 @@ def explore(
     settle: float = 3_600.0,
     threads: bool = False,
     expected: Sequence[str] = (),
-    progress: Callable[[int, int], object] | None = None,
+    progress: bool | ProgressCallback = False,
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
@@ -295,13 +297,12 @@ def explore(
         settle: Seconds that the application is given at the end, when nothing goes wrong any more.
         threads: Whether a delivery that comes twice at the same time is handled by two threads.
         expected: What `sometimes` has to have noted.
-        progress: Called with the number of universes done, and of all.
+        progress: True for a line with the universes per second, or a function that is called with the progress. An
+            interrupt or `stop()` ends the exploration with what was tried; its `following` is where to resume.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, as to start a thread.
     """
-    from workbench.sandbox import Sandbox
-
     with tempfile.TemporaryDirectory() as folder:
         explorer = _Explorer(
             application, invariants, sandbox or Sandbox(seed=1), Path(folder),
@@ -310,29 +311,42 @@ def explore(
         began, counts, noted = time.perf_counter(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
+        show, state = (
+            progress_callback(progress),
+            Progress(total=universes, unit="universes", done=first, earlier=first),
+        )
+        stopped: list[str] = []
+        state.on_stop = stopped.append
         plans: Iterator[tuple[int, Decisions]]
         if decisions is not None:
             plans = iter([(0, Decisions(fixed=decisions))])
         else:
             numbers = range(first, universes) if universe is None else range(universe, universe + 1)
             plans = _plans(explorer, seed, numbers)
-        for number, plan in plans:
-            found, breach = explorer.run(plan)
-            tried += 1
-            counts += found.counts
-            answers += found.answers
-            for what, count in found.sometimes.items():
-                noted[what] += count
-            if progress is not None:
-                progress(number + 1, universes)
-            if breach is not None:
-                small = (found, breach)
-                if universe is None and decisions is None and plan.taken and explorer.repeatable:
-                    small = explorer.shrink(plan.taken, breach) or small
-                failure = _failure(seed, number, found, *small)
-                break
+        with suppress(KeyboardInterrupt):
+            for number, plan in plans:
+                found, breach = explorer.run(plan)
+                tried += 1
+                counts += found.counts
+                answers += found.answers
+                for what, count in found.sometimes.items():
+                    noted[what] += count
+                state.done = number + 1
+                show(state)
+                if breach is not None:
+                    failure = _failure(seed, number, found, found, breach)
+                    if universe is None and decisions is None and plan.taken and explorer.repeatable:
+                        failure = _failure(
+                            seed, number, found, *(explorer.shrink(plan.taken, breach) or (found, breach))
+                        )
+                    break
+                if stopped:
+                    break
+    state.ended = True
+    show(state)
+    ended = failure is not None or state.done >= universes or universe is not None or decisions is not None
     return Exploration(
-        seed=seed, universes=tried, seconds=time.perf_counter() - began, counts=counts, sometimes=noted,
+        seed=seed, following=None if ended else state.done, universes=tried, seconds=time.perf_counter() - began, counts=counts, sometimes=noted,
         coverage=Coverage(answers), failure=failure,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import json
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +21,6 @@ from workbench.errors import InvalidRequest, visible
 from workbench.sandbox import Sandbox
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
-from workbench.testing.process import Process
 from workbench.testing.universe import Universe
 
 _START_SECONDS = 30.0
@@ -174,11 +173,6 @@ class HttpUniverse(Universe):
             self.counts["crashes inside a delivery"] += 1
             self.tell("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
             self._http.boot()
-
-    def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> None:
-        """Wait for the books at the end; nothing else of the application runs here."""
-        if label != "books":
-            super()._guard(process, label, run)
 
     def _finish(self) -> None:
         """Read the books of this universe, when they agree with the service or the patience is over."""

@@ -13,7 +13,7 @@ from workbench.session import Session
 from workbench.testing.deliveries import Deliveries
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
-from workbench.testing.process import ProcessKilled
+from workbench.testing.process import Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
@@ -153,23 +153,20 @@ class Universe(Deliveries):
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
-    def _finish(self) -> None:
-        process = self._process
-        assert process is not None
-        books: Any = None
-
-        def read() -> None:
-            nonlocal books
-            books = process.application.books()
-
-        self._guard(process, "books", read)
+    def _read_books(self, process: Process) -> Mapping[str, Any]:
+        """Return the books of the application, without transactions of 0 cents."""
+        books = self._guard(process, "books", process.application.books)
         if inspect.iscoroutine(books):
             task = process.loop.start(books, "books")
             while not task.done():
                 if not process.loop.step():
                     self.move(process.loop.next_time() or self.now)
             books = task.result()
-        self.books = {str(name): cents for name, cents in dict(books).items() if cents != 0}
+        return {str(name): cents for name, cents in dict(books).items() if cents != 0}
+
+    def _finish(self) -> None:
+        process = self._alive()
+        self.books = self._read_books(process)
         process.dead = True
         process.loop.kill()
         process.loop.dispose()
