@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
-    words = [token for token in tokens if token not in ("-q", "--quiet")]
-    if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+    arguments = [token for token in tokens if token not in ("-q", "--quiet")]
+    if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
         return run_to_exit(_first_page)
     return run_to_exit(partial(_run, tokens))
 
@@ -50,10 +50,16 @@ def make_app(noun: str = "") -> Any:
     from cyclopts import App, Parameter
 
     app = App(
-        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=__version__,
-        result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
+        name="workbench",
+        help="A workbench for a card issuing API.",
+        help_format="plaintext",
+        version=__version__,
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
-    )  # fmt: skip
+    )
     docs = {name: doc for rows in commands.SECTIONS.values() for name, doc in rows.items()}
     for path, place in commands.PLACES.items():
         group, lazy = app, f"{__name__}.{place}"

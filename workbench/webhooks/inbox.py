@@ -132,13 +132,14 @@ class Inbox:
 
         Args:
             path: A file, readable by its owner alone; None keeps events in memory.
-            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is true.
+            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is
+                true.
             scheme: How a signature is checked.
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them on loopback
                 alone.
             source: Deliveries to pull before each read, as those of an embedded sandbox.
-            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock; those
-                count back from the newest event.
+            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock;
+                those count back from the newest event.
             max_body: Largest body in bytes.
             now: Returns the time.
 
@@ -151,7 +152,8 @@ class Inbox:
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
             raise UsageError(
-                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
+                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody "
+                "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
         self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
@@ -193,8 +195,8 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that the
-        sender has to try again.
+        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that
+        the sender has to try again.
         """
         try:
             self.receive(headers, body)
@@ -278,7 +280,7 @@ class Inbox:
             after=since if isinstance(since, int) else 0,
             since=since if isinstance(since, datetime) else None,
         )
-        return [one for one in rows if matches(one.event, None, where)]
+        return [row for row in rows if matches(row.event, None, where)]
 
     @overload
     def events(self, kind: UserKind, where: Where | None = None, since: Since = None) -> list[UserEvent]: ...
@@ -294,7 +296,7 @@ class Inbox:
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
-        return [one.event for one in self.stored(kind, where, since)]
+        return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
         """Return the bytes of an event exactly as they arrived.
@@ -303,19 +305,19 @@ class Inbox:
             UsageError: No event has that id.
         """
         self.pull()
-        found = self._store.events(event_id=event_id)
-        if not found:
+        stored = self._store.events(event_id=event_id)
+        if not stored:
             raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
-        return found[0].raw
+        return stored[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by the time in the events."""
         check_kind(kind, "inbox.latest")
         self.pull()
-        found = [one.event for one in self._store.events(kind, about=resource_id)]
-        timed = [event for event in found if isinstance(event.event_received_at, datetime)]
+        events = [event.event for event in self._store.events(kind, about=resource_id)]
+        timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
-            by_arrival=found[-1] if found else None,
+            by_arrival=events[-1] if events else None,
             by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
         )
 
@@ -372,8 +374,8 @@ class Inbox:
         unseen = since
         while True:
             newest = self.mark()
-            if found := self.stored(kind, where, unseen):
-                return found[-1].event
+            if stored := self.stored(kind, where, unseen):
+                return stored[-1].event
             unseen = newest
             left = deadline - time.monotonic() if clock is None else timeout - advanced
             if left <= 0:
@@ -433,8 +435,8 @@ class Inbox:
             name: Name of the handler in the store; by default its module and name.
             atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
-            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events about
-                the same resource wait as well.
+            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events
+                about the same resource wait as well.
             since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
                 later ones only, or the id of an event for those after it.
             retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
@@ -464,7 +466,7 @@ class Inbox:
 
     def dead_letters(self) -> tuple[Failure, ...]:
         """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
-        return tuple(one for one in self.failures() if one.given_up)
+        return tuple(failure for failure in self.failures() if failure.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
         """Try failed runs again now, dead letters too; return the number of successful runs."""
@@ -520,7 +522,8 @@ class Inbox:
             )
         if hosts and not self.verifies and len(path) < _MIN_SECRET_PATH:
             raise InvalidWebhook(
-                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
+                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be "
+                "guessed: "
                 f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
             )
 
@@ -551,7 +554,7 @@ class Inbox:
 
         Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
         """
-        if any(not one for one in naming):
+        if any(not row for row in naming):
             raise UsageError("An empty id would match every event.")
         return self._store.purge(naming, before)
 
