@@ -7,17 +7,16 @@ Each `type: ignore` below has to be needed: mypy says so where one is not (`warn
 from typing import assert_type
 
 import workbench as wb
+from workbench.interface.people import Address, Deletion
+from workbench.interface.transactions import RewardsItem
 from workbench.records import (
-    Address,
     CompanyApplication,
-    Deletion,
     Dispute,
     Event,
     EventApplicationStatus,
     IssuingContract,
     PaymentAccount,
     RewardsActivity,
-    RewardsItem,
     SimulatedTransaction,
     Spend,
     TransactionChanged,

@@ -604,6 +604,18 @@ def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
     return None if extra is None else MissingExtra(library, extra)
 
 
+_AT_THE_TOP = {
+    "ApiError",
+    "InvalidRequest",
+    "NotFound",
+    "NotSent",
+    "OutcomeUnknown",
+    "WorkbenchError",
+}  # of the package
+_NARROWER = {"InvalidArguments", "RedirectedEffect"}  # caught by their bases
+
+
 def __dir__() -> list[str]:
-    public = (Problem, Attempt, WorkbenchError)
-    return sorted(name for name, found in globals().items() if isinstance(found, type) and issubclass(found, public))
+    public = (Problem, WorkbenchError)
+    names = {name for name, found in globals().items() if isinstance(found, type) and issubclass(found, public)}
+    return sorted(names - _AT_THE_TOP - _NARROWER)

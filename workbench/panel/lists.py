@@ -176,7 +176,7 @@ def stamp(api: Any) -> tuple[Any, ...]:
     """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     last = None if sandbox is None else sandbox._last_event()
-    return len(entries(api)), None if inbox is None else inbox.mark(), last
+    return len(entries(api)), None if inbox is None else inbox._mark(), last
 
 
 def _known(found: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:

@@ -172,35 +172,6 @@ def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame
     return mark_report(made.reset_index(drop=True), "time_in_status", notes)
 
 
-def reasons(history: Any) -> pd.DataFrame:
-    """Return one row per reason of each status change; the service sends them separated by commas.
-
-    Args:
-        history: Events, or a result of `status_history`.
-
-    Returns:
-        Columns user_id, at, status, reason.
-    """
-    table = _history(history)
-    made = table.loc[table["reason"].notna(), ["user_id", "at", "status", "reason"]]
-    made = made.assign(reason=made["reason"].str.split(",")).explode("reason")
-    made["reason"] = made["reason"].astype(TEXT).str.strip()
-    return mark_report(made[made["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
-
-
-def micro_deposits(events: Any) -> pd.DataFrame:
-    """Return one row per micro deposit with its amount in USD shown, so the frame is marked as private.
-
-    A micro deposit can prove who owns an account; `wb.to_frame(events, of="microDeposit.received")` masks the amount.
-    """
-    made = events_frame(events, MICRO_DEPOSIT, {"amount"})
-    keep = {name: name.removeprefix("body.") for name in made.columns if name.startswith("body.")}
-    marks = {**made.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
-    made = made[list(keep)].rename(columns=keep)
-    made.attrs = marks
-    return made
-
-
 By = Literal["created_at", "posted_at", "minted_at"]
 
 Group = Literal["user_id", "cohort", "spend_category", "merchant_name"]

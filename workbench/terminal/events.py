@@ -214,7 +214,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox.mark(), 0
+        seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")

@@ -12,6 +12,8 @@ from cyclopts import App, Parameter
 
 from workbench import sequences
 from workbench.errors import WorkbenchError, visible
+from workbench.sequences.reading import problems
+from workbench.sequences.sequence import dumps
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
@@ -115,7 +117,7 @@ def list_sequences(*, how: Output = Output()) -> None:
 
 def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
-    print(sequences.dumps(_sequence(sequence)), end="")
+    print(dumps(_sequence(sequence)), end="")
 
 
 def check(*files: Path) -> int:
@@ -129,7 +131,7 @@ def check(*files: Path) -> int:
     code = DONE
     for file in files:
         try:
-            problems = [str(problem) for problem in sequences.problems(sequences.load(file))]
+            problems = [str(problem) for problem in problems(sequences.load(file))]
         except OSError as error:
             problems = [error.strerror or type(error).__name__]
         except WorkbenchError as error:

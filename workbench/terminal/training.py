@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from workbench import course
 from workbench.course import classroom
+from workbench.course.drills import DRILLS
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
@@ -159,7 +160,7 @@ class_app.command(verify)
 
 
 def _names(_: Any) -> list[str]:
-    return list(course.DRILLS)
+    return list(DRILLS)
 
 
 _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
@@ -171,7 +172,7 @@ _Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money b
 
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
-    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in course.DRILLS.values()], how)
+    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
 
 
 def _run(name: str, where: Where, do: Any) -> Any:

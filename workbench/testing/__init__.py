@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.testing.comparing import Evidence as Evidence
     from workbench.testing.comparing import compare_recording as compare_recording
     from workbench.testing.comparing import evidence as evidence
     from workbench.testing.exports import Recording as Recording
     from workbench.testing.exports import export as export
     from workbench.testing.exports import record as record
     from workbench.testing.exports import replay as replay
-    from workbench.testing.generated import Mix as Mix
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.sessions import Coverage as Coverage
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "Coverage": "workbench.testing.sessions",
-    "Evidence": "workbench.testing.comparing",
-    "Mix": "workbench.testing.generated",
     "Recording": "workbench.testing.exports",
     "assert_balance": "workbench.testing.sessions",
     "assert_events": "workbench.testing.sessions",
