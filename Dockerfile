@@ -1,7 +1,7 @@
 # A sandbox for other programs; docs/service.md says how to run it.
 FROM python:3.12-slim
 WORKDIR /app
-COPY requirements/server.txt pyproject.toml README.md ./
+COPY requirements/server.txt pyproject.toml README.md LICENSE ./
 COPY docs/SKILL.md docs/llms.txt docs/
 COPY workbench workbench
 RUN pip install --no-cache-dir --no-deps -r server.txt && pip install --no-cache-dir --no-deps --no-build-isolation .

@@ -36,6 +36,7 @@ PURPOSES = {
     "system": "this machine",
     "errors": "exception classes",
     "lazy": "public names",
+    "extras": "optional libraries",
     "renamed": "names of 0.2",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}

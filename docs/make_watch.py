@@ -22,11 +22,11 @@ async def picture(api: wb.Session) -> str:
             api.sandbox.register_endpoint(url)
             coffee = api.simulate_authorization(card_id=card, amount=420, merchant_name="Example Coffee", **PURCHASE)
             api.sandbox.settle(coffee.transaction_id)
-            api.sandbox.flush(within=5)
+            api.sandbox.flush(timeout=5)
         api.simulate_refund(transaction_id=coffee.transaction_id, amount=120)
         with contextlib.suppress(wb.ApiError):
             api.simulate_refund(transaction_id=coffee.transaction_id, amount=9_000)
-        api.sandbox.flush(within=5)
+        api.sandbox.flush(timeout=5)
         app.look()
         await pilot.press("up", "up", "w")
         await pilot.pause()

@@ -76,7 +76,7 @@ def test_every_operation_is_awaited(where: str | None) -> None:
             assert api.journal.unknown() == []
             kinds = {event.kind for event in api.events}
             assert {"transaction.requested", "transaction.completed", "user.updated"} <= kinds
-            assert await asyncio.to_thread(api.inbox.wait, "user.updated", within=60)
+            assert await asyncio.to_thread(api.inbox.wait, "user.updated", timeout=60)
 
     asyncio.run(run())
 
@@ -117,7 +117,7 @@ def test_a_wrong_argument_is_named_when_awaited() -> None:
 def test_all_wrong_arguments_are_named_at_once() -> None:
     """connect refuses what it cannot use with one error that names every problem."""
     wrong: Any = {
-        "seed": "x", "behavior": "strange", "environment": "moon", "timeout": 0, "limits": 5, "journal": 3, "settings": {"a": 1},
+        "seed": "x", "behavior": "strange", "environment": "moon", "timeout": 0, "limits": 5, "journal": 3,
     }  # fmt: skip
     with pytest.raises(UsageError) as caught:
         wb.connect(**wrong)

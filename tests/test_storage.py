@@ -91,7 +91,7 @@ SPOILED = {
     "newer": (edit("PRAGMA user_version=2"), "newer workbench"),
     "a trigger": (edit("CREATE TRIGGER evil AFTER INSERT ON things BEGIN DELETE FROM things; END"), "not ours"),
     "a view": (edit("CREATE VIEW evil AS SELECT 1"), "not ours"),
-    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "not ours"),
+    "another table under our name": (edit("ALTER TABLE things ADD COLUMN more"), "cannot be read"),
     "damaged": (damage, "damaged"),
 }
 

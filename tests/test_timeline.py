@@ -75,7 +75,7 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
         api.sandbox.register_endpoint(url)
         buy(api)
         buy(api)
-        api.sandbox.flush(within=60)
+        api.sandbox.flush(timeout=60)
     event = api.sandbox.events()[-1]["event"]["id"]
 
     chain = api.sandbox.why(event)

@@ -4,13 +4,17 @@ Each `type: ignore` below has to be needed: mypy says so where one is not (`warn
 """
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
+import asyncio
+import sqlite3
 from typing import assert_type
 
 import workbench as wb
 from workbench.interface.people import Address, Deletion
 from workbench.interface.transactions import RewardsItem
 from workbench.records import (
+    AnyEvent,
     CompanyApplication,
+    DeclineReason,
     Dispute,
     Event,
     EventApplicationStatus,
@@ -24,6 +28,7 @@ from workbench.records import (
     UserUpdated,
     WithdrawalSignature,
 )
+from workbench.rewards import Rewards
 
 
 def sync(api: wb.Client) -> None:
@@ -143,7 +148,58 @@ def session(api: wb.Session) -> None:
     """What belongs to a session is known to a checker, and so to completion."""
     assert_type(api.sandbox, wb.Sandbox)
     assert_type(api.inbox, wb.Inbox)
-    assert_type(api.events, list[Event])
+    assert_type(api.inbox.events(), list[AnyEvent])
+    assert_type(wb.rewards.read(api, ["id"]), Rewards)
+
+
+async def tasks(api: wb.AsyncSession) -> None:
+    """Calls are coroutines, so tasks take them; a read of an async session is awaited."""
+    task = asyncio.create_task(api.list_contracts())
+    assert_type(await task, list[IssuingContract])
+    async with asyncio.TaskGroup() as group:
+        started = group.create_task(api.simulate_refund(transaction_id="", amount=wb.FULL))
+    assert_type(started.result(), SimulatedTransaction)
+    assert_type(await wb.rewards.read(api, ["id"]), Rewards)
+
+
+def words(api: wb.Client) -> None:
+    """Requests take the members of an enum, or their texts; a misspelled one is refused."""
+    purchase = {"currency": "USD", "merchant_name": "x", "merchant_category_code": "5411"}
+    api.simulate_authorization(card_id="", amount=1, decline_reason=DeclineReason.CARD_LOCKED, **purchase)
+    api.simulate_authorization(card_id="", amount=1, decline_reason="card_locked", **purchase)
+    api.simulate_authorization(card_id="", amount=1, decline_reason="card_lcked", **purchase)  # type: ignore[arg-type]
+    api.list_rewards_activity(user_id="", type="earned")
+    api.list_rewards_activity(user_id="", type="earnd")  # type: ignore[arg-type]
+    api.update_dispute(dispute_id="", status="cancelled")  # type: ignore[arg-type]
+    api.create_payment_account(type="account", user_id="", external_fiat_account={})  # type: ignore[arg-type]
+
+
+def kinds(event: AnyEvent, inbox: wb.Inbox, deliver: tuple[dict[str, str], bytes]) -> None:
+    """A test of `kind` tells the record of the body; a literal kind tells the event."""
+    if event.kind == "user.updated":
+        assert_type(event.body, UserUpdated)
+        _ = event.body.aplication_status  # type: ignore[attr-defined]
+    if event.kind == "transaction.completed" and event.body.spend is not None:
+        assert_type(event.body.spend.amount, int | None)
+    receipt = inbox.receive(*deliver)
+    if receipt.event.kind == "user.updated":
+        assert_type(receipt.event.body.application_status, EventApplicationStatus | str | None)
+    assert_type(inbox.wait("user.updated", timeout=30).body, UserUpdated)
+    assert_type(inbox.events("transaction.created")[0].body, TransactionChanged)
+    assert_type(inbox.wait(), AnyEvent)
+
+    @inbox.on("user.updated")
+    def changed(event: Event[UserUpdated]) -> str:
+        return event.body.id
+
+    @inbox.on("transaction.completed", atomic=True)
+    def booked(event: Event[TransactionChanged], db: sqlite3.Connection) -> None: ...
+
+    @inbox.on("card.*")
+    def any_card(event: AnyEvent) -> None: ...
+
+    @inbox.on("card.updated")  # type: ignore[type-var]
+    def other(event: Event[UserUpdated]) -> None: ...
 
 
 def bodies(event: Event, inbox: wb.Inbox) -> None:

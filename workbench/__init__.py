@@ -10,7 +10,10 @@
 
 from typing import TYPE_CHECKING
 
+from workbench.extras import install_finder
 from workbench.lazy import public_names
+
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from workbench import bulk as bulk
@@ -99,5 +102,6 @@ _NAMES = {
     "withdrawals": "workbench.withdrawals",
 }
 
+install_finder()
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -20,7 +20,8 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
 
     Args:
         package: The `__name__` of the package.
-        names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name there.
+        names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name
+            there.
     """
     # IPython calls its two hooks by name; people do not.
     public = sorted(name for name in names if not name.endswith("_ipython_extension"))
@@ -36,14 +37,9 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
             new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
             raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, _, attribute = names[name].partition(":")
-        try:
-            loaded: object = import_module(module)
-            if module != f"{package}.{name}":
-                loaded = getattr(loaded, attribute or name)
-        except ModuleNotFoundError as error:
-            from workbench.errors import missing_extra
-
-            raise missing_extra(error) or error from None
+        loaded: object = import_module(module)
+        if module != f"{package}.{name}":
+            loaded = getattr(loaded, attribute or name)
         if hasattr(loaded, "__code__"):
             from workbench import errors
 

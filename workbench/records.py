@@ -11,6 +11,7 @@ from workbench.lazy import public_names
 if TYPE_CHECKING:
     from workbench.interface.contracts import IssuingContract as IssuingContract
     from workbench.interface.contracts import WithdrawalSignature as WithdrawalSignature
+    from workbench.interface.events import AnyEvent as AnyEvent
     from workbench.interface.events import CardUpdated as CardUpdated
     from workbench.interface.events import Event as Event
     from workbench.interface.events import MicroDepositReceived as MicroDepositReceived
@@ -25,20 +26,15 @@ if TYPE_CHECKING:
     from workbench.interface.transactions import RewardsActivity as RewardsActivity
     from workbench.interface.transactions import SimulatedTransaction as SimulatedTransaction
     from workbench.interface.vocabulary import ApplicationStatus as ApplicationStatus
-    from workbench.interface.vocabulary import BeneficiaryType as BeneficiaryType
     from workbench.interface.vocabulary import CompletionReason as CompletionReason
     from workbench.interface.vocabulary import DeclineReason as DeclineReason
     from workbench.interface.vocabulary import DisputeStatus as DisputeStatus
     from workbench.interface.vocabulary import EventApplicationStatus as EventApplicationStatus
-    from workbench.interface.vocabulary import PaymentAccountType as PaymentAccountType
-    from workbench.interface.vocabulary import RewardType as RewardType
     from workbench.interface.vocabulary import SignatureStatus as SignatureStatus
-    from workbench.interface.vocabulary import StatusChangeReason as StatusChangeReason
     from workbench.interface.vocabulary import TransactionStatus as TransactionStatus
 
 _NAMES = {
     "ApplicationStatus": "workbench.interface.vocabulary",
-    "BeneficiaryType": "workbench.interface.vocabulary",
     "CardUpdated": "workbench.interface.events",
     "CompanyApplication": "workbench.interface.people",
     "CompletionReason": "workbench.interface.vocabulary",
@@ -50,13 +46,10 @@ _NAMES = {
     "IssuingContract": "workbench.interface.contracts",
     "MicroDepositReceived": "workbench.interface.events",
     "PaymentAccount": "workbench.interface.people",
-    "PaymentAccountType": "workbench.interface.vocabulary",
-    "RewardType": "workbench.interface.vocabulary",
     "RewardsActivity": "workbench.interface.transactions",
     "SignatureStatus": "workbench.interface.vocabulary",
     "SimulatedTransaction": "workbench.interface.transactions",
     "Spend": "workbench.interface.events",
-    "StatusChangeReason": "workbench.interface.vocabulary",
     "TransactionChanged": "workbench.interface.events",
     "TransactionStatus": "workbench.interface.vocabulary",
     "UltimateBeneficialOwner": "workbench.interface.people",

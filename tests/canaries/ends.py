@@ -87,7 +87,7 @@ def _by_form(**values: Any) -> None:
 def _waited(_: Path) -> None:
     with wb.connect(seed=7) as api:
         api.create_user_application(**PERSON)
-        api.inbox.wait("user.updated", where={"email": PERSON["email"], "first_name": "Zqfore"}, within=0.001)
+        api.inbox.wait("user.updated", where={"email": PERSON["email"], "first_name": "Zqfore"}, timeout=0.001)
 
 
 def _twice(folder: Path) -> None:

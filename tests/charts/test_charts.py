@@ -365,7 +365,6 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "liability": (charts.liability_chart, samples.rewards, samples.no_rewards),
     "applications": (charts.applications_chart, samples.history, list),
     "disputes": (charts.disputes_chart, samples.disputes, lambda: reports.disputes([], at="2026-01-01")),
-    "endpoints": (charts.endpoints_chart, samples.endpoints, lambda: samples.endpoints().iloc[:0]),
     "balances": (charts.balances_chart, samples.balances, lambda: samples.balances().iloc[:0]),
 }
 

@@ -327,7 +327,7 @@ def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> Non
     ann, bob = (server._by_name[name].sandbox for name in ("Ann", "Bob"))
     ann.register_endpoint("http://127.0.0.1:9/")
     server.act(["Ann"], "event", event="a new user (user.updated)")
-    ann.flush(within=60)
+    ann.flush(timeout=60)
     server.act(["Ann"], "event", event=event)
 
     kind = re.search(r"\((\w+\.\w+)\)", event)

@@ -130,7 +130,7 @@ for reason in ('cvv_mismatch', 'restricted_country', 'blocked_mcc'):
 with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.deposit(amount='0.45')
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 """,
     ),
     (
@@ -138,7 +138,7 @@ with wb.Inbox(keys=[api.sandbox.full_key]) as mine, mine.serve() as url:
         "sequence",
         """
 SEQUENCE(step('deposit', 'deposit', amount='0.45'))
-api.inbox.wait('microDeposit.received', within=30)
+api.inbox.wait('microDeposit.received', timeout=30)
 """,
     ),
     (
@@ -146,7 +146,7 @@ api.inbox.wait('microDeposit.received', within=30)
         "terminal",
         """
 TERMINAL('sandbox', 'deposit', amount='0.45')
-api.inbox.wait('microDeposit.received', within=30)
+api.inbox.wait('microDeposit.received', timeout=30)
 """,
     ),
     (
@@ -157,7 +157,7 @@ with inbox.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.add_fault('bad_signature', times=1)
     api.sandbox.deposit(amount='0.11')
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 api.sandbox.clear_faults()
 """,
     ),
@@ -169,7 +169,7 @@ with inbox.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.add_fault('bad_signature', of='transaction.created')
     FORM(api.simulate_authorization, **COFFEE)
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 """,
     ),
     (
@@ -180,7 +180,7 @@ with inbox.serve() as url:
     TERMINAL('sandbox', 'register-endpoint', url)
     TERMINAL('sandbox', 'add-fault', 'bad_signature', times=1)
     TERMINAL('sandbox', 'deposit', amount='0.11')
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 """,
     ),
     (

@@ -78,10 +78,10 @@ def call_all_done(api: Any, run: DrillRun) -> None:
 
 def _receive(api: Any, run: DrillRun, **inbox: Any) -> None:
     with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
-        api.sandbox.flush(within=60)  # each was tried once
+        api.sandbox.flush(timeout=60)  # each was tried once
         for event in api.sandbox.events(since=run.facts["after"]):
             api.sandbox.resend(event["event"]["id"], run.facts["endpoint"])
-        api.sandbox.flush(within=60)
+        api.sandbox.flush(timeout=60)
         run.last = run.check()
 
 
@@ -240,7 +240,7 @@ def _new_endpoint(api: Any, run: DrillRun, *, resend: bool, remove: bool) -> Non
             failed = dict.fromkeys(one.event_id for one in api.sandbox.deliveries(state="failed"))
             for event in failed:
                 api.sandbox.resend(event, made.id)
-            api.sandbox.flush(within=60)
+            api.sandbox.flush(timeout=60)
         if remove:
             api.sandbox.remove_endpoint(run.facts["endpoint"])
         run.last = run.check()

@@ -121,7 +121,7 @@ api.sandbox.deposit(amount='0.54')
         "waited, and made no deposit",
         """
 try:
-    api.inbox.wait('microDeposit.received', within=0.1)
+    api.inbox.wait('microDeposit.received', timeout=0.1)
 except wb.errors.EventTimeout:
     pass
 """,
@@ -135,7 +135,7 @@ with wb.Inbox(accept_unsigned=True) as trusting, trusting.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.add_fault('bad_signature', times=1)
     api.sandbox.deposit(amount='0.11')
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 """,
         "no inbox refused it",
     ),
@@ -154,7 +154,7 @@ api.sandbox.add_fault('bad_signature', times=1)
 with inbox.serve() as url:
     api.sandbox.register_endpoint(url)
     api.sandbox.deposit(amount='0.11')
-    api.sandbox.flush(within=60)
+    api.sandbox.flush(timeout=60)
 """,
         "no delivery was refused for its signature",
     ),

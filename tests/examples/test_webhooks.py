@@ -79,7 +79,7 @@ def test_an_example_keeps_the_books_of_a_sandbox(framework: str, tmp_path: Path)
                 if refunded:
                     api.simulate_refund(transaction_id=made, amount=refunded)
                 expected[made] = 100 + i - refunded
-            assert api.sandbox.flush(within=60).waiting == 0
+            assert api.sandbox.flush(timeout=60).waiting == 0
             deadline = time.monotonic() + 30
             while (found := httpx.get(f"{url}/books").json()) != expected:
                 assert time.monotonic() < deadline, found

@@ -12,6 +12,7 @@ from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
 from workbench import chains
 from workbench.client.client import AsyncClient, Client
 from workbench.errors import ApiError, InvalidRequest, NotArmed, UsageError
+from workbench.forms import fields
 from workbench.forms.snippets import Script
 from workbench.interface.table import OPERATIONS
 from workbench.panel.panel import form
@@ -665,3 +666,28 @@ def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, 
 def models() -> set[str]:
     """Return the ids of all widget models of this process."""
     return set(ipywidgets.Widget.get_manager_state()["state"])
+
+
+def test_a_key_stroke_annotates_what_changed(api: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One field of thirty-three, or those whose problems it changes; the others are left alone."""
+    made = form(api.create_user_application)
+    inputs = made.view.inputs.fields
+    inputs["email"].input.value = "a"
+    written: list[str] = []
+    help_of = fields.help_of
+
+    def counted(one: walk.Member) -> str:
+        if one.name in inputs:  # and is no section
+            written.append(one.name)
+        return help_of(one)
+
+    monkeypatch.setattr(fields, "help_of", counted)
+    inputs["email"].input.value = "ad"
+    assert written == []
+    inputs["email"].input.value = "ada@example.com"
+    assert written == ["email"]
+    inputs["email"].input.value = "•"
+
+    assert written == ["email", "email"]
+    assert "contains •" in note(made, "email")
+    made.close()

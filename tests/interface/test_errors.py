@@ -38,7 +38,7 @@ EVERY = [
     errors.EventTimeout("no event"),
     errors.UnusableFile("newer"),
     errors.FileBusy("held"),
-    errors.MissingExtra("pandas", "tables"),
+    errors.MissingExtra("pandas", "tables", "pip install …"),
 ]
 
 

@@ -2,10 +2,11 @@
 
 import re
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from workbench.errors import AdviceWarning
 from workbench.interface import contracts, events, people, table, transactions, vocabulary
 from workbench.interface.vocabulary import Role
 from workbench.schema.rules import FULL, OneOf
@@ -487,3 +488,32 @@ def test_camel_case() -> None:
     """Attribute names become wire names by one rule."""
     assert camel("is_terms_of_service_accepted") == "isTermsOfServiceAccepted"
     assert camel("line1") == "line1"
+
+
+@pytest.mark.parametrize(
+    "texts, enum",
+    [
+        (vocabulary.DeclineReasonText, vocabulary.DeclineReason),
+        (vocabulary.PaymentAccountTypeText, vocabulary.PaymentAccountType),
+        (vocabulary.DisputeUpdateStatusText, vocabulary.DisputeUpdateStatus),
+        (vocabulary.RewardTypeText, vocabulary.RewardType),
+    ],
+)
+def test_the_texts_that_requests_take_are_those_of_the_enums(texts, enum) -> None:
+    """Type checkers read the first, everything else the second."""
+    assert list(get_args(texts)) == list(enum)
+
+
+def test_a_comparison_with_a_misspelled_value_warns() -> None:
+    """At the line that compares, with the nearest value; a value, another type and a dictionary's key do not."""
+    status = vocabulary.TransactionStatus.AUTHORIZED
+    with pytest.warns(AdviceWarning, match="did you mean authorized"):
+        assert status != "authorised"
+    with pytest.warns(AdviceWarning, match="no value of TransactionStatus") as warned:
+        assert "Authorized" != status
+
+    assert warned[0].filename == __file__
+    assert status == "authorized"
+    assert "reversed" not in list(vocabulary.TransactionStatus)  # a word of a later release
+    assert {"authorized": 1, "done": 2}[status] == 1
+    assert status != 7

@@ -172,7 +172,7 @@ def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
         steps=(
             application,
             step(
-                "approved", "wait", kind="user.updated", within="2m",
+                "approved", "wait", kind="user.updated", timeout="2m",
                 where={"applicationStatus": "approved", "id": ref("apply.id")},
             ),
         ),
@@ -186,7 +186,7 @@ def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
 
 def test_a_wait_for_an_event_that_does_not_come_fails(sandbox: Sandbox) -> None:
     """The step names the missing event."""
-    result = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", within="5s"),)), sandbox)
+    result = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="5s"),)), sandbox)
 
     assert "expected card.updated, got no event" in result.verdict
 

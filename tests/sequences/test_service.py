@@ -91,7 +91,7 @@ def test_an_event_is_awaited_in_the_inbox(
     sandbox = served[0]
     card = sandbox.guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        wait = step("event", "wait", kind="transaction.created", within="20s")
+        wait = step("event", "wait", kind="transaction.created", timeout="20s")
         steps = (without_events("authorize").steps[0], wait)
         with api.inbox.serve() as url:
             sandbox.register_endpoint(url)

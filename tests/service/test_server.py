@@ -201,7 +201,7 @@ def test_session_on_a_served_sandbox(url: str) -> None:
             card_id=card, amount=700, currency="USD", merchant_name="x", merchant_category_code="5411"
         )
         api.sandbox.settle(made.transaction_id)
-        event = api.inbox.wait("transaction.completed", where={"body.id": made.transaction_id}, within=10)
+        event = api.inbox.wait("transaction.completed", where={"body.id": made.transaction_id}, timeout=10)
         before = api.sandbox.clock.now()
 
         assert event.body.spend.amount == 700

@@ -112,7 +112,7 @@ def test_listen_says_what_it_does_not_store(tmp_path, monkeypatch):
 def test_listen_ends_in_time(wb):
     """Without new events `listen` ends after the given time; those of before are shown only when asked for."""
     wb("applications", "create", "--from", BODY)
-    ended = wb("events", "listen", "--within", "0", "--count", "1")
+    ended = wb("events", "listen", "--timeout", "0", "--count", "1")
 
     assert ended.code == 5
     assert ended.out == ""
@@ -187,17 +187,17 @@ def test_resend(wb, key):
 def test_listen_for_a_profile_needs_a_key(wb, own_state):
     """Without the key of the service anybody could send events; they are accepted only with `--unsigned`."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
-    ended = wb("listen", "--profile", "far", "--within", "0")
+    ended = wb("listen", "--profile", "far", "--timeout", "0")
 
     assert (ended.code, "WORKBENCH_WEBHOOK_KEY" in ended.err, "--unsigned" in ended.err) == (2, True, True)
-    assert wb("listen", "--profile", "far", "--within", "0", "--unsigned").code == 0
+    assert wb("listen", "--profile", "far", "--timeout", "0", "--unsigned").code == 0
 
 
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):
     """For a profile, `listen` keeps what it verified, and `events` lists it later, without the service's key."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of the sender")
-    with Listening("--profile", "far", "--count", "1", "--within", "60") as listening:
+    with Listening("--profile", "far", "--count", "1", "--timeout", "60") as listening:
         ended = wb("events", "trigger", "user.updated", "--forward-to", listening.url)
         said = listening.finish()
 
@@ -217,7 +217,7 @@ def test_a_served_sandbox_and_a_listener(tmp_path):
     try:
         assert serving.stdout is not None
         url = serving.stdout.readline().strip()
-        listening = Listening("--url", url, "--count", "2", "--within", "60")
+        listening = Listening("--url", url, "--count", "2", "--timeout", "60")
         acted = subprocess.run(
             [*WB, "sandbox", "deposit", "--url", url, "--amount", "0.31"], cwd=ROOT, check=True, capture_output=True
         )
@@ -238,7 +238,7 @@ def test_listen_takes_the_sandbox_s_key_beside_one_s_own(wb, monkeypatch):
     """With a key of another sender set, the events of the sandbox, signed by its tenant's key, are verified as well."""
     monkeypatch.setenv("WORKBENCH_WEBHOOK_KEY", "a key of another sender")
     wb("applications", "create", "--from", BODY)
-    ended = wb("events", "listen", "--earlier", "--count", "1", "--within", "5")
+    ended = wb("events", "listen", "--earlier", "--count", "1", "--timeout", "5")
 
     assert ended.code == 0
     assert ended.out.startswith("✓ verified")

@@ -76,10 +76,26 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
     assert ended.code == 0
     words = "".join(ended.out.split())  # long names and texts are wrapped
     for path, member in option_members(OPERATIONS[name].request):
-        assert path.replace("_", "-").rpartition(".")[2] in words
+        assert path.replace("_", "-") in ended.out  # in one line, to be searched and copied
         assert "".join(member.about.doc.split()[:2]) in words
         if member.about.assumed:
             assert "assumed:" in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", ["--help", "users --help", "sandbox guide --fresh"])
+def test_a_reader_that_has_gone_is_no_error(words, unbuffered):
+    """Into a pipe that nobody reads, help and results end quietly."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "workbench", *words.split()],
+        stdout=write, stderr=subprocess.PIPE, text=True, check=False, env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )  # fmt: skip
+    os.close(write)
+
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ def test_wait_for_what_is_there(inbox: Inbox) -> None:
     put(inbox, "pending", 0)
     last = put(inbox, "approved", 1)
 
-    assert inbox.wait("user.updated", within=0).id == last
+    assert inbox.wait("user.updated", timeout=0).id == last
 
 
 def test_wait_for_what_comes(inbox: Inbox) -> None:
@@ -173,7 +173,7 @@ def test_wait_for_what_comes(inbox: Inbox) -> None:
     put(inbox, "pending", 0)
     thread = threading.Timer(0.05, put, (inbox, "approved", 1))
     thread.start()
-    event = inbox.wait("user.updated", where={"application_status": "approved"}, within=10)
+    event = inbox.wait("user.updated", where={"application_status": "approved"}, timeout=10)
     thread.join()
 
     assert event.body.application_status == "approved"
@@ -184,9 +184,9 @@ def test_wait_without_a_match(inbox: Inbox) -> None:
     put(inbox, "pending", 0, first_name="Canary")
 
     with pytest.raises(EventTimeout, match=r"1 of that kind.*application_status") as caught:
-        inbox.wait("user.updated", where={"application_status": "denied", "first_name": "Canary"}, within=0.01)
+        inbox.wait("user.updated", where={"application_status": "denied", "first_name": "Canary"}, timeout=0.01)
     with pytest.raises(TimeoutError, match=r"1 events stored \(user\.updated\)"):
-        inbox.wait("card.updated", within=0)
+        inbox.wait("card.updated", timeout=0)
     assert "Canary" not in str(caught.value)
 
 
@@ -203,7 +203,7 @@ def test_wait_by_a_clock() -> None:
                 put(inbox, "approved")
 
     clock = Clock()
-    event = inbox.wait("user.updated", within=3600, clock=clock)
+    event = inbox.wait("user.updated", timeout=3600, clock=clock)
 
     assert (event.body.id, clock.passed) == (USER, 60)
 
@@ -261,7 +261,7 @@ def test_two_inboxes_on_one_file(tmp_path: Path) -> None:
         sample = sample_event("user.updated")
 
         assert [box.receive(sample.headers, sample.body).duplicate for box in (one, other)] == [False, True]
-        assert other.wait("user.updated", within=0).id == sample.event.id
+        assert other.wait("user.updated", timeout=0).id == sample.event.id
 
 
 def test_purged_is_gone(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_handlers_run_while_serving(served: tuple[Inbox, str]) -> None:
     inbox.on("card.updated", name="seen")(lambda event: seen.append(event.id))
     sample = sample_event("card.updated", KEY)
     exchange(url, request(url, sample.body, signature=sample.headers["Signature"]))
-    found = inbox.wait("card.updated", where={"id": sample.event.id}, within=10)
+    found = inbox.wait("card.updated", where={"id": sample.event.id}, timeout=10)
     while not seen:
         inbox.run_handlers()
 

@@ -24,6 +24,7 @@ CREATE TABLE run (id INTEGER PRIMARY KEY CHECK (id = 1), operation TEXT NOT NULL
 CREATE TABLE row (number INTEGER PRIMARY KEY, digest TEXT NOT NULL, state TEXT NOT NULL,
   at TEXT, status INTEGER, attempt TEXT, said TEXT, answer TEXT, answer_status TEXT)
 """
+EARLIER = "Finish the run with workbench 0.1, which made the file."
 PLANNED = "planned"
 STATES = ("done", "refused", "not_sent", "unknown", "sending", PLANNED)
 _REJECTED = "rejected"  # in the file; the outcome is "not_sent"
@@ -62,7 +63,9 @@ class RunRecord:
     """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"])
+        self._file = Database(
+            path, application=APPLICATION, schema=SCHEMA, checked=["run", "row"], oldest=2, remedy=EARLIER
+        )
         self._began: str | None = None
         self._rows: dict[int, RowResult] = {}
         self._counts: Counter[str] = Counter()
@@ -77,8 +80,8 @@ class RunRecord:
         """The operation of the run in the file; None if it was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the head of the run is damaged; file left unchanged.")
-        found = self._file.run("SELECT operation FROM run")
-        return found[0][0] if found else None
+        rows = self._file.run("SELECT operation FROM run")
+        return rows[0][0] if rows else None
 
     def start(self, plan: Plan, target: Mapping[str, str], *, accept_changes: bool = False) -> None:
         """Start a run with a plan, or continue the one in the file.
@@ -92,7 +95,7 @@ class RunRecord:
             RunChanged: The file holds another run.
         """
         run = {"operation": plan.name, **target}
-        found = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
+        started = self._file.run("SELECT operation, host, environment, world FROM run") if self.operation else []
         lost = set(self._file.damaged("row"))  # may have been sent
         with self._file.write() as connection:
             connection.executemany(
@@ -112,8 +115,8 @@ class RunRecord:
         sent = {n for n in (changed | removed) - corrected if earlier[n][1] not in (PLANNED, _REJECTED)}
         if plan.partial:  # a rejects file holds some of the rows
             removed, sent = set(), sent & changed
-        if found:
-            was = dict(zip(run, found[0], strict=True))
+        if started:
+            was = dict(zip(run, started[0], strict=True))
             moved = {name: _moved(name, was[name], run[name]) for name in run if was[name] != run[name]}
             problems = [Problem(name, "changed", message) for name, message in moved.items()]
             for numbers, message, allowed in (
@@ -129,7 +132,7 @@ class RunRecord:
         written = added | changed
         written |= {n for n in earlier if n in rows and rows[n].problems and earlier[n][1] in _NO_EFFECT}
         with self._file.write() as connection:
-            if not found:
+            if not started:
                 began = datetime.now(UTC).isoformat()
                 connection.execute("INSERT INTO run VALUES (1, ?, ?, ?, ?, ?)", (*run.values(), began))
             connection.executemany("DELETE FROM row WHERE number = ?", [(number,) for number in removed])
@@ -144,11 +147,17 @@ class RunRecord:
             number, _, state, at, status, attempt, message, id_, answer_status = row
             self._keep(
                 RowResult(
-                    row=number, outcome=Outcome.NOT_SENT.value if state == _REJECTED else state, id=id_, status=status,
-                    attempt=attempt, message=message, at=None if at is None else datetime.fromisoformat(at),
-                    answer_status=answer_status, key=rows[number].key if number in rows else None,
+                    row=number,
+                    outcome=Outcome.NOT_SENT.value if state == _REJECTED else state,
+                    id=id_,
+                    status=status,
+                    attempt=attempt,
+                    message=message,
+                    at=None if at is None else datetime.fromisoformat(at),
+                    answer_status=answer_status,
+                    key=rows[number].key if number in rows else None,
                 )
-            )  # fmt: skip
+            )
 
     def idempotency_key(self, row: PlannedRow) -> str:
         """Return the idempotency key of a row: the same whenever this row of this run is sent with the same request."""
@@ -178,10 +187,16 @@ class RunRecord:
                 "UPDATE row SET state = ?, at = ?, status = ?, attempt = ?, said = ?, answer = ?, answer_status = ? "
                 "WHERE number = ?",
                 (
-                    result.outcome, result.at and result.at.isoformat(), result.status, result.attempt,
-                    result.message, result.id, result.answer_status, result.row,
+                    result.outcome,
+                    result.at and result.at.isoformat(),
+                    result.status,
+                    result.attempt,
+                    result.message,
+                    result.id,
+                    result.answer_status,
+                    result.row,
                 ),
-            )  # fmt: skip
+            )
         self._keep(result)
 
     def record_or_keep(self, result: RowResult) -> Exception | None:
@@ -295,7 +310,8 @@ class BulkResult:
             lines.append(f"stopped: {self.stopped}")
         if unknown := self.unknown():
             lines.append(
-                f"row {listed([one.row for one in unknown], 10)} may have been carried out and was not sent again; look it up, as with "
+                f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
+                "again; look it up, as with "
                 'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
             )
         elif self.counts.get(PLANNED) and self.path is not None:
@@ -307,10 +323,15 @@ class BulkResult:
 
     def _repr_html_(self) -> str:
         shown = [
-            {"row": one.row, "outcome": one.outcome.replace("_", " "), "status": one.status or "", "message": one.message or ""}
-            for one in self._results
-            if one.outcome != Outcome.DONE
-        ]  # fmt: skip
+            {
+                "row": result.row,
+                "outcome": result.outcome.replace("_", " "),
+                "status": result.status or "",
+                "message": result.message or "",
+            }
+            for result in self._results
+            if result.outcome != Outcome.DONE
+        ]
         head = rendering.html({"bulk run": self.operation, "result": self.verdict})
         return head + (rendering.html_table(shown[:50]) if shown else "")
 
@@ -339,7 +360,10 @@ class Findings(tuple[Finding, ...]):
         return list(self)
 
     def __repr__(self) -> str:
-        return "\n".join(f"row {one.row}: {one.found}; proposal: {one.proposal}" for one in self) or "no unknown rows"
+        return (
+            "\n".join(f"row {finding.row}: {finding.found}; proposal: {finding.proposal}" for finding in self)
+            or "no unknown rows"
+        )
 
 
 def investigate(run: BulkResult, api: Any) -> Findings:
@@ -360,25 +384,30 @@ def investigate(run: BulkResult, api: Any) -> Findings:
         raise UsageError("investigate needs the journal of the calls; this client has none", of="bulk.investigate")
     entries = {entry.id: entry for entry in journal}
     requests = {row.number: row.request for row in run.plan.rows}
-    explained = {one.id for one in run if one.id is not None}  # events of rows that are done
+    explained = {result.id for result in run if result.id is not None}  # events of rows that are done
     findings = []
-    for one in run.unknown():
-        entry = entries.get(one.attempt or "")
+    for unresolved in run.unknown():
+        entry = entries.get(unresolved.attempt or "")
         if entry is None:
-            found, events = "no entry in this journal", []
+            text, events = "no entry in this journal", []
         else:
             unexplained = [event for event in journal.evidence(entry.id) if event.body.id not in explained]
-            events = [event for event in unexplained if _fits(requests.get(one.row), event.body)]
+            events = [event for event in unexplained if _fits(requests.get(unresolved.row), event.body)]
             known = f"{entry.final_outcome.shown}{f': {entry.error}' if entry.error else ''}"
             seen = ", ".join(f"{event.kind} {event.id}" for event in events[:3]) or "no event that fits"
-            found = f"journal: {known}; {seen}{' and more' if len(events) > 3 else ''}"
+            text = f"journal: {known}; {seen}{' and more' if len(events) > 3 else ''}"
         settled = entry is not None and entry.final_outcome is Outcome.DONE
         findings.append(
             Finding(
-                row=one.row, key=one.key, attempt=one.attempt, found=found, events=len(events),
-                proposal="done" if settled or len(events) == 1 else "look it up", next_step=next_step(run.operation),
+                row=unresolved.row,
+                key=unresolved.key,
+                attempt=unresolved.attempt,
+                found=text,
+                events=len(events),
+                proposal="done" if settled or len(events) == 1 else "look it up",
+                next_step=next_step(run.operation),
             )
-        )  # fmt: skip
+        )
     return Findings(findings)
 
 

@@ -1,4 +1,6 @@
-"""Rows to requests, checked together before the first call: all problems, duplicates and sums; and the file of rejected rows."""
+"""Rows to requests, checked together before the first call: all problems, duplicates and sums; and the file of rejected
+rows.
+"""
 
 import hashlib
 import hmac
@@ -49,13 +51,17 @@ class InvalidRows(InvalidRequest):
     `problems` holds the first fifty.
     """
 
-    def __init__(self, found: list[RowProblem], *, of: str) -> None:
-        self._found = sorted(found, key=lambda one: (one.row is None, one.row or 0))
-        more = len(found) - MAX_PROBLEMS_SHOWN
+    def __init__(self, wrong_rows: list[RowProblem], *, of: str) -> None:
+        self._found = sorted(wrong_rows, key=lambda problem: (problem.row is None, problem.row or 0))
+        more = len(wrong_rows) - MAX_PROBLEMS_SHOWN
         problems = [
-            Problem(", ".join(filter(None, ("" if one.row is None else f"row {one.row}", one.column))), one.rule, one.message)
-            for one in self._found[:MAX_PROBLEMS_SHOWN]
-        ]  # fmt: skip
+            Problem(
+                ", ".join(filter(None, ("" if problem.row is None else f"row {problem.row}", problem.column))),
+                problem.rule,
+                problem.message,
+            )
+            for problem in self._found[:MAX_PROBLEMS_SHOWN]
+        ]
         if more > 0:
             problems.append(Problem("", "more", f"and {more:,} more problems"))
         super().__init__(problems, of=of)
@@ -95,8 +101,8 @@ def rows_of(rows: Any, of: str) -> list[Any]:
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
     elif isinstance(rows, Mapping | str | bytes) or not isinstance(rows, Iterable):
-        found = "None" if rows is None else f"one {type(rows).__name__}"
-        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {found}"
+        given = "None" if rows is None else f"one {type(rows).__name__}"
+        message = f"rows must be a DataFrame, the path of a file, mappings or request records, not {given}"
         raise UsageError(message, of=of)
     return [
         {str(name): value for name, value in row.items() if not is_empty(value)} if isinstance(row, Mapping) else row
@@ -119,12 +125,15 @@ def take_keys(
     """Return the value of the user's key for each row; a column that is not a member is taken out of the rows."""
     if key is None:
         return []
-    member = next((one for path, one in members.items() if key in (path, one.name)), None)
+    member = next((member for path, member in members.items() if key in (path, member.name)), None)
     if member is not None and member.about.privacy is not Privacy.OPEN:
         message = f"{visible(key, 60)} is private, and results hold no private values; use another key"
         raise InvalidRequest(message, of=operation.name)
     taken = Body.get if member is not None else Body.pop
-    values = [taken(one, key) if isinstance(one, Body) and key in one else walk.get_path(one, key) for one in sources]
+    values = [
+        taken(source, key) if isinstance(source, Body) and key in source else walk.get_path(source, key)
+        for source in sources
+    ]
     if all(value is None for value in values):
         raise InvalidRequest(f"no row has {visible(key, 60)}, which is to be the key", of=operation.name)
     return [None if value is None else str(value) for value in values]
@@ -133,7 +142,9 @@ def take_keys(
 def row_problem(
     body: Body, problem: Problem, request: Any, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
-    """Return a problem of a row, or of the cell of a column, in the input's own spelling; what was found unless it may be private."""
+    """Return a problem of a row, or of the cell of a column, in the input's own spelling; what was found unless it may
+    be private.
+    """
     wire = problem.path if column is None else next((at for at, name in body.columns.items() if name == column), "")
     if column is None:
         spelled = [name for name in body.columns.values() if name != _snake(name)]
@@ -141,8 +152,8 @@ def row_problem(
     value, member = walk.get_path(request, wire), members.get(wire)
     is_open = member is not None and member.about.privacy is Privacy.OPEN
     hidden = not is_open or problem.rule == PRIVATE_KEY
-    found = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
-    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.message, found=found)
+    shown = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
+    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.message, found=shown)
 
 
 def _snake(path: str) -> str:
@@ -160,7 +171,9 @@ def check_rejects(path: Path) -> None:
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
-    """Write rows, by their numbers, with the reasons, in the format of the path's extension; only its owner may read it."""
+    """Write rows, by their numbers, with the reasons, in the format of the path's extension; only its owner may read
+    it.
+    """
     import pandas as pd
 
     from workbench.system.files import write_file
@@ -206,7 +219,7 @@ class PlannedRow:
     @property
     def reasons(self) -> str | None:
         """Why it is not sent, as text; None where nothing is wrong."""
-        return "; ".join(f"{one.column} {one.message}".strip() for one in self.problems) or None
+        return "; ".join(f"{problem.column} {problem.message}".strip() for problem in self.problems) or None
 
 
 @attrs.frozen(kw_only=True)
@@ -239,7 +252,7 @@ class Plan:
     @property
     def phrase(self) -> str:
         """The text that confirms the plan in production: the number of rows, and their sum where there is one."""
-        total = sum(one.total for one in self.sums)
+        total = sum(total.total for total in self.sums)
         return self._row_count + (f" {total // 100}.{total % 100:02d}" if self.sums else "")
 
     @property
@@ -270,10 +283,18 @@ def operation_of(call: Any) -> Operation[..., Any]:
 
 
 def plan_of(
-    operation: Operation[..., Any], rows: Any, *, secret: bytes, limits: Limits = Limits(), duplicates: bool = False,
-    allowing: Collection[str] = (), real: bool = True, implausible: bool = False, key: str | None = None,
+    operation: Operation[..., Any],
+    rows: Any,
+    *,
+    secret: bytes,
+    limits: Limits = Limits(),
+    duplicates: bool = False,
+    allowing: Collection[str] = (),
+    real: bool = True,
+    implausible: bool = False,
+    key: str | None = None,
     rejects: bool = False,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """Check all rows and return the plan; see `run` for the arguments that are not named here.
 
     Args:
@@ -289,41 +310,47 @@ def plan_of(
     sources = sources_of(operation, rows)
     if not sources:
         raise InvalidRequest("there are no rows", of=operation.name)
-    single = ((path, one) for path, one in walk.leaves(operation.request) if walk.record_of(one.kind) is None)
-    members = {walk.wire_path(operation.request, path): one for path, one in single}
+    single = ((path, leaf) for path, leaf in walk.leaves(operation.request) if walk.record_of(leaf.kind) is None)
+    members = {walk.wire_path(operation.request, path): leaf for path, leaf in single}
     keys = take_keys(operation, sources, key, members)
-    partial = all(isinstance(one, Body) and {ROW, REASONS} <= one.keys() for one in sources)
-    cells = iter(read_cells([cells_of(one, partial) for one in sources if isinstance(one, Body)], operation))
+    partial = all(isinstance(source, Body) and {ROW, REASONS} <= source.keys() for source in sources)
+    cells = iter(read_cells([cells_of(source, partial) for source in sources if isinstance(source, Body)], operation))
     planned = []
     for place, source in enumerate(sources, 1):
         body = next(cells) if isinstance(source, Body) else Body({}, place)
         request = walk.build(operation.request, body) if isinstance(source, Body) else source
-        found = [row_problem(body, one, request, members, column=one.path) for one in body.problems]
+        row_problems = [row_problem(body, problem, request, members, column=problem.path) for problem in body.problems]
         refused, warned = findings(operation, request, allowing, real=real, limits=limits)
         doubted = [
-            Problem(one.path, "implausible", f"{one.message}; implausible=True sends it")
-            for one in warned
+            Problem(warning.path, "implausible", f"{warning.message}; implausible=True sends it")
+            for warning in warned
             if not implausible
         ]
-        found += [
-            row_problem(body, one, request, members)
-            for one in (*refused, *doubted)
-            if one.path not in body.unread  # that cell has its problem already
+        row_problems += [
+            row_problem(body, problem, request, members)
+            for problem in (*refused, *doubted)
+            if problem.path not in body.unread  # that cell has its problem already
         ]
         digest = "" if body.unread else _digest(secret, operation, request)
         planned.append(
             PlannedRow(
-                number=body.row, source=source, request=request, digest=digest, problems=tuple(found),
+                number=body.row,
+                source=source,
+                request=request,
+                digest=digest,
+                problems=tuple(row_problems),
                 key=keys[place - 1] if keys else None,
             )
-        )  # fmt: skip
+        )
     if not duplicates:
         planned = _with_duplicates(planned)
     wrong = [problem for row in planned for problem in row.problems]
     counted = tuple(row for row in planned if row.digest and not (rejects and row.problems))
     sums = tuple(_sums(operation, counted))
     over = list(_over_limits(len(counted), sums, limits))
-    if over or (wrong and not rejects) or any(one.rule == PRIVATE_KEY for one in wrong):  # those go into no file
+    if (
+        over or (wrong and not rejects) or any(problem.rule == PRIVATE_KEY for problem in wrong)
+    ):  # those go into no file
         raise InvalidRows([*wrong, *over], of=operation.name)
     return Plan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
 
@@ -347,12 +374,12 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
                 value = getattr(row.request, name, None)
                 if value is not None and not (name == "transaction_id" and _is_partial(row.request)):
                     seen[(name, value)].append(row.number)
-    found = {}
+    first_rows = {}
     for number, same in ((number, numbers) for numbers in seen.values() if len(numbers) > 1 for number in numbers):
-        others = listed([one for one in same if one != number], 5)
+        others = listed([earlier for earlier in same if earlier != number], 5)
         message = f"asks for the same thing as row {others}; duplicates=True allows that"
-        found[number] = (RowProblem(row=number, column="", rule="duplicate", message=message),)
-    return [attrs.evolve(row, problems=found.get(row.number, row.problems)) for row in rows]
+        first_rows[number] = (RowProblem(row=number, column="", rule="duplicate", message=message),)
+    return [attrs.evolve(row, problems=first_rows.get(row.number, row.problems)) for row in rows]
 
 
 def listed(numbers: Sequence[int], most: int) -> str:
@@ -368,24 +395,26 @@ def _is_partial(request: Any) -> bool:
 
 
 def _sums(operation: Operation[..., Any], rows: tuple[PlannedRow, ...]) -> Iterator[AmountSum]:
-    for one in walk.members(operation.request):
-        if one.about.rule.unit != "cents" or not isinstance(one.kind, walk.Integer):
+    for member in walk.members(operation.request):
+        if member.about.rule.unit != "cents" or not isinstance(member.kind, walk.Integer):
             continue
-        values = [getattr(row.request, one.name) for row in rows]
+        values = [getattr(row.request, member.name) for row in rows]
         amounts = [value for value in values if type(value) is int]
         full = sum(isinstance(value, Full) for value in values)
         least, most = min(amounts, default=None), max(amounts, default=None)
-        yield AmountSum(name=one.name, count=len(amounts), full=full, total=sum(amounts), minimum=least, maximum=most)
+        yield AmountSum(
+            name=member.name, count=len(amounts), full=full, total=sum(amounts), minimum=least, maximum=most
+        )
 
 
 def _over_limits(count: int, sums: tuple[AmountSum, ...], limits: Limits) -> Iterator[RowProblem]:
     if limits.rows is not None and count > limits.rows:
         yield _of_all("rows", f"are {count:,}; this profile allows {limits.rows:,} a run (limits.rows)")
-    for one in sums:
-        if limits.sum is not None and one.total > limits.sum:
-            yield _of_all(one.name, f"sums to {one.total:,} cents; this profile allows {limits.sum:,} a run")
-        if limits.sum is not None and one.full:
-            yield _of_all(one.name, f"is FULL in {one.full} rows, so the cap on the sum cannot be checked")
+    for total in sums:
+        if limits.sum is not None and total.total > limits.sum:
+            yield _of_all(total.name, f"sums to {total.total:,} cents; this profile allows {limits.sum:,} a run")
+        if limits.sum is not None and total.full:
+            yield _of_all(total.name, f"is FULL in {total.full} rows, so the cap on the sum cannot be checked")
 
 
 def _of_all(column: str, message: str) -> RowProblem:

@@ -72,12 +72,18 @@ class Body(dict[str, Any]):
 
 
 def load(
-    path: str | Path, operation: Any = None, *, max_rows: int | None = None, max_columns: int | None = None,
-    max_cell: int | None = None, max_size: int | None = None,
-) -> list[Body]:  # fmt: skip
+    path: str | Path,
+    operation: Any = None,
+    *,
+    max_rows: int | None = None,
+    max_columns: int | None = None,
+    max_cell: int | None = None,
+    max_size: int | None = None,
+) -> list[Body]:
     """Read the rows of a file as arguments: dotted columns become nested records, empty cells are left out.
 
-    Columns may have attribute names or wire names. CSV and XLSX cells are read as text whatever they look like; a number
+    Columns may have attribute names or wire names. CSV and XLSX cells are read as text whatever they look like; a
+    number
     in the file (JSON, XLSX, Parquet) is refused for a text member, since its leading zeros may be lost.
 
     Args:
@@ -130,25 +136,29 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     Raises:
         InvalidRequest: Cells do not fit; `problems` name the row and column of each, never the value.
     """
-    made = read_cells(rows, operation)
-    problems = [Problem(f"row {body.row}, {one.path}", one.rule, one.message) for body in made for one in body.problems]
+    cells = read_cells(rows, operation)
+    problems = [
+        Problem(f"row {body.row}, {problem.path}", problem.rule, problem.message)
+        for body in cells
+        for problem in body.problems
+    ]
     if problems:
         more = len(problems) - SHOWN
         if more > 0:
             problems[SHOWN:] = [Problem("", "more", f"and {more:,} more")]
         raise InvalidRequest(problems)
-    return made
+    return cells
 
 
 def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     """Return rows of text as arguments, each with the problems of its cells that do not fit."""
     cls = _request(operation)
-    made = []
+    bodies = []
     for i, row in enumerate(rows, 1):
         body = Body({}, getattr(row, "row", i))
         body.update(_typed(cls, row, body, "", ""))
-        made.append(body)
-    return made
+        bodies.append(body)
+    return bodies
 
 
 def _request(operation: Any) -> type[Any]:
@@ -161,29 +171,31 @@ def _request(operation: Any) -> type[Any]:
 
 
 def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:
-    """Return the arguments of a row, or of a part of it, and note problems in its body; `column` and `wire` are in front of its names."""
+    """Return the arguments of a row, or of a part of it, and note problems in its body; `column` and `wire` are in
+    front of its names.
+    """
     names = {member.name: member for member in members(cls)}
     wires = {member.wire: member for member in members(cls)}
-    made: dict[str, Any] = {}
+    typed_members: dict[str, Any] = {}
     for key, value in row.items():
         member = names.get(key) or wires.get(key)
         here, path = f"{column}{visible(str(key), 80)}", f"{wire}{member.wire if member else key}"
         if member is None:
             message = f"is not a member of {cls.__name__} (members: {', '.join(names)})"
             body.problems.append(Problem(here, "unknown", message))
-        elif member.name in made:
+        elif member.name in typed_members:
             body.problems.append(Problem(here, "twice", "is given twice, by its attribute name and its wire name"))
         elif isinstance(member.kind, Nested) and isinstance(value, Mapping):
-            made[member.name] = _typed(member.kind.of, value, body, f"{here}.", f"{path}.")
+            typed_members[member.name] = _typed(member.kind.of, value, body, f"{here}.", f"{path}.")
         else:
             body.columns[path] = here
-            made[member.name] = value
+            typed_members[member.name] = value
             try:
-                made[member.name] = _cell(member, value)
+                typed_members[member.name] = _cell(member, value)
             except ValueError as error:
                 body.problems.append(Problem(here, "type", str(error)))
                 body.unread.append(path)
-    return made
+    return typed_members
 
 
 def _cell(member: Member, value: Any) -> Any:
@@ -208,27 +220,27 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: A column and a part of it are both given, or a name is too deep.
     """
-    made: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     for key, value in flat.items():
         if value is None:
             continue
         *parents, last = key.split(".")
         if len(parents) > MAX_DEPTH:
             raise UsageError(f"column {visible(key, 80)} has more than {MAX_DEPTH} dots")
-        into = made
+        into = body
         for parent in parents:
             inner = into.setdefault(parent, {})
             if not isinstance(inner, dict):
                 raise UsageError(f"columns {visible(key, 80)} and {visible(parent, 80)} conflict")
             into = inner
         into[last] = nested(value) if isinstance(value, Mapping) else value
-    return made
+    return body
 
 
 def _snaked(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         (snake(k) if camel(snake(k)) == k else k): _snaked(v) if isinstance(v, Mapping) else v for k, v in row.items()
-    }  # fmt: skip
+    }
 
 
 # -- files
@@ -423,8 +435,8 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
 def _column_values(column: Any) -> list[Any]:
     if not hasattr(column, "dictionary"):
         return column.to_pylist()  # type: ignore[no-any-return]
-    words = column.dictionary.to_pylist()
-    return [None if at is None else words[at] for at in column.indices.to_pylist()]
+    dictionary = column.dictionary.to_pylist()
+    return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]
 
 
 def _json(path: Path, _: Limits) -> Rows:

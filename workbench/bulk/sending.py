@@ -85,10 +85,19 @@ def run(
         Interrupted: By Ctrl-C; `.result` has the result of each row.
     """
     return _run(
-        call.client, operation_of(call), rows, None if path is None else Path(path), workers=workers,
-        on_unknown=on_unknown, confirm=confirm, progress=progress, rejects=rejects,
-        duplicates=duplicates, implausible=implausible, key=key,
-    )  # fmt: skip
+        call.client,
+        operation_of(call),
+        rows,
+        None if path is None else Path(path),
+        workers=workers,
+        on_unknown=on_unknown,
+        confirm=confirm,
+        progress=progress,
+        rejects=rejects,
+        duplicates=duplicates,
+        implausible=implausible,
+        key=key,
+    )
 
 
 @hide_arguments
@@ -113,14 +122,16 @@ def resume(
     Args:
         path: The file of the run.
         api: The client or session to send with.
-        rows: The rows, given again: the file holds none. Changed rows are noticed. Or a rejects file with corrected rows,
+        rows: The rows, given again: the file holds none. Changed rows are noticed. Or a rejects file with corrected
+            rows,
             which are sent as the rows they were.
         workers: See `run`, as for all arguments not named here.
         resolved: The outcome of unknown rows, as a person determined them.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
-        RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given; or the service is
+        RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given; or the service
+            is
             another one, such as an embedded sandbox that was started anew.
         FileBusy: Another process runs it.
     """
@@ -132,17 +143,38 @@ def resume(
     if name is None:
         raise UsageError(f"the run at {file} never started; run(…, path=…) starts it", of="resume")
     return _run(
-        api, OPERATIONS[name], rows, file, workers=workers, on_unknown=on_unknown, confirm=confirm, progress=progress,
-        rejects=rejects, resolved=resolved or {}, accept_changes=accept_changes,
-        duplicates=duplicates, implausible=implausible, key=key,
-    )  # fmt: skip
+        api,
+        OPERATIONS[name],
+        rows,
+        file,
+        workers=workers,
+        on_unknown=on_unknown,
+        confirm=confirm,
+        progress=progress,
+        rejects=rejects,
+        resolved=resolved or {},
+        accept_changes=accept_changes,
+        duplicates=duplicates,
+        implausible=implausible,
+        key=key,
+    )
 
 
 def _run(
-    api: Any, operation: Operation[..., Any], rows: Any, path: Path | None, *, workers: int, on_unknown: str | None,
-    confirm: str | None, progress: bool | ProgressCallback, rejects: str | os.PathLike[str] | None,
-    resolved: Resolved = MappingProxyType({}), accept_changes: bool = False, **checks: Any,
-) -> BulkResult:  # fmt: skip
+    api: Any,
+    operation: Operation[..., Any],
+    rows: Any,
+    path: Path | None,
+    *,
+    workers: int,
+    on_unknown: str | None,
+    confirm: str | None,
+    progress: bool | ProgressCallback,
+    rejects: str | os.PathLike[str] | None,
+    resolved: Resolved = MappingProxyType({}),
+    accept_changes: bool = False,
+    **checks: Any,
+) -> BulkResult:
     if not issubclass(type(api), Sync):  # a run calls from threads
         raise UsageError(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
@@ -155,9 +187,15 @@ def _run(
     secret = installation_secret() if path is not None else os.urandom(32)
     guards = context_of(api)
     plan = plan_of(
-        operation, rows, secret=secret, limits=api.limits, allowing=allowed_by(api), real=guards.real,
-        rejects=rejects is not None, **checks,
-    )  # fmt: skip
+        operation,
+        rows,
+        secret=secret,
+        limits=api.limits,
+        allowing=allowed_by(api),
+        real=guards.real,
+        rejects=rejects is not None,
+        **checks,
+    )
     if production and confirm != plan.phrase:
         raise NotArmed(
             f"{plan}\nIn production a run is confirmed by its phrase: confirm={plan.phrase!r}. Nothing was sent."
@@ -193,9 +231,9 @@ def _world_of(api: Any) -> str:
 
 def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
     reasons = {
-        one.row: one.message or ""
-        for one in results
-        if one.outcome == Outcome.REFUSED or (one.outcome == Outcome.NOT_SENT and one.at is None)
+        result.row: result.message or ""
+        for result in results
+        if result.outcome == Outcome.REFUSED or (result.outcome == Outcome.NOT_SENT and result.at is None)
     }
     rejected = {row.number: (row.source, reasons[row.number]) for row in plan.rows if row.number in reasons}
     if rejected:
@@ -204,7 +242,9 @@ def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
 
 def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
     """Set the outcome of rows, and of their calls in the client's journal as well."""
-    attempts = {one.row: one.attempt for one in record.all() if one.row in resolved and one.attempt is not None}
+    attempts = {
+        result.row: result.attempt for result in record.all() if result.row in resolved and result.attempt is not None
+    }
     record.resolve(resolved)
     journal = journal_of(api)
     if journal is None or not attempts:
@@ -229,7 +269,7 @@ class _Sender:
         self._in_flight: set[int] = set()
         self._failures = 0
         wrong = {row.number for row in plan.rows if row.problems}
-        pending = {one.row for one in record.all() if one.outcome in (PLANNED, Outcome.NOT_SENT)} - wrong
+        pending = {result.row for result in record.all() if result.outcome in (PLANNED, Outcome.NOT_SENT)} - wrong
         before = len(plan.rows) - len(pending)
         self._progress = Progress(
             total=len(plan.rows), label=plan.name, done=before, earlier=before, on_stop=self._stop
@@ -280,7 +320,7 @@ class _Sender:
         try:
             with self._idempotency(row):
                 answer = self._api.send(row.request)
-        except BaseException as error:  # noqa: BLE001 - recorded first; an exception that is not an `Exception` is raised below
+        except BaseException as error:  # noqa: BLE001 - recorded first; what is not an `Exception` is raised below
             failure = error
             result = self._failed(row.number, error, now)
         else:
@@ -288,9 +328,12 @@ class _Sender:
             id_ = getattr(answer, "id", None) or getattr(answer, "transaction_id", None)
             status = getattr(answer, "application_status", None) or getattr(answer, "status", None)
             result = RowResult(
-                row=row.number, outcome=Outcome.DONE.value, id=id_, at=now,
+                row=row.number,
+                outcome=Outcome.DONE.value,
+                id=id_,
+                at=now,
                 answer_status=None if status is None else str(status),
-            )  # fmt: skip
+            )
         with self._lock:
             if row.number in self._in_flight:  # else it was abandoned, and stays unknown
                 self._in_flight.discard(row.number)
@@ -336,9 +379,13 @@ class _Sender:
                 outcome, message = Outcome.UNKNOWN.value, f"unexpected {type(error).__name__}"
                 self._stop(f"unexpected {type(error).__name__} at row {row}")
         return RowResult(
-            row=row, outcome=outcome, status=getattr(error, "status", None), message=message, at=at,
+            row=row,
+            outcome=outcome,
+            status=getattr(error, "status", None),
+            message=message,
+            at=at,
             attempt=error.attempt.id if isinstance(error, OutcomeUnknown) else None,
-        )  # fmt: skip
+        )
 
     def _count_failure(self, message: str) -> None:
         self._failures += 1

@@ -294,8 +294,8 @@ def solana_message(
 ) -> bytes:
     """Return the 32 bytes that the service signs for a Solana contract; the arguments as for EVM contracts.
 
-    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs. assumed:
-    withdrawal_solana_message
+    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
+    assumed: withdrawal_solana_message
     """
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")

@@ -182,7 +182,8 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     """Draw applications by status: how many are in it now, and how many ever were.
 
     Args:
-        applications: Events, the result of `reports.status_history`, or users and companies (their present status only).
+        applications: Events, the result of `reports.status_history`, or users and companies (their present status
+            only).
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """

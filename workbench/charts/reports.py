@@ -174,33 +174,6 @@ def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "not
     )
 
 
-def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how long webhooks took to each endpoint, and how many failed.
-
-    Args:
-        deliveries: The result of `reports.deliveries`, or a session with a sandbox.
-        ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", "compact", or width and height in inches.
-    """
-    data = _report(
-        deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
-    )
-    names = (
-        f"{str(endpoint)[:8]}… ({failed:,} failed)"
-        for endpoint, failed in zip(data["endpoint"], data["failed"], strict=True)
-    )
-    return _times_chart(
-        data,
-        names,
-        ("median_seconds", "p95_seconds", "delivered"),
-        "seconds from event to delivery",
-        "Webhook latency by endpoint",
-        "there are no deliveries",
-        ax,
-        size,
-    )
-
-
 def _times_chart(
     data: pd.DataFrame,
     names: Iterable[Any],

@@ -18,7 +18,8 @@ from workbench.schema.walk import is_record
 class Cleaner:
     """Masks what a text, or JSON values of any depth, repeat of private values, also in other case or grouping.
 
-    Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an export.
+    Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an
+    export.
 
     Args:
         operation: The operation; what its records declare private is masked under its name, whatever the value.
@@ -30,7 +31,9 @@ class Cleaner:
         self._operation, self._request, self._key = operation, request, key
 
     def __call__(self, value: Any) -> Any:
-        """Return a text or JSON values, names of members too, with private values masked; a number becomes a text then."""
+        """Return a text or JSON values, names of members too, with private values masked; a number becomes a text
+        then.
+        """
         if isinstance(value, str):
             return self._pattern.sub(DOTS, value) if self._is_near(value) else value
         if isinstance(value, Mapping):
@@ -48,7 +51,9 @@ class Cleaner:
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """What a text may hold as it stands: beginnings of escapes, and short values, which are no part of other words."""
+        """What a text may hold as it stands: beginnings of escapes, and short values, which are no part of other
+        words.
+        """
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 
@@ -64,8 +69,8 @@ class Cleaner:
     @cached_property
     def _private_names(self) -> frozenset[str]:
         records = (self._operation.request, self._operation.answer)
-        leaves = (one for cls in records if is_record(cls) for _, one in walk.leaves(cls))
-        return frozenset(_letters(one.wire) for one in leaves if one.about.privacy is not OPEN)
+        leaves = (leaf for cls in records if is_record(cls) for _, leaf in walk.leaves(cls))
+        return frozenset(_letters(leaf.wire) for leaf in leaves if leaf.about.privacy is not OPEN)
 
     def _private(self) -> Iterator[Any]:
         for _, member, value, _ in walk.values(self._request):
@@ -137,7 +142,7 @@ def _character(character: str) -> str:
 
 def _grouped(text: str) -> str:
     """Return the pattern of a private text; numbers may be grouped in any way, and words separated."""
-    words = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
+    letter_groups = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
     letters = "".join(re.findall(r"[^\W_]", text))
     if not letters:
         return re.escape(text)
@@ -145,6 +150,6 @@ def _grouped(text: str) -> str:
         forms = "|".join(sorted({re.escape(text), re.escape(text.upper())}))
         return rf"(?<![^\W_])(?:{forms})(?![^\W_])"
     if any(map(str.isdigit, letters)):
-        words = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
-        return "0*" + _SEPARATOR.join(words)
-    return _SEPARATOR.join(words)
+        letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
+        return "0*" + _SEPARATOR.join(letter_groups)
+    return _SEPARATOR.join(letter_groups)

@@ -1,4 +1,6 @@
-"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that needs it."""
+"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that
+needs it.
+"""
 
 import os
 from abc import abstractmethod
@@ -12,10 +14,10 @@ from workbench.client.base import BaseClient, Connections
 from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
-from workbench.client.requests import build_request
+from workbench.client.requests import argument_problems
 from workbench.errors import InvalidArguments, NotSent, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
-from workbench.schema.walk import given
+from workbench.schema.walk import UnknownMember, build, given
 
 _KEY_HEADER = KEY_HEADER.encode()
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
@@ -63,7 +65,11 @@ class _Calls(BaseClient):
             )
         # Nested members may be mappings in a record too.
         arguments = request if isinstance(request, Mapping) else given(request)
-        call = Exchange(operation, build_request(operation, arguments), self._context, self._allowing, resend_of)
+        try:
+            built = build(operation.request, arguments)
+        except UnknownMember:
+            raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
+        call = Exchange(operation, built, self._context, self._allowing, resend_of)
         return call.run(self._transmit, self._pause)
 
     @abstractmethod
@@ -72,6 +78,17 @@ class _Calls(BaseClient):
 
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
+
+    def send_directly(self, outgoing: Request) -> Any:
+        """Return the `Response` of a sandbox in this process, or a transport that plays a fault of the connection."""
+        headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
+        headers[KEY_HEADER.lower()] = self._key.header().decode()
+        target = self._url.path + outgoing.target
+        answer = self._given.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
+        if not hasattr(answer, "status"):
+            return answer
+        outgoing.status = answer.status
+        return Response(outgoing, answer.status, answer.headers, answer.body)
 
     def _wire(self, outgoing: Request) -> dict[str, Any]:
         outgoing.traced = self._given is None
@@ -126,13 +143,9 @@ class Client(_Calls, Sync):
     async def _transmit(self, outgoing: Request) -> Any:
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
-            headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
-            headers[KEY_HEADER.lower()] = self._key.header().decode()
-            target = self._url.path + outgoing.target
-            answer = transport.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
-            if hasattr(answer, "status"):
-                outgoing.status = answer.status
-                return Response(outgoing, answer.status, answer.headers, answer.body)
+            answer = self.send_directly(outgoing)
+            if isinstance(answer, Response):
+                return answer
             transport = answer  # plays a fault of the connection
         return network().transmit(transport, outgoing, **self._wire(outgoing))
 

@@ -1,7 +1,7 @@
 """The journal: the history of calls with an effect, recorded before they leave, and their outcome.
 
-It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A call is on
-disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
+It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A
+call is on disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
 """
 
 import getpass
@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,7 +36,9 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import OPERATIONS, Operation
+from workbench.schema import walk
 from workbench.schema.masks import masked
+from workbench.schema.rules import FULL
 from workbench.schema.walk import is_record
 from workbench.system.database import Database
 from workbench.system.files import check_place
@@ -58,7 +61,7 @@ _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
-_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"  # noqa: S608 - our own names
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
 _ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
 _MAX_UNWRITTEN = 1000
 _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
@@ -113,9 +116,13 @@ class Recorder:
         with self._opening:
             if self._database is None:
                 self._database = Database(
-                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
+                    self._path,
+                    application=APPLICATION,
+                    schema=_SCHEMA,
+                    checked=["calls", "notes", "keys"],
                     version=_VERSION,
-                )  # fmt: skip
+                    added=("keys", "keys_key"),
+                )
                 self._database.remove_ended_leases()
             if self._unwritten:
                 with self._database.write():
@@ -134,7 +141,7 @@ class Recorder:
         with _usable("read"):
             file = self.opened()
             whole = file.undamaged(table)
-            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)  # noqa: S608 - our own names
+            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)
 
     # for the client
 
@@ -144,15 +151,29 @@ class Recorder:
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
     def begin(self, entry: Entry, shown: dict[str, Any], call: Any) -> None:
-        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome, its outcome is unknown.
+        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome,
+        its outcome is unknown.
 
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
         row = [
-            entry.id, entry.operation, entry.what, entry.environment, entry.started, entry.outcome.value, None,
-            None, None, shown, None, entry.digest, self._here(), entry.resend_of, None,
-        ]  # fmt: skip
+            entry.id,
+            entry.operation,
+            entry.what,
+            entry.environment,
+            entry.started,
+            entry.outcome.value,
+            None,
+            None,
+            None,
+            shown,
+            None,
+            entry.digest,
+            self._here(),
+            entry.resend_of,
+            None,
+        ]
         self._calls[entry.id] = call
         if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
             with self._opening:
@@ -186,15 +207,19 @@ class Recorder:
                     row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
                 return
         self._write(
-            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = 'sending'",
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = "
+            "'sending'",
             (*map(_column, (*ending, kept)), attempt),
         )
 
     def earlier(self, digest: str) -> Entry | None:
         """Return the newest entry with the same body within a day that may have had its effect."""
-        test = "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', 'not_sent')"
-        found = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
-        return found[-1] if found else None
+        test = (
+            "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
+            "'not_sent')"
+        )
+        entries = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
+        return entries[-1] if entries else None
 
     def check_same(self, attempt: str, operation: str, shown: Any, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
@@ -242,8 +267,8 @@ class Recorder:
             return []
         with _usable("read"):
             key = _KEY.format(undamaged=self.opened().undamaged("keys"))
-        found = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
-        return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
+        entries = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
+        return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in entries]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
         call = self._calls.get(entry.id)
@@ -307,10 +332,12 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         outcome=outcome,
         ended=None if ended is None else datetime.fromisoformat(ended),
         answer=None if answer is None else json.loads(answer),
-        resolution=None if said is None else Resolution(
+        resolution=None
+        if said is None
+        else Resolution(
             outcome=Outcome(said["end"]), note=said["note"], by=said["by"], at=datetime.fromisoformat(said["at"])
         ),
-    )  # fmt: skip
+    )
 
 
 Entries = list[Entry]
@@ -361,18 +388,23 @@ class Journal:
         return len(self._recorder.rows("calls", "number"))
 
     def __getitem__(self, attempt: str) -> Entry:
-        if (found := self.get(attempt)) is None:
+        if (entry := self.get(attempt)) is None:
             raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
-        return found
+        return entry
 
     def get(self, attempt: str) -> Entry | None:
         """Return the entry of an attempt's id; None where there is none."""
         return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
     def list(
-        self, *, operation: Any = None, outcome: str | None = None, since: datetime | None = None,
-        until: datetime | None = None, text: str | None = None,
-    ) -> Entries:  # fmt: skip
+        self,
+        *,
+        operation: Any = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+    ) -> Entries:
         """Return the entries that match, oldest first; all of them without arguments.
 
         Args:
@@ -400,23 +432,33 @@ class Journal:
 
     def unknown(self) -> Entries:
         """Return the calls with an unknown outcome."""
-        found = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
-        return [entry for entry in found if entry.is_unknown]
+        entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
+        return [entry for entry in entries if entry.is_unknown]
 
     def export(self) -> Rows:
         """Return all entries as plain data for JSON, private values masked, as they are kept."""
         return [
             {
-                "started": entry.started.isoformat(), "id": entry.id, "outcome": str(entry.final_outcome),
-                "resolved_by": entry.resolution and entry.resolution.by, "operation": entry.operation, "what": entry.what,
-                "status": entry.status, "error": entry.error, "environment": entry.environment,
-                "idempotency_key": entry.idempotency_key, "request": dict(entry.request), "answer": entry.answer,
+                "started": entry.started.isoformat(),
+                "id": entry.id,
+                "outcome": str(entry.final_outcome),
+                "resolved_by": entry.resolution and entry.resolution.by,
+                "operation": entry.operation,
+                "what": entry.what,
+                "status": entry.status,
+                "error": entry.error,
+                "environment": entry.environment,
+                "idempotency_key": entry.idempotency_key,
+                "request": dict(entry.request),
+                "answer": entry.answer,
             }
             for entry in self
-        ]  # fmt: skip
+        ]
 
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
-        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
+        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected
+        later.
+        """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
@@ -452,7 +494,9 @@ class Journal:
         entry, recorder = self[attempt], self._recorder
         ahead = (recorder.skew() if recorder.skew else None) or 0.0
         earliest = entry.started - NEAR - timedelta(seconds=ahead)
-        return [one for one in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, one, earliest)]
+        return [
+            event for event in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, event, earliest)
+        ]
 
     def close(self) -> None:
         """Close the file."""
@@ -466,14 +510,65 @@ class Journal:
         return f"<journal in {self._place}: {held}>"
 
 
+def what(operation: Operation[..., Any], request: Any) -> str:
+    """Return in one line what a call does, without a private value, as the journal has it."""
+    wires = {member.wire: member.name for member in walk.members(operation.request)}
+    path = re.sub(r"\{(\w+)\}", lambda place: str(getattr(request, wires[place[1]])), operation.path)
+    return visible(_what(operation.name, request) or f"{operation.method} {path}", 300)
+
+
+def _what(name: str, r: Any) -> str:
+    match name:
+        case "sign_withdrawal":
+            unit = "native units" if r.is_amount_native else "cents"
+            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
+        case "simulate_authorization":
+            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
+        case "simulate_reversal":
+            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
+            return f"POST reversal of transaction {r.transaction_id} {down}"
+        case "simulate_refund":
+            amount = "the full amount" if r.amount is FULL else _money(r.amount)
+            return f"POST refund of {amount} on transaction {r.transaction_id}"
+        case "create_payment_account":
+            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
+            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
+        case "delete_payment_account":
+            return f"DELETE payment account {r.payment_account_id}"
+        case "update_user":
+            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
+        case "update_ubo":
+            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
+        case "update_dispute":
+            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
+            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
+        case "create_user_application":
+            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
+            return f"POST consumer application{named}"
+    return ""
+
+
+def _money(cents: Any) -> str:
+    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
+    if type(cents) is not int:
+        return "an amount"
+    whole, rest = divmod(abs(cents), 100)
+    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
+
+
+def _changed(r: Any, *ids: str) -> str:
+    wires = {member.name: member.wire for member in walk.members(type(r))}
+    return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
+
+
 def recorder_of(journal: Journal) -> Recorder:
     """Return what a client records its calls with."""
     return journal._recorder
 
 
-def _outcome(words: str) -> Outcome | None:
+def _outcome(text: str) -> Outcome | None:
     """Return an outcome by its name, or as it is shown."""
-    name = str(words).replace(" ", "_")
+    name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 
 

@@ -8,44 +8,36 @@ from typing import Any
 from workbench import chains
 from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
-from workbench.client.messages import Request
 from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
 from workbench.interface.convert import Converter, placeholders
 from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation, Operations
+from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.schema import checks, strict_json
-from workbench.schema.checks import Survey
 from workbench.schema.fields import SECRET
-from workbench.schema.rules import FULL
-from workbench.schema.walk import Member, UnknownMember, build, given, members, records, snake
+from workbench.schema.walk import Member, UnknownMember, build, members, records, snake
 
 # arguments
-
-
-def build_request(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the request record of a call.
-
-    Raises:
-        InvalidArguments: Arguments are unknown or missing; all problems are named.
-    """
-    try:
-        return build(operation.request, arguments)
-    except UnknownMember:
-        raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
     """Return every problem of a call with unknown arguments: those, and what the rules say of the rest."""
     strange: list[UnknownMember] = []
-    found = checks.problems(build(operation.request, arguments, strange))
+    problems = checks.problems(build(operation.request, arguments, strange))
     unknown = [
-        Problem(one.prefix + visible(str(name), 60), "unknown", f"is not an argument{_instead(str(name), one.of)}")
-        for one in strange
-        for name in one.names
+        Problem(
+            unknown_name.prefix + visible(str(name), 60),
+            "unknown",
+            f"is not an argument{_instead(str(name), unknown_name.of)}",
+        )
+        for unknown_name in strange
+        for name in unknown_name.names
     ]
     # A member given by its wire name is named once, as unknown, and not as missing besides.
     spelled = {snake(problem.path) for problem in unknown}
-    return (*unknown, *(one for one in found if one.rule != "required" or snake(one.path) not in spelled))
+    return (
+        *unknown,
+        *(problem for problem in problems if problem.rule != "required" or snake(problem.path) not in spelled),
+    )
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
@@ -55,7 +47,7 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _instead(name: str, cls: type[Any]) -> str:
-    fields = [one.name for one in members(cls)]
+    fields = [member.name for member in members(cls)]
     near = _near(snake(name), fields)
     return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
 
@@ -69,7 +61,7 @@ def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: M
     if not isinstance(row, Operation):
         raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
     raw = _object(body, row)
-    of_path = {one.name: one.wire for one in members(row.request) if one.wire in placeholders(row.path)}
+    of_path = {member.name: member.wire for member in members(row.request) if member.wire in placeholders(row.path)}
     strange = [name for name in path_arguments if name not in of_path]
     if strange:
         there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
@@ -104,9 +96,9 @@ def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
     wrong = "must be JSON text or an object"
     if isinstance(body, str | bytes):
         try:
-            found = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
-            if isinstance(found, Mapping):
-                return found
+            parsed = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+            if isinstance(parsed, Mapping):
+                return parsed
             wrong = "must be a JSON object"
         except strict_json.NotJson as error:
             wrong = f"cannot be read: {error}"
@@ -119,21 +111,21 @@ def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
 def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
     """Return what is wrong with a table of wire names."""
     known = _renamable() if names else {}
-    found = []
+    problems = []
     for name, wire in names.items():
         path = f'{where}."{visible(str(name), 80)}"'
         if name not in known:
             near = _near(str(name), known)
-            found.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
+            problems.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
         elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
-            found.append(Problem(path, "type", "must be the name of a member, as declineReason"))
+            problems.append(Problem(path, "type", "must be the name of a member, as declineReason"))
         elif wire in {
-            names.get(key, one.wire)
-            for one in members(known[name])
-            if (key := f"{snake(known[name].__name__)}.{one.name}") != name
+            names.get(key, member.wire)
+            for member in members(known[name])
+            if (key := f"{snake(known[name].__name__)}.{member.name}") != name
         }:
-            found.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
-    return found
+            problems.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
+    return problems
 
 
 def _renamable() -> dict[str, type[Any]]:
@@ -141,11 +133,11 @@ def _renamable() -> dict[str, type[Any]]:
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
     return {
-        f"{snake(one.__name__)}.{field.name}": one
+        f"{snake(record.__name__)}.{field.name}": record
         for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]
-        for one in records(cls)
-        for field in members(one)
-        if (one, field.wire) not in in_paths
+        for record in records(cls)
+        for field in members(record)
+        if (record, field.wire) not in in_paths
     }
 
 
@@ -163,9 +155,14 @@ def header_problem(name: object) -> str | None:
 
 
 def request_problems(
-    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool, real: bool,
+    operation: Operation[..., Any],
+    request: Any,
+    allowing: Collection[str],
+    *,
+    check: bool,
+    real: bool,
     limits: Limits,
-) -> tuple[Problem, ...]:  # fmt: skip
+) -> tuple[Problem, ...]:
     """Return all for which a request is refused; where there is nothing, warn of what looks wrong. See `findings`."""
     problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
     if not problems:
@@ -175,14 +172,20 @@ def request_problems(
 
 
 def findings(
-    operation: Operation[..., Any], request: Any, allowing: Collection[str], *, check: bool = True, real: bool,
+    operation: Operation[..., Any],
+    request: Any,
+    allowing: Collection[str],
+    *,
+    check: bool = True,
+    real: bool,
     limits: Limits,
-) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:  # fmt: skip
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return all for which a request is refused, and what looks wrong besides.
 
     Args:
         request: The record, or its survey.
-        check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real service.
+        check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real
+            service.
         real: Whether a real service answers.
         limits: What a profile allows a call.
     """
@@ -190,36 +193,36 @@ def findings(
     if not (seen.doubtful or limits.caps):
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
-    found = checks.problems(seen, partial=check and "partial_address" in allowing)
+    problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
-        paths = {one.wire for one in members(operation.request) if "{" + one.wire + "}" in operation.path}
-        found = tuple(problem for problem in found if problem.rule == "text" or problem.path in paths)
-    problems = (*found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
+        paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
+        problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
+    problems = (*problems_found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
         problems += address_problems(seen)
     if pasted := pasted_keys(seen):
         places = {problem.path for problem in pasted}
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
     # A number that was never issued is what a sandbox should get.
-    return problems, tuple(one for one in warned if real or not one.path.endswith("nationalId"))
+    return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
 _SHORTEST = 47  # twelve words of three letters; any other private key is longer
 
 
-def takes_hash(one: Member) -> bool:
+def takes_hash(member: Member) -> bool:
     """Return whether a member may hold 64 hexadecimal digits: an external id, or another party's token."""
-    return one.name == "external_id" or one.about.privacy is SECRET
+    return member.name == "external_id" or member.about.privacy is SECRET
 
 
 def pasted_keys(request: Any) -> tuple[Problem, ...]:
     """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
-    found = (
-        private_key_problem(value, path, hash_expected=takes_hash(one))
-        for path, one, value, _ in checks.surveyed(request).values()
+    problems = (
+        private_key_problem(value, path, hash_expected=takes_hash(field))
+        for path, field, value, _ in checks.surveyed(request).values()
         if isinstance(value, str) and len(value) >= _SHORTEST
     )
-    return tuple(problem for problem in found if problem is not None)
+    return tuple(problem for problem in problems if problem is not None)
 
 
 def address_problems(request: Any) -> tuple[Problem, ...]:
@@ -229,8 +232,8 @@ def address_problems(request: Any) -> tuple[Problem, ...]:
     """
     return tuple(
         Problem(path, "unverified_address", f"{text}; allowing(unverified_address=True) sends it")
-        for path, one, value, holder in _addresses(request)
-        for text in _address_texts(one.name, value, getattr(holder, "chain_id", None))
+        for path, field, value, holder in _addresses(request)
+        for text in _address_texts(field.name, value, getattr(holder, "chain_id", None))
     )
 
 
@@ -244,113 +247,46 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
 
 
 def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
-    for path, one, value, holder in checks.surveyed(request).values():
-        pattern = str(one.about.rule.pattern)
-        if isinstance(value, str) and one.about.rule.chain_address and re.fullmatch(pattern, value):
-            yield path, one, value, holder
+    for path, field, value, holder in checks.surveyed(request).values():
+        pattern = str(field.about.rule.pattern)
+        if isinstance(value, str) and field.about.rule.chain_address and re.fullmatch(pattern, value):
+            yield path, field, value, holder
 
 
 def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     try:
-        found = chains.address_problems(value, chain if type(chain) is int else None)
+        problems = chains.address_problems(value, chain if type(chain) is int else None)
     except UsageError:  # the chain id breaks a rule of its own
-        found = chains.address_problems(value)
-    if not found and name != "token" and chains.is_zero_address(value):  # on Solana the native token may be written so
+        problems = chains.address_problems(value)
+    if (
+        not problems and name != "token" and chains.is_zero_address(value)
+    ):  # on Solana the native token may be written so
         return ["is the zero address, which nobody holds"]
-    return [str(problem) for problem in found]
+    return [str(problem) for problem in problems]
 
 
 def cap_problems(limits: Limits, request: Any) -> list[Problem]:
     """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
-    found = []
+    problems = []
     amount = getattr(request, "amount", None)
     native = getattr(request, "is_amount_native", False) is True
     cap, unit = (limits.native_amount, "native units") if native else (limits.amount, "cents")
     if isinstance(amount, str):
         amount = int(amount) if re.fullmatch(r"[0-9]{1,400}", amount) else None
     if type(amount) is int and cap is not None and amount > cap:
-        found.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
+        problems.append(Problem("amount", "cap", f"is above the {cap:,} {unit} a call of this profile (limits)"))
     elif native and limits.amount is not None and limits.native_amount is None:
-        words = "is in native units, and this profile caps cents only; set limits.native_amount"
-        found.append(Problem("amount", "cap", words))
+        message = "is in native units, and this profile caps cents only; set limits.native_amount"
+        problems.append(Problem("amount", "cap", message))
     recipient = getattr(request, "recipient_address", None)
     if limits.recipients is not None and recipient is not None and not _listed(recipient, limits.recipients):
-        words = "is not on this profile's list of recipients (limits.recipients)"
-        found.append(Problem("recipientAddress", "allow_list", words))
-    return found
+        message = "is not on this profile's list of recipients (limits.recipients)"
+        problems.append(Problem("recipientAddress", "allow_list", message))
+    return problems
 
 
 def _listed(address: str, allowed: Collection[str]) -> bool:
     if address in allowed:
         return True
     # The case of an EVM address is its check sum, not part of it; elsewhere case counts.
-    return address[:2] == "0x" and address.lower() in {one.lower() for one in allowed if one[:2] == "0x"}
-
-
-# in words, and on the wire
-
-
-def what(operation: Operation[..., Any], request: Any) -> str:
-    """Return in one line what a call does, without a private value."""
-    return visible(_what(operation.name, request) or f"{operation.method} {operation.path}", 300)
-
-
-def _what(name: str, r: Any) -> str:
-    match name:
-        case "sign_withdrawal":
-            unit = "native units" if r.is_amount_native else "cents"
-            return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
-        case "simulate_authorization":
-            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
-        case "simulate_reversal":
-            down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
-            return f"POST reversal of transaction {r.transaction_id} {down}"
-        case "simulate_refund":
-            amount = "the full amount" if r.amount is FULL else _money(r.amount)
-            return f"POST refund of {amount} on transaction {r.transaction_id}"
-        case "create_payment_account":
-            named = f" {visible(str(r.nickname), 64)!r}" if r.nickname else ""
-            return f"POST payment account{named} for {f'user {r.user_id}' if r.user_id else f'company {r.company_id}'}"
-        case "delete_payment_account":
-            return f"DELETE payment account {r.payment_account_id}"
-        case "update_user":
-            return f"PATCH user {r.user_id} ({_changed(r, 'user_id')})"
-        case "update_ubo":
-            return f"PATCH owner {r.ubo_id} of company {r.company_id} ({_changed(r, 'ubo_id', 'company_id')})"
-        case "update_dispute":
-            parts = (["cancel"] if r.status else []) + (["text evidence"] if r.text_evidence is not None else [])
-            return f"PATCH dispute {r.dispute_id} ({' and '.join(parts) or 'nothing'})"
-        case "create_user_application":
-            named = f" with external id {visible(str(r.external_id), 64)!r}" if r.external_id else ""
-            return f"POST consumer application{named}"
-    return ""
-
-
-def _money(cents: Any) -> str:
-    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
-    if type(cents) is not int:
-        return "an amount"
-    whole, rest = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
-
-
-def _changed(r: Any, *ids: str) -> str:
-    wires = {one.name: one.wire for one in members(type(r))}
-    return ", ".join(wires[name] for name in given(r) if name not in ids) or "nothing"
-
-
-def encode(operation: Operation[..., Any], seen: Survey, headers: list[tuple[bytes, bytes]]) -> Request:
-    """Return what to send for a request that was checked."""
-    try:
-        body = seen.body.copy()
-        path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
-        content = None if operation.in_query or operation.method == "DELETE" else strict_json.encode(body).encode()
-        target = operation.target(path, body)
-    except (TypeError, ValueError, OverflowError):
-        problem = Problem("", "type", "holds a value that cannot be written as JSON")
-        raise InvalidRequest((problem,), of=operation.name) from None
-    if content is not None:
-        headers = [*headers, (b"Content-Type", b"application/json"), (b"Content-Length", b"%d" % len(content))]
-    if operation.name == Operations.sign_withdrawal.name:
-        headers = [*headers, (b"Cache-Control", b"no-store")]  # an authorization is not kept by anybody on the way
-    return Request(operation, target, headers, content)
+    return address[:2] == "0x" and address.lower() in {listed.lower() for listed in allowed if listed[:2] == "0x"}

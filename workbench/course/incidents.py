@@ -255,7 +255,7 @@ def set_up_lost_endpoint(api: Any, bought: Sequence[str]) -> Facts:
     endpoint = api.sandbox.register_endpoint(f"http://127.0.0.1:{_closed_port()}/webhooks")
     after, until = _missed(api, bought)
     for _ in range(8):
-        api.sandbox.flush(within=2)
+        api.sandbox.flush(timeout=2)
         api.sandbox.advance(days=1)
     return {"endpoint": endpoint.id, "after": after, "until": until}
 

@@ -61,7 +61,7 @@ class AnswerCard:
         # A signature is only given out by `wb.withdrawals`.
         self.may_reveal = operation != "sign_withdrawal" and bool(private(answer))
         self._more, self._shown = ipywidgets.VBox(), ipywidgets.VBox()
-        actions = [self._step(*one) for one in after_call(operation, request, answer, api)]
+        actions = [self._step(*offer) for offer in after_call(operation, request, answer, api)]
         if mark is not None:
             actions.append(button("Check for events again", lambda: form.view.guard(self.check_events)))
         if self.may_reveal:
@@ -69,29 +69,35 @@ class AnswerCard:
         actions.append(button("New form", lambda: self._add(form.open(operation, {}))))
         self._actions = row(*actions)
         done = f"Sent to {api.environment.upper()}." + (f" Journal: {entry}" if entry else "")
-        self.widget = ipywidgets.VBox([
-            ipywidgets.HTML(line("ok", done)), ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
-            self._shown, self.events, self._actions, self._more,
-        ])  # fmt: skip
+        self.widget = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(line("ok", done)),
+                ipywidgets.HTML(rendering.html(answer)).add_class("wb-answer-card"),
+                self._shown,
+                self.events,
+                self._actions,
+                self._more,
+            ]
+        )
         form.view.guard(self.check_events)
 
-    def _step(self, one: Offer, arguments: dict[str, Any]) -> Any:
+    def _step(self, offer: Offer, arguments: dict[str, Any]) -> Any:
         form, api = self._form, self._form.api
 
         def show() -> None:
-            self._add(form.show_thing(one.do, arguments["id"]) if one.opens else form.open(one.do, arguments))
+            self._add(form.show_thing(offer.do, arguments["id"]) if offer.opens else form.open(offer.do, arguments))
 
         def use() -> None:
             """Use a control of the sandbox, once; then show what followed and what can be done next."""
-            made.disabled = True
-            answer = perform(api.sandbox, one.do, {**arguments, **one.extra})
+            step_button.disabled = True
+            answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             self.check_events()
-            steps = [step for step in after_call(one.do, None, answer, api) if not step[0].opens]
+            steps = [step for step in after_call(offer.do, None, answer, api) if not step[0].opens]
             self._actions.children = (*(self._step(*step) for step in steps), *self._actions.children)
 
-        act, name, words = (use, "wb-control", "A control of the sandbox") if one.control else (show, "", "")
-        made = button(one.label, lambda: form.view.guard(act), name, words)
-        return made
+        act, name, tooltip = (use, "wb-control", "A control of the sandbox") if offer.control else (show, "", "")
+        step_button = button(offer.label, lambda: form.view.guard(act), name, tooltip)
+        return step_button
 
     def _add(self, shown: Any) -> None:
         """Show a form or a thing below; None is shown elsewhere."""
@@ -113,9 +119,9 @@ class AnswerCard:
             return
         events = self._form.api.inbox.events(since=self._mark)
         lines = [f"<div><strong>Events that followed: {len(events)}</strong></div>"]
-        for one in events[:_MAX_EVENTS]:  # lines that unfold to their cards
-            title = f"<strong>{isolated(visible(one.kind, 80))}</strong> {isolated(visible(one.id, 80))}"
-            lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(one)}</details>')
+        for event in events[:_MAX_EVENTS]:  # lines that unfold to their cards
+            title = f"<strong>{isolated(visible(event.kind, 80))}</strong> {isolated(visible(event.id, 80))}"
+            lines.append(f'<details class="wb-event"><summary>{title}</summary>{rendering.html(event)}</details>')
         self.events.value = "".join(lines) if events else line("quiet", "No events yet.")
 
 
@@ -124,6 +130,6 @@ def private(thing: Any) -> set[str]:
     if isinstance(thing, StoredRecord):
         shown = thing.shown()
         return {name for name, value in thing.items() if shown.get(name) != value}
-    found = walk.leaves(type(thing)) if walk.is_record(thing) else ()
-    paths = (path for path, one in found if one.about.privacy is not OPEN)
+    leaves = walk.leaves(type(thing)) if walk.is_record(thing) else ()
+    paths = (path for path, leaf in leaves if leaf.about.privacy is not OPEN)
     return {path for path in paths if not isinstance(walk.get_path(thing, path), tuple | NoneType)}

@@ -37,8 +37,8 @@ def is_money(member: Member) -> bool:
 
 def cents_of(typed: str) -> int | None:
     """Return an amount that is typed as `12.50` or `1,234.50` in cents; None for any other text."""
-    found = _AMOUNT.fullmatch(typed) if typed.isascii() and len(typed) <= MAX_DIGITS else None
-    return None if found is None else int(found[1].replace(",", "") + found[2])
+    match = _AMOUNT.fullmatch(typed) if typed.isascii() and len(typed) <= MAX_DIGITS else None
+    return None if match is None else int(match[1].replace(",", "") + match[2])
 
 
 def no_amount(typed: str) -> str:
@@ -115,13 +115,13 @@ class Draft:
         self.operation = operation
         self.sections = {"": Section("", None, operation.request, "")}
         self.leaves: dict[str, Leaf] = {}
-        for path, one in walk.leaves(operation.request):
-            wire = joined(self.sections[path.rpartition(".")[0]].wire, one.wire)
-            if isinstance(one.kind, Nested):
-                self.sections[path] = Section(path, one, one.kind.of, wire)
+        for path, leaf in walk.leaves(operation.request):
+            wire = joined(self.sections[path.rpartition(".")[0]].wire, leaf.wire)
+            if isinstance(leaf.kind, Nested):
+                self.sections[path] = Section(path, leaf, leaf.kind.of, wire)
             else:
-                self.leaves[path] = Leaf(path, one, wire)
-        self._rules = {path: walk.cross_rules(one.cls) for path, one in self.sections.items()}
+                self.leaves[path] = Leaf(path, leaf, wire)
+        self._rules = {path: walk.cross_rules(section.cls) for path, section in self.sections.items()}
         self.alternatives = tuple(
             Alternative(path, rule) for path, rules in self._rules.items() for rule in rules if isinstance(rule, OneOf)
         )
@@ -158,13 +158,15 @@ class Draft:
             self._check_no_key(path, value)
         for path, value in flat.items():
             self.put(path, value)
-        for one in self.alternatives:
-            groups = enumerate(one.rule.groups)
+        for alternative in self.alternatives:
+            groups = enumerate(alternative.rule.groups)
             started = [
-                number for number, group in groups if any(self._has(joined(one.section, name)) for name in group)
+                number
+                for number, group in groups
+                if any(self._has(joined(alternative.section, name)) for name in group)
             ]
             if len(started) == 1:
-                self.chosen[one] = started[0]
+                self.chosen[alternative] = started[0]
 
     @hide_arguments
     def _check_no_key(self, path: str, value: Any) -> None:
@@ -178,7 +180,7 @@ class Draft:
             if path in self.sections:
                 inner = walk.given(value) if walk.is_record(value) else value
                 if inner is None:
-                    yield from ((one, None) for one in self.leaves if one.startswith(f"{path}."))
+                    yield from ((leaf, None) for leaf in self.leaves if leaf.startswith(f"{path}."))
                 elif isinstance(inner, Mapping):
                     yield from self._flat(inner, f"{path}.")
                 else:
@@ -189,7 +191,7 @@ class Draft:
                 raise UsageError((Problem(path, "unknown", "is not an argument"),), of=self.operation.name)
 
     def _has(self, path: str) -> bool:
-        return path in self.given or any(one.startswith(f"{path}.") for one in self.given)
+        return path in self.given or any(given.startswith(f"{path}.") for given in self.given)
 
     def choose(self, alternative: Alternative, number: int | None) -> None:
         """Choose a group of an alternative and discard the values of the others."""
@@ -202,14 +204,14 @@ class Draft:
         """Discard the values that no longer apply after a value changed that other fields depend on."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
-        needed = {one for rule in rules if self.given.get(path) == rule.value for one in rule.needs}
-        self._discard(joined(section, one) for rule in rules for one in rule.needs if one not in needed)
+        needed = {need for rule in rules if self.given.get(path) == rule.value for need in rule.needs}
+        self._discard(joined(section, need) for rule in rules for need in rule.needs if need not in needed)
 
     def _discard(self, paths: Iterable[str]) -> None:
         self._record = None
         for path in paths:
-            for one in [one for one in self.given if one == path or one.startswith(f"{path}.")]:
-                del self.given[one]
+            for discarded in [given for given in self.given if given == path or given.startswith(f"{path}.")]:
+                del self.given[discarded]
 
     def clear(self) -> None:
         """Discard everything."""
@@ -228,7 +230,11 @@ class Draft:
     def _asked(self, path: str) -> list[bool]:
         """Return whether each alternative and condition that names an input or section asks for it now."""
         section, _, name = path.rpartition(".")
-        chosen = [(one.rule.groups, number) for one, number in self.chosen.items() if one.section == section]
+        chosen = [
+            (alternative.rule.groups, number)
+            for alternative, number in self.chosen.items()
+            if alternative.section == section
+        ]
         asked = [
             number is not None and name in groups[number]
             for groups, number in chosen
@@ -254,8 +260,8 @@ class Draft:
         Args:
             shown: Returns what stands for a value, by its path; what is required and empty is then left out.
         """
-        made: dict[str, Any] = {}
-        holders = {"": made}
+        members_given: dict[str, Any] = {}
+        holders = {"": members_given}
         for path in self.sections:
             head, _, last = path.rpartition(".")
             asked = shown is None and head in holders and self.required(path)
@@ -265,7 +271,7 @@ class Draft:
             if path in self.given:
                 head, _, last = path.rpartition(".")
                 holders[head][last] = self.given[path] if shown is None else shown(path, self.given[path])
-        return made
+        return members_given
 
     def record(self) -> Any:
         """Return the request as it stands, valid or not."""
@@ -276,27 +282,28 @@ class Draft:
     def review(self) -> Review:
         """Return the request, its problems and advice on it, from one record."""
         record = self.record()
-        refused, advised = checks.cautions(record, self.ticks)
+        seen = checks.survey(record)
+        refused, advised = checks.cautions(seen, self.ticks)
         texts = {
             leaf.wire: text
             for leaf in self.leaves.values()
             if is_money(leaf.member) and isinstance(text := self.given.get(leaf.path), str)
         }
-        found = [
-            Problem(one.path, one.rule, no_amount(texts[one.path])) if one.path in texts else one
-            for one in checks.problems(record, partial="partial_address" in self.ticks)
+        problems = [
+            Problem(problem.path, problem.rule, no_amount(texts[problem.path])) if problem.path in texts else problem
+            for problem in checks.problems(seen, partial="partial_address" in self.ticks)
         ]
         ids = placeholders(self.operation.path)
         if self.operation.method == "PATCH" and all(self.leaves[path].wire in ids for path in self.given):
-            found.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
-        found += refused
+            problems.append(Problem("", "empty", "Nothing to change: fill in at least one field."))
+        problems += refused
         if "unverified_address" not in self.ticks:
-            found += address_problems(record)
+            problems += address_problems(seen)
         for leaf in self.leaves.values():
             if leaf.acknowledged and leaf.path not in self.given and leaf.path not in self.accepted:
                 text = f"is omitted, which means {leaf.default}: choose yes or no, or confirm the omission"
-                found.append(Problem(leaf.wire, "tick", text))
-        return Review(record, tuple(dict.fromkeys(found)), advised)
+                problems.append(Problem(leaf.wire, "tick", text))
+        return Review(record, tuple(dict.fromkeys(problems)), advised)
 
     def problems(self) -> tuple[Problem, ...]:
         """Return everything that prevents sending: broken rules, refused values, omissions not acknowledged."""

@@ -42,11 +42,11 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 _MANY = 8  # members that need no headings
 
 
-def help_of(one: Member) -> str:
+def help_of(member: Member) -> str:
     """Return what a member is, its unit and limits, and what omitting it means."""
-    if is_money(one):
-        return f"{one.about.doc}; typed as 12.50, sent as 1250 cents"
-    parts = [one.about.doc, walk.rule_words(one) if not isinstance(one.kind, Choice) else ""]
+    if is_money(member):
+        return f"{member.about.doc}; typed as 12.50, sent as 1250 cents"
+    parts = [member.about.doc, walk.rule_words(member) if not isinstance(member.kind, Choice) else ""]
     return "; ".join(part for part in parts if part)
 
 
@@ -57,7 +57,9 @@ def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
     about, options = leaf.member.about, [("Select …" if leaf.member.required else "Omitted", NOTHING)]
     match leaf.member.kind:
         case Choice(of=values):
-            return ipywidgets.Dropdown(options=[*options, *((str(one), str(one)) for one in values)], value=NOTHING)
+            return ipywidgets.Dropdown(
+                options=[*options, *((str(value), str(value)) for value in values)], value=NOTHING
+            )
         case Boolean():
             return ipywidgets.Dropdown(options=[*options, ("Yes", True), ("No", False)], value=NOTHING)
         case Text() | Integer() | Date():
@@ -127,11 +129,17 @@ class Field(Quiet):
     """
 
     def __init__(
-        self, leaf: Leaf, known: Mapping[str, Any], changed: Callable[[str, Any], None],
+        self,
+        leaf: Leaf,
+        known: Mapping[str, Any],
+        changed: Callable[[str, Any], None],
         accepted: Callable[[str, bool], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.leaf, self.known = leaf, known
         self.touched = False
+        self.filled = False  # whether there may be something in its widgets
+        self._annotated: tuple[Any, ...] | None = None
+        self._required: bool | None = None
         self._changed = changed
         member = leaf.member
         self.input = _input(leaf, known)
@@ -145,14 +153,14 @@ class Field(Quiet):
         self.full = self.checkbox("FULL: the entire amount", self._full_ticked, "wb-full") if full else None
         omitted = f"I understand that omitting it means {leaf.default}"
         self.tick = self.checkbox(omitted, partial(accepted, leaf.path), "wb-tick") if leaf.acknowledged else None
-        parts = [one for one in (self.input, self.full, self.tick, self.note) if one is not None]
+        parts = [widget for widget in (self.input, self.full, self.tick, self.note) if widget is not None]
         self.box = ipywidgets.VBox(parts).add_class("wb-field")
         self.box.add_class(css_name(member.name)).add_class(css_name(leaf.path))
         if member.about.rule.format == "long-text":
             self.box.add_class("wb-wide")
 
     def _typed(self, value: Any) -> None:
-        self.touched = True
+        self.touched = self.filled = True
         if isinstance(value, str):
             value = self.known.get(value) or value_of(self.leaf.member, value)
         if self.full is not None and value is not None and self.full.value:
@@ -161,7 +169,7 @@ class Field(Quiet):
         self._changed(self.leaf.path, value)
 
     def _full_ticked(self, yes: bool) -> None:
-        self.touched = True
+        self.touched = self.filled = True
         if yes:
             with self.quietly():
                 self.input.value = ""
@@ -170,6 +178,7 @@ class Field(Quiet):
     def show(self, value: Any) -> None:
         """Show a value that was set from code; of a private one, only that it is given."""
         about = self.leaf.member.about
+        self.filled = value is not None
         with self.quietly():
             if isinstance(self.input, ipywidgets.Dropdown):
                 known = [option for _, option in self.input.options]
@@ -181,8 +190,8 @@ class Field(Quiet):
                 self.input.placeholder = f"set in code: {visible(mask, 60)}" if private else ""
             if self.full is not None:
                 self.full.value = value is FULL
-            words = next((words for words, one in self.known.items() if one == value), None)
-            self.input.value = "" if private or value is FULL else words or text_of(self.leaf.member, value)
+            text = next((label for label, known in self.known.items() if known == value), None)
+            self.input.value = "" if private or value is FULL else text or text_of(self.leaf.member, value)
 
     def words(self, value: Any, record: Any) -> str:
         """Return how a value is understood; of one that was picked by its words, the value."""
@@ -191,8 +200,11 @@ class Field(Quiet):
         return explained(self.leaf.member, value, record)
 
     def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
-        """Show problems, the value in words, advice and help below the input."""
-        about = self.leaf.member.about
+        """Show problems, the value in words, advice and help below the input, where they are others than before."""
+        said = (tuple(problems), explained, tuple(advice))
+        if said == self._annotated:
+            return
+        self._annotated, about = said, self.leaf.member.about
         rows = [line("problem", text) for text in problems]
         rows += [line("words", explained)] if explained else []
         rows += [line("advice", text) for text in advice]
@@ -204,6 +216,9 @@ class Field(Quiet):
 
     def require(self, required: bool) -> None:
         """Say in the label whether the field is optional."""
+        if required is self._required:
+            return
+        self._required = required
         name = re.sub(r"(?<=[a-z])(?=[0-9])", " ", rendering.label(self.leaf.member.name))  # `line1` is "Line 1"
         self.input.description = sentence(name) + ("" if required else " (optional)")
 
@@ -218,7 +233,7 @@ class Inputs(Quiet):
 
     def __init__(
         self, draft: Draft, known: Callable[[str], Mapping[str, Any]], edit: Callable[[Callable[[], None]], None]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.fields: dict[str, Field] = {}
         self.choosers: dict[Alternative, Any] = {}
         self.refused: dict[str, str] = {}
@@ -233,19 +248,22 @@ class Inputs(Quiet):
 
     def _section(self, path: str) -> Any:
         section = self._draft.sections[path]
-        paths = {one.name: joined(path, one.name) for one in walk.members(section.cls)}
-        leaves = {name: self._draft.leaves[one] for name, one in paths.items() if one in self._draft.leaves}
+        paths = {member.name: joined(path, member.name) for member in walk.members(section.cls)}
+        leaves = {name: self._draft.leaves[path] for name, path in paths.items() if path in self._draft.leaves}
         groups = GROUPS if len(leaves) > _MANY else {}
         named = {name for names in groups.values() for name in names}
         note = self._notes[path] = ipywidgets.HTML().add_class("wb-note")
-        parts = [note, *(self._chooser(one) for one in self._draft.alternatives if one.section == path)]
+        parts = [
+            note,
+            *(self._chooser(alternative) for alternative in self._draft.alternatives if alternative.section == path),
+        ]
         for heading, names in (("", [name for name in leaves if name not in named]), *groups.items()):
             boxes = [self._field(leaves[name]) for name in names if name in leaves]
             if boxes and heading:
                 parts.append(ipywidgets.HTML(f"<strong>{escape(heading)}</strong>").add_class("wb-heading"))
             if boxes:
                 parts.append(ipywidgets.Box(boxes).add_class("wb-fields"))
-        parts += [self._section(one) for name, one in paths.items() if name not in leaves]
+        parts += [self._section(path) for name, path in paths.items() if name not in leaves]
         if not path:
             return ipywidgets.VBox(parts)
         title = self._titles[path] = ipywidgets.HTML()
@@ -256,10 +274,11 @@ class Inputs(Quiet):
         known = self._known(leaf.member.name) if leaf.member.about.privacy is OPEN else {}
         accepted = self._draft.accepted
         field = self.fields[leaf.path] = Field(
-            leaf, known,
+            leaf,
+            known,
             lambda path, value: self._edit(lambda: self._put(path, value)),
             lambda path, yes: self._edit(lambda: (accepted.add if yes else accepted.discard)(path)),
-        )  # fmt: skip
+        )
         return field.box
 
     def _chooser(self, alternative: Alternative) -> Any:
@@ -267,11 +286,11 @@ class Inputs(Quiet):
         for number, group in enumerate(alternative.rule.groups):
             more = f" and {len(group) - 3} more" if len(group) > 3 else ""
             options.append((sentence(", ".join(rendering.label(name) for name in group[:3])) + more, number))
-        made = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
-        made.style.description_width = "initial"
-        self.on_change(made, lambda number: self._edit(partial(self._choose, alternative, number)))
-        self.choosers[alternative] = made
-        return ipywidgets.VBox([made]).add_class("wb-field").add_class("wb-alternative").add_class("wb-wide")
+        dropdown = ipywidgets.Dropdown(options=options, value=-1, description=alternative.rule.doc)
+        dropdown.style.description_width = "initial"
+        self.on_change(dropdown, lambda number: self._edit(partial(self._choose, alternative, number)))
+        self.choosers[alternative] = dropdown
+        return ipywidgets.VBox([dropdown]).add_class("wb-field").add_class("wb-alternative").add_class("wb-wide")
 
     def _choose(self, alternative: Alternative, number: int) -> None:
         self._draft.choose(alternative, None if number < 0 else number)
@@ -300,19 +319,19 @@ class Inputs(Quiet):
     def sync(self, *, but: str = "") -> None:
         """Empty the inputs whose values are no longer in the draft, except the one that is being edited."""
         for path, field in self.fields.items():
-            if path != but and path not in self._draft.given:
+            if field.filled and path != but and path not in self._draft.given:
                 field.show(None)
 
     def show_sections(self, problems: Sequence[Problem], *, attempted: bool) -> None:
         """Show titles and problems of sections, and hide those that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
-            found = [
-                one.message
-                for one in problems
-                if one.path == section.wire and (attempted or (section.wire and one.rule != "required"))
+            messages = [
+                problem.message
+                for problem in problems
+                if problem.path == section.wire and (attempted or (section.wire and problem.rule != "required"))
             ]
-            self._notes[section.path].value = "".join(line("problem", text) for text in found)
+            self._notes[section.path].value = "".join(line("problem", text) for text in messages)
             if section.member is not None:
                 optional = "" if draft.required(section.path) else " (optional)"
                 title = f"<strong>{escape(sentence(rendering.label(section.member.name)))}{optional}</strong>"

@@ -177,14 +177,14 @@ class Form(Displayed):
     def _last_entry(self, before: str | None = None) -> str | None:
         """Return the id of the last call of the operation in the journal, unless it is the one before."""
         journal = journal_of(self.api)
-        found = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
-        return found[-1].id if found and found[-1].id != before else None
+        entries = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
+        return entries[-1].id if entries and entries[-1].id != before else None
 
     def close(self) -> None:
         """Discard all values and close every widget, also those of forms opened from the answer."""
         if self.state != "closed":
-            for one in self.opened:
-                one.close()
+            for form in self.opened:
+                form.close()
             self.view.close()
 
     @property
@@ -206,7 +206,7 @@ class Form(Displayed):
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always")
             self.view.guard(self.submit)
-        advice = [str(one.message) for one in noted if issubclass(one.category, AdviceWarning)]
+        advice = [str(entry.message) for entry in noted if issubclass(entry.category, AdviceWarning)]
         self.view.error.value += "".join(line("advice", text) for text in advice)
         if self.state == "open":
             self.view.focus_problem()
@@ -240,12 +240,12 @@ class Form(Displayed):
 
     def open(self, name: str, values: Mapping[str, Any]) -> Any:
         """Open a form for another operation, or the same again, and return its widget."""
-        made = Form(getattr(self.api, name), script=self.script, choices=self._choices)
+        form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
-            made.fill(**values)
-        made.when_done, made.show_thing = self.when_done, self.show_thing
-        self.opened.append(made)
-        return made.view.widget
+            form.fill(**values)
+        form.when_done, form.show_thing = self.when_done, self.show_thing
+        self.opened.append(form)
+        return form.view.widget
 
     def _check_open(self) -> None:
         if self.state in _CLOSED:

@@ -11,7 +11,7 @@ from workbench.session import sandbox_of
 
 
 def _takes(text: str) -> Mapping[str, str]:
-    pairs = (one.partition("=") for one in text.split())
+    pairs = (part.partition("=") for part in text.split())
     return {argument: fact or argument for argument, _, fact in pairs}
 
 
@@ -26,7 +26,8 @@ class Offer:
     Args:
         do: The operation or control, or the list that has the thing.
         takes: Each argument as `name`, or as `name=column` of the row; after a call the path in the answer or request.
-        only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is allowed.
+        only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is
+            allowed.
         extra: Further arguments of a control.
         asks: Further arguments of a control, each with its choices, or "money" or "text", which may be left empty.
     """
@@ -53,7 +54,7 @@ class Offer:
 
 _ADD_ACCOUNT = "Add payment account"
 
-_STATUSES = [str(one) for one in EventApplicationStatus]
+_STATUSES = [str(status) for status in EventApplicationStatus]
 
 _REVIEW = Offer("review", "Review", "user_or_owner_id=id", asks={"status": _STATUSES})
 
@@ -132,12 +133,14 @@ AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
     "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
     "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
 }
-"""The thing that a call made or changed: its list, what is known of it from answer and request, and what is offered first."""
+"""The thing that a call made or changed: its list, what is known of it from answer and request, and what is offered
+first.
+"""
 
 
 def of_tab(name: str, api: Any) -> list[Offer]:
     """Return what a tab offers."""
-    return [one for one in OF_TABS.get(name, ()) if _available(one, api)]
+    return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
@@ -156,16 +159,16 @@ def after_call(name: str, request: Any, answer: Any, api: Any) -> list[tuple[Off
         holder, _, member = path.rpartition(".")
         facts[fact] = getattr(request if holder else answer, member, None)
     noun = facts.get("kind") or of.removesuffix("s").rpartition(" ")[2]
-    offered = [one for one in OF_ROWS[of] if not any(isinstance(asked, list) for asked in one.asks.values())]
+    offered = [row for row in OF_ROWS[of] if not any(isinstance(asked, list) for asked in row.asks.values())]
     return _with_arguments((*first, *offered, Offer(of, f"Open {noun}", "id", opens=True)), facts, api)
 
 
-def _with_arguments(found: Iterable[Offer], facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
-    offered = [(one, one.arguments(facts)) for one in found if _available(one, api)]
-    return [(one, given) for one, given in offered if given is not None]
+def _with_arguments(offers: Iterable[Offer], facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+    offered = [(offer, offer.arguments(facts)) for offer in offers if _available(offer, api)]
+    return [(offer, given) for offer, given in offered if given is not None]
 
 
-def _available(one: Offer, api: Any) -> bool:
-    if one.opens or not (one.control or OPERATIONS[one.do].sandbox_only):
+def _available(offer: Offer, api: Any) -> bool:
+    if offer.opens or not (offer.control or OPERATIONS[offer.do].sandbox_only):
         return True
-    return api.environment == "sandbox" and (sandbox_of(api) is not None or not one.control)
+    return api.environment == "sandbox" and (sandbox_of(api) is not None or not offer.control)

@@ -1,4 +1,6 @@
-"""The call of a form written in other ways: Python, terminal command, curl, sequence step; private values are masked."""
+"""The call of a form written in other ways: Python, terminal command, curl, sequence step; private values are
+masked.
+"""
 
 import json
 import shlex
@@ -34,21 +36,21 @@ def python(draft: Draft) -> str:
     call = f"{name}({', '.join(arguments)})"
     if len(call) <= _LINE_LENGTH:
         return call
-    return f"{name}(\n" + "".join(f"    {one},\n" for one in arguments) + ")"
+    return f"{name}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
 
 
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
-    words = ["workbench", *draft.operation.command.split()]
+    arguments = ["workbench", *draft.operation.command.split()]
     for path, leaf in draft.leaves.items():
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
-            words += [f"--{path.replace('_', '-')}", shlex.quote(text)]
+            arguments += [f"--{path.replace('_', '-')}", shlex.quote(text)]
     if (url := _url(api)) and url != class_url().rstrip("/"):  # commands of a class find it by themselves
-        words += ["--url", url]
+        arguments += ["--url", url]
     elif name := profile_of(api):
-        words += ["--profile", name] + (["--live"] if api.environment == "production" else [])
-    return " ".join(words)
+        arguments += ["--profile", name] + (["--live"] if api.environment == "production" else [])
+    return " ".join(arguments)
 
 
 def _url(api: Any) -> str:
@@ -62,12 +64,16 @@ def note(snippet: str, api: Any) -> str:
         return ""
     if not (url := _url(api)):
         return (
-            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to commands and curl "
+            "The sandbox is in this kernel's memory. Run api.sandbox.share() in a cell: it serves the sandbox to "
+            "commands and curl "
             "on this machine, and this text then contains its URL."
         )
     if snippet == "Terminal":
         return ""
-    return f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields api_keys.full | tail -1)"
+    return (
+        f"Its key, once per terminal: export WORKBENCH_API_KEY=$(workbench sandbox guide --url {url} -o csv --fields "
+        "api_keys.full | tail -1)"
+    )
 
 
 def curl(draft: Draft, api: Any) -> str:
@@ -116,9 +122,9 @@ class Script:
 
     def add(self, more: Sequence) -> str:
         """Add the step and the parameters of a sequence of one step; return the name that the step has now."""
-        ((one,), taken) = more.steps, {step.name for step in self.sequence.steps}
-        names = chain([one.name], (f"{one.name}-{number}" for number in count(2)))
-        added = attrs.evolve(one, name=next(name for name in names if name not in taken))
+        ((line,), taken) = more.steps, {step.name for step in self.sequence.steps}
+        names = chain([line.name], (f"{line.name}-{number}" for number in count(2)))
+        added = attrs.evolve(line, name=next(name for name in names if name not in taken))
         known = {parameter.name for parameter in self.sequence.parameters}
         parameters = [parameter for parameter in more.parameters if parameter.name not in known]
         self.sequence = attrs.evolve(
@@ -140,18 +146,18 @@ class SnippetPanel:
         guard: Runs the action of a button and shows what goes wrong.
     """
 
-    def __init__(
-        self, draft: Draft, api: Any, script: Script, guard: Callable[[Callable[[], Any]], None]
-    ) -> None:  # fmt: skip
+    def __init__(self, draft: Draft, api: Any, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
         self._draft, self._api, self._script = draft, api, script
         self._kept: dict[str, str] | None = None  # of a form that was sent, whose values are gone
         self._boxes = [ipywidgets.HTML() for _ in SNIPPETS]
         self._insert = ipywidgets.HTML().add_class("wb-now")
         self.message = ipywidgets.HTML().add_class("wb-message")
         put = button(
-            "Insert below the next cell you run", lambda: guard(self.put_in_cell), "wb-put",
+            "Insert below the next cell you run",
+            lambda: guard(self.put_in_cell),
+            "wb-put",
             "A page without JupyterLab's commands can insert a cell only when a cell is run",
-        )  # fmt: skip
+        )
         self.add_button = button(
             "Add to sequence", lambda: guard(self.add_to_sequence), "wb-add", "Add the call as a step of a sequence"
         )
@@ -159,8 +165,8 @@ class SnippetPanel:
         content = ipywidgets.VBox([row(self._insert, put, self.add_button, self.message), self._tab])
         title = "The same call in Python, terminal, curl and as a step"
         self.widget = ipywidgets.Accordion([content], titles=(title,), selected_index=None).add_class("wb-snippets")
-        for one in (self.widget, self._tab):
-            one.observe(lambda _: guard(self.refresh), "selected_index")
+        for widget in (self.widget, self._tab):
+            widget.observe(lambda _: guard(self.refresh), "selected_index")
 
     def show(self, place: int | None) -> None:
         """Open the tab of a snippet, by its place, or close the box."""
@@ -177,7 +183,7 @@ class SnippetPanel:
             return
         place = self._tab.selected_index or 0
         name = list(SNIPPETS)[place]
-        below = f'<div class="wb-help">{escape(words)}</div>' if (words := note(name, self._api)) else ""
+        below = f'<div class="wb-help">{escape(comment)}</div>' if (comment := note(name, self._api)) else ""
         self._boxes[place].value = f"<pre>{escape(self.text(name))}</pre>{below}"
         self._insert.value = insert_button(self.text("Python"))
 

@@ -1,6 +1,6 @@
 """The widgets of a form: they show a draft, edit it, and show what became of the call."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ import ipywidgets
 
 from workbench import rendering
 from workbench.client.guards import Confirmation, confirmation
-from workbench.client.requests import what
+from workbench.client.journal import what
 from workbench.errors import Problem, WorkbenchError
 from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
@@ -27,6 +27,13 @@ _ADVICE = {
         "its balance, and gives access to the signature.",
     )
 }
+
+
+def _by_path(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
+    found: dict[str, list[Problem]] = {}
+    for one in problems:
+        found.setdefault(one.path, []).append(one)
+    return found
 
 
 class FormView(Quiet):
@@ -67,11 +74,17 @@ class FormView(Quiet):
         self.arming = self._arming_box() if api.environment == "production" and operation.effect else None
         self._sender = row(self._new_button())
         self._answer = ipywidgets.VBox().add_class("wb-answer")
-        self._body = ipywidgets.VBox([
-            ipywidgets.HTML(line("quiet", _HINT)),
-            self.inputs.widget, *self.ticks.values(), *([self.arming] if self.arming else []), self.summary,
-            self.typed, self._sender,
-        ])  # fmt: skip
+        self._body = ipywidgets.VBox(
+            [
+                ipywidgets.HTML(line("quiet", _HINT)),
+                self.inputs.widget,
+                *self.ticks.values(),
+                *([self.arming] if self.arming else []),
+                self.summary,
+                self.typed,
+                self._sender,
+            ]
+        )
         content = (self.head, self._body, self.error, self._answer, self.snippets.widget)
         self.widget = root(*content, name="wb-form", api=api).add_class(f"wb-form-{operation.name.replace('_', '-')}")
         self.refresh()
@@ -81,12 +94,14 @@ class FormView(Quiet):
         text = f"{sentence(rendering.label(self._operation.name))} in {self._api.environment.upper()}"
 
         def pressed() -> None:
-            if made is self.button and self.state == "open":  # clicks that were queued on an old button do nothing
+            if (
+                send_button is self.button and self.state == "open"
+            ):  # clicks that were queued on an old button do nothing
                 self._send()
 
-        made = self.button = button(text, pressed, "wb-send")
-        made.button_style = "" if live else "primary"
-        return made.add_class("wb-live") if live else made
+        send_button = self.button = button(text, pressed, "wb-send")
+        send_button.button_style = "" if live else "primary"
+        return send_button.add_class("wb-live") if live else send_button
 
     def replace_button(self) -> None:
         """Put a new button in place of the old one, so that clicks queued for the old one do nothing."""
@@ -95,11 +110,11 @@ class FormView(Quiet):
 
     def _tick(self, name: str, label: str) -> Any:
         ticks = self.draft.ticks
-        made = self.checkbox(
+        box = self.checkbox(
             label, lambda yes: self._edit(lambda: (ticks.add if yes else ticks.discard)(name)), "wb-tick"
         )
-        made.layout.display, made.layout.width = "none", "100%"
-        return made.add_class(f"wb-allow-{name.replace('_', '-')}")
+        box.layout.display, box.layout.width = "none", "100%"
+        return box.add_class(f"wb-allow-{name.replace('_', '-')}")
 
     def _arming_box(self) -> Any:
         name = self._operation.name
@@ -146,10 +161,16 @@ class FormView(Quiet):
 
     def focus_problem(self) -> None:
         """Focus the first input that prevents sending."""
-        wrong = {one.path for one in self.draft.problems()}
-        choosers = [(one.section, box) for one, box in self.inputs.choosers.items() if self.draft.chosen[one] is None]
+        wrong = {problem.path for problem in self.draft.problems()}
+        choosers = [
+            (alternative.section, box)
+            for alternative, box in self.inputs.choosers.items()
+            if self.draft.chosen[alternative] is None
+        ]
         inputs = [(self.draft.sections[section].wire, box) for section, box in choosers if self.draft.shown(section)]
-        inputs += [(one.leaf.wire, one.input) for one in self.inputs.fields.values() if one.box.layout.display is None]
+        inputs += [
+            (field.leaf.wire, field.input) for field in self.inputs.fields.values() if field.box.layout.display is None
+        ]
         for wire, box in inputs:
             if wire in wrong:
                 box.focus()
@@ -165,34 +186,40 @@ class FormView(Quiet):
         if self.state not in ("open", "sending"):
             return
         review = self.draft.review() if review is None else review
+        problems, advice = _by_path(review.problems), _by_path(review.advice)
         for path, field in self.inputs.fields.items():
             field.box.layout.display = None if self.draft.shown(path) else "none"
             field.require(self.draft.required(path))
-            self._annotate(field, review)
+            self._annotate(field, review.record, problems.get(field.leaf.wire, ()), advice.get(field.leaf.wire, ()))
         self.inputs.show_sections(review.problems, attempted=self.attempted)
         self._show_ticks(review.problems)
         self._summarize(review)
         self.snippets.refresh()
 
-    def _annotate(self, field: Field, review: Review) -> None:
-        path, wire = field.leaf.path, field.leaf.wire
+    def _annotate(self, field: Field, record: Any, problems: Sequence[Problem], advice: Sequence[Problem]) -> None:
+        path = field.leaf.path
         if path in self.inputs.refused:
             field.annotate((self.inputs.refused[path],))
             return
         value = self.draft.given.get(path)
         eager = self.attempted or value is not None
-        problems = [one for one in review.problems if one.path == wire]
-        shown = [one.message for one in problems if eager or (field.touched and one.rule != "tick")]
+        shown = [problem.message for problem in problems if eager or (field.touched and problem.rule != "tick")]
         private = self.draft.private(path) and value != ""
-        holder = get_path(review.record, path.rpartition(".")[0]) if "." in path else review.record
-        advice = [one.message for one in review.advice if one.path == wire]
-        field.annotate(shown, "" if value is None or private else field.words(value, holder), advice)
+        words = ""
+        if value is not None and not private:
+            words = field.words(value, get_path(record, path.rpartition(".")[0]) if "." in path else record)
+        field.annotate(shown, words, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""
-        rules = {one.rule for one in problems}
-        partial = any(one.rule == "required" and "address" in one.path.lower() and "." in one.path for one in problems)
-        if partial and any(one.member is not None and one.member.about.partial for one in self.draft.sections.values()):
+        rules = {problem.rule for problem in problems}
+        partial = any(
+            problem.rule == "required" and "address" in problem.path.lower() and "." in problem.path
+            for problem in problems
+        )
+        if partial and any(
+            section.member is not None and section.member.about.partial for section in self.draft.sections.values()
+        ):
             rules.add("partial_address")
         with self.quietly():
             for name, tick in self.ticks.items():
@@ -206,8 +233,10 @@ class FormView(Quiet):
         if self.arming is not None:
             self.arming.layout.display = None if needs_arming else "none"
         if review.problems:
-            general = [line("problem", one.message) for one in review.problems if not one.path and self.attempted]
-            places = ", ".join(dict.fromkeys(one.path or "request" for one in review.problems[:8]))
+            general = [
+                line("problem", problem.message) for problem in review.problems if not problem.path and self.attempted
+            ]
+            places = ", ".join(dict.fromkeys(problem.path or "request" for problem in review.problems[:8]))
             count = len(review.problems)
             missing = f"{count} problem{'' if count == 1 else 's'} to fix before sending: {places}"
             text = "".join([*general, line("quiet", missing + (" …" if count > 8 else ""))])

@@ -64,8 +64,8 @@ class Displayed:
 
     def update_static(self) -> None:
         """Show the present state where no widget is alive."""
-        for one in self._shown:
-            one.update(self._static(), raw=True)
+        for shown in self._shown:
+            shown.update(self._static(), raw=True)
 
     def _ipython_display_(self) -> None:
         import IPython.display
@@ -104,7 +104,9 @@ def hiding(widget: Any) -> Any:
 
 @cache
 def css(name: str, below: str, *, by_system: bool = False) -> str:
-    """Return a style sheet of this package by its name, with the tokens of the design for everything below a selector."""
+    """Return a style sheet of this package by its name, with the tokens of the design for everything below a
+    selector.
+    """
     return variables(below, by_system=by_system) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(
         encoding="utf-8"
     )
@@ -136,9 +138,9 @@ class Quiet:
 
     def checkbox(self, label: str, act: Callable[[bool], Any], name: str) -> Any:
         """Return a checkbox with its class, and what a person's tick does."""
-        made = ipywidgets.Checkbox(indent=False, description=label).add_class(name)
-        self.on_change(made, act)
-        return made
+        box = ipywidgets.Checkbox(indent=False, description=label).add_class(name)
+        self.on_change(box, act)
+        return box
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
@@ -151,7 +153,9 @@ class Quiet:
 
 
 def what_went_wrong(error: Exception) -> str:
-    """Return what a page says of an error: a file that exists, a folder that does not, or one of this package, in its words."""
+    """Return what a page says of an error: a file that exists, a folder that does not, or one of this package, in its
+    words.
+    """
     if isinstance(error, WorkbenchError | OSError | ValueError):
         return visible(str(error), 600)
     return f"unexpected {type(error).__name__}: an error of the workbench itself"
@@ -159,11 +163,11 @@ def what_went_wrong(error: Exception) -> str:
 
 def close(*widgets: Any) -> None:
     """Close widgets and their descendants, with the layout and style models of each."""
-    for one in widgets:
-        for model in (getattr(one, "layout", None), getattr(one, "style", None), one):
+    for widget in widgets:
+        for model in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
             if model is not None:
                 model.close()
-        close(*getattr(one, "children", ()))
+        close(*getattr(widget, "children", ()))
 
 
 def close_soon(widgets: Sequence[Any]) -> None:
@@ -180,11 +184,11 @@ def close_soon(widgets: Sequence[Any]) -> None:
 
 def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "") -> Any:
     """Return a button with its action and class."""
-    made = ipywidgets.Button(description=text, tooltip=tooltip or text)
+    button = ipywidgets.Button(description=text, tooltip=tooltip or text)
     if name:
-        made.add_class(name)
-    made.on_click(lambda _: act())
-    return made
+        button.add_class(name)
+    button.on_click(lambda _: act())
+    return button
 
 
 def row(*children: Any) -> Any:
@@ -216,7 +220,7 @@ def headline(title: str, api: Any) -> str:
 
 def sentence(text: str) -> str:
     """Return words with a capital first letter and capital abbreviations: `User ID`."""
-    text = _ABBREVIATIONS.sub(lambda found: found.group().upper(), text)
+    text = _ABBREVIATIONS.sub(lambda match: match.group().upper(), text)
     return text[:1].upper() + text[1:]
 
 

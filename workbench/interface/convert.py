@@ -1,8 +1,8 @@
 """Between records and the wire: a cattrs converter with hooks for our records, made from their declarations.
 
-Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value of
-another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value, and
-members that the interface does not know are problems.
+Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value
+of another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value,
+and members that the interface does not know are problems.
 """
 
 import re
@@ -36,9 +36,9 @@ Names = Mapping[str, str]
 class Converter(cattrs.Converter):
     """A `cattrs.Converter` that knows our records, with the wire names of a profile; get it from `converter()`.
 
-    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records and
-    standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types: after
-    `register_structure_hook(Decimal, …)` those of all records are read by that one.
+    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records
+    and standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types:
+    after `register_structure_hook(Decimal, …)` those of all records are read by that one.
     """
 
     def __init__(self, names: Names) -> None:
@@ -95,15 +95,17 @@ class Converter(cattrs.Converter):
                 unusual in `marks`.
         """
         fields = []
-        for one in members(cls):
-            kind, absent = one.kind, None if one.required else one.default
+        for member in members(cls):
+            kind, absent = member.kind, None if member.required else member.default
             if strict and kind == walk.Integer(full=True):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
             stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
             usual, read_value = self._value_reader(kind, strict)
-            fields.append((getattr(cls, one.name).__set__, self.wire_name(cls, one), usual, read_value, stays, absent))
+            fields.append(
+                (getattr(cls, member.name).__set__, self.wire_name(cls, member), usual, read_value, stays, absent)
+            )
         known = frozenset(wire for _, wire, *_ in fields)
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
@@ -148,7 +150,9 @@ class Converter(cattrs.Converter):
         return read
 
     def _value_reader(self, kind: Kind, strict: bool) -> tuple[type[Any] | None, Reader]:
-        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a kind."""
+        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a
+        kind.
+        """
         match kind:
             case walk.Array(of=inner):
                 return None, array_reader(self._value_reader(inner, strict)[1])
@@ -183,12 +187,12 @@ class Converter(cattrs.Converter):
             return self.structure([] if operation.many else {}, operation.returns)
         answer = self.structure(raw, operation.returns)
         cls = operation.answer
-        known = [one for one in members(cls) if not one.about.assumed]
+        known = [member for member in members(cls) if not member.about.assumed]
         for place, item in enumerate(raw if operation.many else [raw]):
-            if known and all(item.get(self.wire_name(cls, one)) is None for one in known):
-                names = ", ".join(self.wire_name(cls, one) for one in known)
-                words = f"has none of the members that the document names: {names}"
-                raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", words),))
+            if known and all(item.get(self.wire_name(cls, name)) is None for name in known):
+                names = ", ".join(self.wire_name(cls, name) for name in known)
+                text = f"has none of the members that the document names: {names}"
+                raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", text),))
         return answer
 
     # writing
@@ -196,17 +200,18 @@ class Converter(cattrs.Converter):
     def _writer(self, cls: type[Any], extra: bool) -> Callable[[Any], dict[str, Any]]:
         """Return what writes a record, with the unknown members of the answers in it or without them."""
         fields = [
-            (one.name, self.wire_name(cls, one), self.kind_writer(one.kind, extra), one.default) for one in members(cls)
+            (member.name, self.wire_name(cls, member), self.kind_writer(member.kind, extra), member.default)
+            for member in members(cls)
         ]
 
         def write(record: Any) -> dict[str, Any]:
-            made: dict[str, Any] = {}
+            written: dict[str, Any] = {}
             for name, wire, write_value, default in fields:
                 value = getattr(record, name)
                 if value is None or value is FULL or (value == () and default == ()):
                     continue
-                made[wire] = write_value(value) if write_value else value
-            return {**made, **record.extra} if extra and record.extra else made
+                written[wire] = write_value(value) if write_value else value
+            return {**written, **record.extra} if extra and record.extra else written
 
         return write
 
@@ -271,21 +276,29 @@ class Converter(cattrs.Converter):
         except Unreadable as error:
             request, problems = error.partial, error.problems
         unknown = [problem.path for problem in problems if problem.rule == "unknown"] + in_path
-        return request, first_problems(one for one in problems if one.rule != "unknown"), tuple(unknown[:MAX_PROBLEMS])
+        return (
+            request,
+            first_problems(problem for problem in problems if problem.rule != "unknown"),
+            tuple(unknown[:MAX_PROBLEMS]),
+        )
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the texts of a query as JSON values; text that is none stays, and breaks a rule."""
-        made = dict(raw)
-        for one in members(cls):
-            wire = self.wire_name(cls, one)
-            text = made.get(wire)
-            if isinstance(one.kind, walk.Boolean) and text in ("true", "false"):
-                made[wire] = text == "true"
-            elif isinstance(one.kind, walk.Integer) and isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,400}", text):
-                made[wire] = int(text)
-            elif text is None and one.required and one.about.otherwise is not None:
-                made[wire] = one.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
-        return made
+        parsed = dict(raw)
+        for member in members(cls):
+            wire = self.wire_name(cls, member)
+            text = parsed.get(wire)
+            if isinstance(member.kind, walk.Boolean) and text in ("true", "false"):
+                parsed[wire] = text == "true"
+            elif (
+                isinstance(member.kind, walk.Integer)
+                and isinstance(text, str)
+                and re.fullmatch(r"-?[0-9]{1,400}", text)
+            ):
+                parsed[wire] = int(text)
+            elif text is None and member.required and member.about.otherwise is not None:
+                parsed[wire] = member.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
+        return parsed
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:

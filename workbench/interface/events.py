@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
@@ -158,12 +158,40 @@ class CardUpdated(Answer):
 EventBody = UserUpdated | MicroDepositReceived | TransactionChanged | CardUpdated | Mapping[str, Any]
 """What an event tells: a record where its kind is known, else the members as they came."""
 
+UserKind = Literal["user.updated"]
+DepositKind = Literal["microDeposit.received"]
+TransactionKind = Literal[
+    "transaction.requested", "transaction.created", "transaction.updated", "transaction.completed"
+]
+CardKind = Literal["card.updated"]
+"""Kinds of events, by the class of their body."""
+
+if TYPE_CHECKING:
+    from typing import Generic
+
+    from typing_extensions import TypeVar
+
+    Body = TypeVar("Body", bound=EventBody, default=EventBody, covariant=True)
+    Kind = TypeVar("Kind", bound=str, default=str, covariant=True)
+else:  # at run time there is one class, which takes any type parameters
+
+    class Generic:
+        """The base of a class that has type parameters for type checkers alone."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, parameters: object) -> type:
+            return cls
+
+    Body, Kind = EventBody, str
+
 
 @record
-class Event(Answer):
+class Event(Answer, Generic[Body, Kind]):
     """A webhook event in its envelope. Source: Events, common envelope.
 
-    `body` is a record where the kind is known, else the members as they came.
+    `body` is a record where the kind is known, else the members as they came. For type checkers `Event[UserUpdated]` is
+    an event with this body, and a test of `kind` tells the body of an `AnyEvent`.
     """
 
     id: str = about("Webhook id")
@@ -171,12 +199,23 @@ class Event(Answer):
     action: str = about("Action name")
     version: str | None = about("Webhook version", default=None, needed=True)
     event_received_at: datetime | None = about("When the event was received", MOMENT, default=None)
-    body: EventBody = about("Event payload", privacy=PERSONAL)
+    body: Body = about("Event payload", privacy=PERSONAL)
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Kind:
         """Return resource and action as `user.updated`."""
-        return f"{self.resource}.{self.action}"
+        return f"{self.resource}.{self.action}"  # type: ignore[return-value]
+
+
+UserEvent = Event[UserUpdated, UserKind]
+DepositEvent = Event[MicroDepositReceived, DepositKind]
+TransactionEvent = Event[TransactionChanged, TransactionKind]
+CardEvent = Event[CardUpdated, CardKind]
+AnyEvent = UserEvent | DepositEvent | TransactionEvent | CardEvent | Event[Mapping[str, Any], Literal["other"]]
+"""An event of any kind: after `if event.kind == "user.updated":` its body is a `UserUpdated`.
+
+For type checkers the kind of an event that is not documented is "other"; compare `str(event.kind)` with its name.
+"""
 
 
 @attrs.frozen
@@ -252,7 +291,9 @@ _DECLINE_WORDS = {
 }
 _SPEND_WORDS = {
     "spend.status": {
-        "pending": "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized",
+        "pending": (
+            "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized"
+        ),
         "reversed": "the hold was lowered or released; give back what it no longer covers",
         "declined": "refused; declinedReason says why, and no money was held",
         "completed": "posted: settled, or with a negative amount refunded; postedAt is set",
@@ -271,25 +312,40 @@ _CARD_WORDS = {
     "canceled": "can never be used again",
 }
 _LINKS = "Events, links from operations to events"
-EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in (
-    EventKind(
-        "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"',
-        words={
-            "applicationStatus": _APPLICATION_WORDS,
-            "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
-        },
-    ),
-    EventKind(
-        "microDeposit", "received", MicroDepositReceived, "A deposit smaller than 2.00 USD arrived on a payment route",
-        'Events, "microDeposit.received"', words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
-    ),
-    *(
-        EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
-        for action, doc in _TRANSACTIONS.items()
-    ),
-    EventKind(
-        "card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS,
-        words={"status": _CARD_WORDS},
-    ),
-)}  # fmt: skip
+EVENT_KINDS: Mapping[str, EventKind] = {
+    kind.name: kind
+    for kind in (
+        EventKind(
+            "user",
+            "updated",
+            UserUpdated,
+            "A user's compliance or application status changed",
+            'Events, "user.updated"',
+            words={
+                "applicationStatus": _APPLICATION_WORDS,
+                "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
+            },
+        ),
+        EventKind(
+            "microDeposit",
+            "received",
+            MicroDepositReceived,
+            "A deposit smaller than 2.00 USD arrived on a payment route",
+            'Events, "microDeposit.received"',
+            words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
+        ),
+        *(
+            EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
+            for action, doc in _TRANSACTIONS.items()
+        ),
+        EventKind(
+            "card",
+            "updated",
+            CardUpdated,
+            "A card's status or limit changed",
+            assumed=CARD_FIELDS,
+            words={"status": _CARD_WORDS},
+        ),
+    )
+}
 """The kinds of events by name, as `user.updated`."""

@@ -1,4 +1,7 @@
-"""Users, companies, owners, what is filed for them, and payment accounts. Source: Resources, "User", "Company application"."""
+"""Users, companies, owners, what is filed for them, and payment accounts.
+
+Source: Resources, "User", "Company application".
+"""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -22,7 +25,12 @@ from workbench.interface.formats import (
     STELLAR_ADDRESS,
     WALLET,
 )
-from workbench.interface.vocabulary import ApplicationStatus, BeneficiaryType, PaymentAccountType
+from workbench.interface.vocabulary import (
+    ApplicationStatus,
+    BeneficiaryType,
+    PaymentAccountType,
+    PaymentAccountTypeText,
+)
 from workbench.schema.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, Rule, about, record
 from workbench.schema.rules import CrossRule, OneOf, When
 
@@ -291,7 +299,7 @@ class CreatePaymentAccount:
         OneOf((("user_id",), ("company_id",)), "Provide either userId or companyId"),
     )
 
-    type: PaymentAccountType | str = about("Kind of account", assumed=REQUIRED)
+    type: PaymentAccountType | PaymentAccountTypeText = about("Kind of account", assumed=REQUIRED)
     nickname: str | None = about("Friendly name", NICKNAME, default=None)
     external_fiat_account: ExternalFiatAccount | Mapping[str, Any] = about("The bank account", assumed=REQUIRED)
     user_id: str | None = about("User it belongs to, for individual teams", ID, default=None)

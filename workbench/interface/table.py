@@ -1,8 +1,11 @@
-"""The twelve operations, each a row that is the method of both clients, and their failures. Source: Endpoints, Errors, Authentication."""
+"""The twelve operations, each a row that is the method of both clients, and their failures.
+
+Source: Endpoints, Errors, Authentication.
+"""
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
@@ -127,17 +130,21 @@ class Operation(Generic[P, R]):
     success: int = 200
     assumed: Reason | None = None
 
-    def __attrs_post_init__(self) -> None:
-        # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
-        signature = self.signature.replace(parameters=[_SELF, *self.signature.parameters.values()])
-        self.__dict__.update(__name__=self.name, __qualname__=self.name, __doc__=self.help, __signature__=signature)
+    # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.signature.replace(parameters=[_SELF, *self.signature.parameters.values()])
 
     @overload
     def __get__(self, instance: None, owner: Any) -> "Operation[P, R]": ...
     @overload
     def __get__(self, instance: Sync, owner: Any) -> Call[P, R]: ...
     @overload
-    def __get__(self, instance: Async, owner: Any) -> Call[P, Awaitable[R]]: ...
+    def __get__(self, instance: Async, owner: Any) -> Call[P, Coroutine[Any, Any, R]]: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
         return self if instance is None else Call(self, instance)
 
@@ -147,19 +154,19 @@ class Operation(Generic[P, R]):
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
         """Return the path with its places filled, and the query where there is one. A place without a value stays."""
-        made = self.path
+        target = self.path
         for name, value in path.items():
-            made = made.replace("{" + name + "}", quote(str(value), safe=""))
+            target = target.replace("{" + name + "}", quote(str(value), safe=""))
         if self.in_query and query:
-            words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
-            made += "?" + urlencode(words, quote_via=quote)
-        return made
+            texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+            target += "?" + urlencode(texts, quote_via=quote)
+        return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
         """Return what stands in the places of a path, after the base URL; None for a path of another operation."""
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
-        found = re.fullmatch(pattern, path)
-        return None if found is None else found.groupdict()
+        match = re.fullmatch(pattern, path)
+        return None if match is None else match.groupdict()
 
     @property
     def request(self) -> type[Any]:
@@ -211,6 +218,19 @@ class Operation(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<operation {self.name}: {self.method} {self.path}>"
+
+
+class _Doc:
+    """The docstring of an operation, made when somebody reads it, or of the class."""
+
+    def __init__(self, of_class: str | None) -> None:
+        self._of_class = of_class
+
+    def __get__(self, row: Operation[..., Any] | None, owner: Any = None) -> str | None:
+        return self._of_class if row is None else row.help
+
+
+setattr(Operation, "__doc__", _Doc(Operation.__doc__))  # noqa: B010 - a type checker takes it for a text
 
 
 PREFIX = "/v1"

@@ -1,4 +1,7 @@
-"""Simulated card transactions, in the sandbox only, disputes, and rewards (points). Source: Endpoints 3-5, 10 and 12."""
+"""Simulated card transactions, in the sandbox only, disputes, and rewards (points).
+
+Source: Endpoints 3-5, 10 and 12.
+"""
 
 from datetime import datetime
 from decimal import Decimal
@@ -8,9 +11,12 @@ from workbench.interface.formats import CENTS, ID, MOMENT, TEXT_EVIDENCE
 from workbench.interface.vocabulary import (
     CompletionReason,
     DeclineReason,
+    DeclineReasonText,
     DisputeStatus,
     DisputeUpdateStatus,
+    DisputeUpdateStatusText,
     RewardType,
+    RewardTypeText,
     TransactionStatus,
 )
 from workbench.schema.fields import PERSONAL, WIDELY, Answer, Reason, about, record
@@ -29,7 +35,9 @@ class SimulateAuthorization:
     currency: str = about("Merchant currency code, for example USD", assumed=REQUIRED)
     merchant_name: str = about("Merchant name", assumed=REQUIRED)
     merchant_category_code: str = about("Merchant category code (MCC), four digits as text", assumed=REQUIRED)
-    decline_reason: DeclineReason | str | None = about("Ask for a declined authorization", default=None, assumed=NAME)
+    decline_reason: DeclineReason | DeclineReasonText | None = about(
+        "Ask for a declined authorization", default=None, assumed=NAME
+    )
 
 
 @record
@@ -70,7 +78,9 @@ class UpdateDispute:
     """Cancel a dispute, or add text evidence to it. Source: Endpoints 10."""
 
     dispute_id: str = about("Dispute to update; the document gives no form of its id", min_length=1)
-    status: DisputeUpdateStatus | str | None = about("The only status one can set is canceled", default=None)
+    status: DisputeUpdateStatus | DisputeUpdateStatusText | None = about(
+        "The only status one can set is canceled", default=None
+    )
     text_evidence: str | None = about(
         "Text evidence added to the dispute", TEXT_EVIDENCE, default=None, privacy=PERSONAL
     )
@@ -100,7 +110,9 @@ class ListRewardsActivity:
     """Ask for one page of a user's rewards activity. Source: Endpoints 12."""
 
     user_id: str = about("User whose activity is asked for", ID, assumed=PARAMETER)
-    type: RewardType | str | None = about("Only earned, or only redeemed items", default=None, assumed=PARAMETER)
+    type: RewardType | RewardTypeText | None = about(
+        "Only earned, or only redeemed items", default=None, assumed=PARAMETER
+    )
     limit: int | None = about(
         "Maximum number of items (default 20)",
         minimum=1,
@@ -143,6 +155,9 @@ class RewardsItem(Answer):
 
 @record
 class RewardsActivity(Answer):
-    """One page of rewards activity; it carries no total, hasMore or cursor. Source: Resources, "Rewards activity item"."""
+    """One page of rewards activity; it carries no total, hasMore or cursor.
+
+    Source: Resources, "Rewards activity item".
+    """
 
     items: tuple[RewardsItem, ...] = about("The items of the page")

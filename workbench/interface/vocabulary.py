@@ -1,9 +1,40 @@
 """The values of enumerated members, as the interface document names them."""
 
 from enum import StrEnum
+from functools import lru_cache
+from typing import Literal
+
+from workbench.errors import advise
 
 
-class ApplicationStatus(StrEnum):
+class Word(StrEnum):
+    """A word of the interface. Answers may carry others, which stay text; a comparison with a misspelled one warns."""
+
+    def __eq__(self, other: object) -> bool:
+        if (
+            type(other) is str
+            and other not in type(self)._value2member_map_
+            and (near := _misspelled(type(self), other))
+        ):
+            advise(f"{other!r} is no value of {type(self).__name__}; did you mean {near}?")
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+@lru_cache(1_000)
+def _misspelled(enum: type[Word], text: str) -> str | None:
+    from difflib import get_close_matches  # only where a comparison fails
+
+    by_case = {word.lower(): word.value for word in enum}
+    near = get_close_matches(text.lower(), by_case, 1, 0.85)
+    return by_case[near[0]] if near else None
+
+
+class ApplicationStatus(Word):
     """Status of an application in answers. Source: Resources, "User"."""
 
     APPROVED = "approved"
@@ -16,7 +47,7 @@ class ApplicationStatus(StrEnum):
     CANCELED = "canceled"
 
 
-class EventApplicationStatus(StrEnum):
+class EventApplicationStatus(Word):
     """Status of an application in `user.updated`: those of answers and three more. Source: Events, "user.updated"."""
 
     APPROVED = "approved"
@@ -32,20 +63,20 @@ class EventApplicationStatus(StrEnum):
     TOS_NOT_ACCEPTED = "tosNotAccepted"
 
 
-class StatusChangeReason(StrEnum):
+class StatusChangeReason(Word):
     """Source of a status change. Source: Events, "user.updated"."""
 
     PROVIDER_INITIATED = "provider_initiated"
 
 
-class SignatureStatus(StrEnum):
+class SignatureStatus(Word):
     """Whether a withdrawal signature is available. Source: Resources, "Withdrawal signature result"."""
 
     READY = "ready"
     PENDING = "pending"  # assumed: values other than ready are not shown
 
 
-class TransactionStatus(StrEnum):
+class TransactionStatus(Word):
     """Status of a simulated transaction. Source: Resources, "Simulated transaction result"."""
 
     AUTHORIZED = "authorized"
@@ -53,7 +84,7 @@ class TransactionStatus(StrEnum):
     SETTLED = "settled"
 
 
-class CompletionReason(StrEnum):
+class CompletionReason(Word):
     """Why a simulated transaction is settled, read in any casing. Source: Resources, "Simulated transaction result"."""
 
     SETTLEMENT = "SETTLEMENT"
@@ -64,7 +95,7 @@ class CompletionReason(StrEnum):
         return cls.__members__.get(value.upper()) if isinstance(value, str) else None
 
 
-class DeclineReason(StrEnum):
+class DeclineReason(Word):
     """Decline reasons a simulation can ask for. Source: Resources, "Simulated transaction result"."""
 
     ACCOUNT_CREDIT_LIMIT_EXCEEDED = "account_credit_limit_exceeded"
@@ -80,20 +111,30 @@ class DeclineReason(StrEnum):
     RESTRICTED_COUNTRY = "restricted_country"
 
 
-class PaymentAccountType(StrEnum):
+DeclineReasonText = Literal[
+    "account_credit_limit_exceeded", "card_locked", "card_canceled", "card_not_activated", "blocked_mcc", "blocked_merchant",
+    "balance_inquiry_not_permitted", "expiry_mismatch", "cvv_mismatch", "invalid_pin", "restricted_country",
+]  # fmt: skip
+PaymentAccountTypeText = Literal["externalFiatAccount"]
+DisputeUpdateStatusText = Literal["canceled"]
+RewardTypeText = Literal["earned", "redeemed"]
+"""The values that requests take as text; `tests/typing_api.py` and a test keep them equal to the enums."""
+
+
+class PaymentAccountType(Word):
     """Kind of a payment account. Source: Resources, "Payment account"."""
 
     EXTERNAL_FIAT_ACCOUNT = "externalFiatAccount"
 
 
-class BeneficiaryType(StrEnum):
+class BeneficiaryType(Word):
     """Who a payment account belongs to. Source: Resources, "Payment account"."""
 
     INDIVIDUAL = "individual"
     BUSINESS = "business"  # assumed: values other than individual are not shown
 
 
-class DisputeStatus(StrEnum):
+class DisputeStatus(Word):
     """Status of a dispute; a client sets only `canceled`. Source: Resources, "Dispute"."""
 
     PENDING = "pending"  # assumed: states other than canceled are not shown
@@ -103,20 +144,20 @@ class DisputeStatus(StrEnum):
     CANCELED = "canceled"
 
 
-class DisputeUpdateStatus(StrEnum):
+class DisputeUpdateStatus(Word):
     """The only status a client can set on a dispute. Source: Endpoints 10."""
 
     CANCELED = "canceled"
 
 
-class RewardType(StrEnum):
+class RewardType(Word):
     """Whether points were earned or redeemed. Source: Resources, "Rewards activity item"."""
 
     EARNED = "earned"
     REDEEMED = "redeemed"
 
 
-class MicroDepositRail(StrEnum):
+class MicroDepositRail(Word):
     """Rail a micro deposit arrived on. Source: Events, "microDeposit.received"."""
 
     ACH = "ach"

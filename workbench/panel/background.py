@@ -1,4 +1,6 @@
-"""What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a signature."""
+"""What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a
+signature.
+"""
 
 import os
 import threading
@@ -45,9 +47,15 @@ class Work(Displayed):
     """
 
     def __init__(
-        self, name: str, title: str, api: Any, run: Callable[[ProgressCallback, Any], Any], *,
-        resumable: Callable[[Any], bool], describe: Callable[[Any], str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        title: str,
+        api: Any,
+        run: Callable[[ProgressCallback, Any], Any],
+        *,
+        resumable: Callable[[Any], bool],
+        describe: Callable[[Any], str] | None = None,
+    ) -> None:
         self.state: State = "running"
         self.result: Any = None
         self.error: WorkbenchError | None = None
@@ -60,9 +68,14 @@ class Work(Displayed):
         self.resume_button = button("Resume", self.resume, "wb-resume", "Continue where it stopped")
         self.head = headline(title, api)
         self.widget = root(
-            ipywidgets.HTML(self.head).add_class("wb-head"), self.bar, self.text,
-            row(self.stop_button, self.resume_button), self.shown, name="wb-work", api=api,
-        )  # fmt: skip
+            ipywidgets.HTML(self.head).add_class("wb-head"),
+            self.bar,
+            self.text,
+            row(self.stop_button, self.resume_button),
+            self.shown,
+            name="wb-work",
+            api=api,
+        )
         self._start()
 
     def _start(self) -> None:
@@ -97,8 +110,8 @@ class Work(Displayed):
         self.state = state
         self.stop_button.disabled = state != "running"
         self.resume_button.disabled = state not in ("stopped", "failed") or not self._resumable(self.result)
-        for one in (self.stop_button, self.resume_button):
-            receive_while_busy(one)
+        for control in (self.stop_button, self.resume_button):
+            receive_while_busy(control)
         if state not in ("running", "stopping"):
             self.shown.value = self._outcome()
             self.update_static()
@@ -142,8 +155,10 @@ class Work(Displayed):
 def receive_while_busy(widget: Any) -> None:
     """Let the events of a widget be received while a cell runs.
 
-    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes them
-    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
+    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes
+    them
+    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy
+    one.
     There is no public way to change this route; without the attribute they go where the page sends them.
     """
     if widget.comm is not None:
@@ -198,7 +213,8 @@ def countdown(withdrawal: Withdrawal) -> Countdown:
 
 
 def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> Work:
-    """Send one call for each row, as `bulk.run`, in the background: with a progress bar, and buttons to stop and resume.
+    """Send one call for each row, as `bulk.run`, in the background: with a progress bar, and buttons to stop and
+    resume.
 
     Args:
         call: An operation of a client, as `api.create_user_application`.
@@ -269,5 +285,10 @@ def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
         return "".join(line("quiet", note) for note in (complete, *rewards.notes[:8], rest) if note)
 
     return Work(
-        "rewards", "Read rewards", api, run, resumable=lambda found: bool(found and found.unfinished), describe=described
-    )  # fmt: skip
+        "rewards",
+        "Read rewards",
+        api,
+        run,
+        resumable=lambda result: bool(result and result.unfinished),
+        describe=described,
+    )

@@ -1,4 +1,6 @@
-"""A dashboard of a card program: tiles and charts of a day and a range, filters, the way into the panel, a file to keep."""
+"""A dashboard of a card program: tiles and charts of a day and a range, filters, the way into the panel, a file to
+keep.
+"""
 
 import os
 import threading
@@ -48,7 +50,8 @@ def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     It only reads. In a notebook it is live; `export(path)` writes it into a file that needs nothing else.
 
     Args:
-        api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a program.
+        api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
+            program.
         others: Sessions of further tenants by the name to show; those of a sandbox are found by themselves.
 
     Raises:
@@ -100,7 +103,9 @@ class Filters:
 
 
 class DashboardWidget(anywidget.AnyWidget):
-    """The page's side of a dashboard. Nothing that it shows is part of its state, so that no saved notebook holds it."""
+    """The page's side of a dashboard. Nothing that it shows is part of its state, so that no saved notebook holds
+    it.
+    """
 
     _esm = _HERE / "dashboard.js"
     _css = css("panel/dashboard", ".wbd")
@@ -117,9 +122,11 @@ class Books:
     def transactions(self) -> Any:
         """All transactions, each with its category in words where it is known."""
         table = reports.transactions(things.records(self.api, "transaction") or self.api)
-        known = table["merchant_category_code"].map({code: one.description for code, one in CATEGORIES.items()})
-        words = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
-        return table.assign(merchant_category=words)
+        known = table["merchant_category_code"].map(
+            {code: category.description for code, category in CATEGORIES.items()}
+        )
+        categories = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
+        return table.assign(merchant_category=categories)
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
@@ -130,12 +137,12 @@ class Books:
     @property
     def programs(self) -> list[str]:
         """The programs that users belong to."""
-        return sorted({program for one in self.users.values() if (program := program_of(one))})
+        return sorted({program for user in self.users.values() if (program := program_of(user))})
 
     @property
     def members(self) -> list[str]:
         """The ids of the known users, owners of companies left out."""
-        return [key for key, one in self.users.items() if one.get("kind") == "user"]
+        return [key for key, user in self.users.items() if user.get("kind") == "user"]
 
     @cached_property
     def rewards(self) -> Any:
@@ -270,12 +277,12 @@ class Dashboard(Displayed):
         api, now = self.books.api, things.now(self.books.api)
         info, clock = api.info(), "sandbox clock" if sandbox_of(api) is not None else "now"
         where = str(info["environment"])
-        since, until = (one.astimezone(ZoneInfo(self.filters.zone)) for one in self.filters.period(now))
+        since, until = (edge.astimezone(ZoneInfo(self.filters.zone)) for edge in self.filters.period(now))
         last = (until - timedelta(seconds=1)).date()
-        words = " to ".join(dict.fromkeys(f"{day.day} {day:%b %Y}" for day in (since.date(), last)))
+        text = " to ".join(dict.fromkeys(f"{day.day} {day:%b %Y}" for day in (since.date(), last)))
         title = (
             f'<h1>Dashboard</h1><span class="where {escape(where)}">{escape(where.upper())}</span>'
-            f'<span class="quiet">{isolated(self.filters.tenant)} · {words} ({escape(self.filters.zone)}) · '
+            f'<span class="quiet">{isolated(self.filters.tenant)} · {text} ({escape(self.filters.zone)}) · '
             f"{clock} {now:%Y-%m-%d %H:%M} UTC</span>"
         )
         return f"<header>{title}</header>{self._controls() if live else ''}"
@@ -283,15 +290,17 @@ class Dashboard(Displayed):
     def _controls(self) -> str:
         chosen, programs = self.filters, self.books.programs
         dates = "".join(
-            f'<label>{label}<input type="date" data-filter-name="{name}" value="{escape(getattr(chosen, name))}"></label>'
+            f'<label>{label}<input type="date" data-filter-name="{name}" '
+            f'value="{escape(getattr(chosen, name))}"></label>'
             for label, name in (("From", "since"), ("To", "until"))
             if chosen.range == "custom"
         )
-        zones = "".join(f'<option value="{escape(one)}">' for one in sorted(available_timezones()))
+        zones = "".join(f'<option value="{escape(timezone)}">' for timezone in sorted(available_timezones()))
         tenants, of_all = dict.fromkeys(self.sessions), {"": "All"} | dict.fromkeys(programs)
         return (
             f'<form class="filters" aria-label="Filters">{_select("Range", "range", RANGES, chosen.range)}{dates}'
-            f"{_select('Tenant', 'tenant', tenants, chosen.tenant)}{_select('Card program', 'program', of_all, chosen.program)}"
+            f"{_select('Tenant', 'tenant', tenants, chosen.tenant)}"
+            f"{_select('Card program', 'program', of_all, chosen.program)}"
             f'<label>Time zone<input list="wbd-zones" data-filter-name="zone" value="{escape(chosen.zone)}"></label>'
             f'<datalist id="wbd-zones">{zones}</datalist>'
             '<span class="far"><button type="button" data-do="export">Export as HTML</button></span></form>'
@@ -305,7 +314,7 @@ class Dashboard(Displayed):
         since, until = chosen.period(things.now(books.api))
         table = books.transactions
         if chosen.program:
-            members = {key for key, one in books.users.items() if program_of(one) == chosen.program}
+            members = {key for key, user in books.users.items() if program_of(user) == chosen.program}
             table = table[table["user_id"].isin(members)]
         asked = _between(table, "authorized_at", since, until)
         posted = _between(table, "posted_at", since, until)
@@ -314,16 +323,16 @@ class Dashboard(Displayed):
         declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
         note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
         note += f", today {_rate(_between(table, 'authorized_at', *today))}"
-        spent = [int(reports.spend(one)["net"].sum()) for one in (posted, _between(table, "posted_at", *today))]
+        spent = [int(reports.spend(part)["net"].sum()) for part in (posted, _between(table, "posted_at", *today))]
         held = table["held"][table["held"] > 0]
         to = "transactions"
-        made = [
+        tiles_html = [
             tile("Approval rate", _rate(asked), note, to, declined),
             tile("Net spend", money(spent[0]), f"today {money(spent[1])}", to, paid),
             tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized", to, "status:authorized"),
-            *(tile(*one.values()) for one in tiles(books.panel) if one["label"] in _OF_PANEL),
+            *(tile(*shown.values()) for shown in tiles(books.panel) if shown["label"] in _OF_PANEL),
         ]
-        yield "tiles", _tiles(made, tile("Points outstanding", "…", "being read", "rewards", ""))
+        yield "tiles", _tiles(tiles_html, tile("Points outstanding", "…", "being read", "rewards", ""))
         days = until - since
         by: Any = "day" if days <= timedelta(35) else "week" if days <= timedelta(190) else "month"
         approved = reports.approvals(asked, by, tz=chosen.zone)
@@ -331,17 +340,18 @@ class Dashboard(Displayed):
         reasons = charts.declines_chart(asked, top=_TOP, size="compact")
         yield "declines", card("Declines by reason", reasons, to, declined)
         yield "spend", card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), to, paid)
-        users = [one for one in books.users.values() if not chosen.program or program_of(one) == chosen.program]
-        statuses = to_frame([{"application_status": one.get("application_status")} for one in users])
+        users = [user for user in books.users.values() if not chosen.program or program_of(user) == chosen.program]
+        statuses = to_frame([{"application_status": user.get("application_status")} for user in users])
         reviews = charts.funnel_chart(statuses, size="compact")
         yield "reviews", card("Applications and reviews", reviews, "users", '"manual review"')
         if (sandbox := sandbox_of(books.api)) is None:
             yield "deliveries", '<h2>Deliveries</h2><p class="quiet">The service does not report its deliveries.</p>'
         else:
             sent = [
-                one
-                for one in sandbox.deliveries()
-                if (at := one.attempts[-1].at if one.attempts else one.due) is not None and since <= at < until
+                delivery
+                for delivery in sandbox.deliveries()
+                if (at := delivery.attempts[-1].at if delivery.attempts else delivery.due) is not None
+                and since <= at < until
             ]
             chart = charts.deliveries_chart(sent, top=_TOP, size="compact")
             yield "deliveries", card("Deliveries", chart, "deliveries", "")
@@ -351,15 +361,17 @@ class Dashboard(Displayed):
         owed = liability(rewards[rewards["created_at"] < until], tz=chosen.zone)
         figure = f"{owed['outstanding'].iloc[-1]:,.0f}" if len(owed) else "0"
         note = f"of {len(books.members):,} users, at the end of the range"
-        yield "tiles", _tiles(made, tile("Points outstanding", figure, note, "rewards", ""))
+        yield "tiles", _tiles(tiles_html, tile("Points outstanding", figure, note, "rewards", ""))
         yield "points", card("Points outstanding", charts.liability_chart(owed, size="compact"), "rewards", "")
 
 
 PARTS = ("approvals", "declines", "spend", "points", "reviews", "deliveries")
 """The places of the charts, in the order of the page."""
 _ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
-    "show": Dashboard._show, "open": Dashboard._open, "export": Dashboard._export,
-}  # fmt: skip
+    "show": Dashboard._show,
+    "open": Dashboard._open,
+    "export": Dashboard._export,
+}
 
 
 def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
@@ -367,8 +379,8 @@ def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
 
 
 def _rate(table: Any) -> str:
-    made = reports.approvals(table, "month")[["authorizations", "approved"]].sum()
-    return f"{made['approved'] / made['authorizations']:.1%}" if made["authorizations"] else "–"
+    totals = reports.approvals(table, "month")[["authorizations", "approved"]].sum()
+    return f"{totals['approved'] / totals['authorizations']:.1%}" if totals["authorizations"] else "–"
 
 
 def _place(name: str, text: str) -> str:
@@ -376,11 +388,12 @@ def _place(name: str, text: str) -> str:
 
 
 def _select(label: str, name: str, options: Mapping[str, str | None], chosen: str) -> str:
-    made = "".join(
-        f'<option value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(visible(text or value, 60))}</option>'
+    options_html = "".join(
+        "<option "
+        f'value="{escape(value)}"{" selected" if value == chosen else ""}>{escape(visible(text or value, 60))}</option>'
         for value, text in options.items()
     )
-    return f'<label>{label}<select data-filter-name="{name}">{made}</select></label>'
+    return f'<label>{label}<select data-filter-name="{name}">{options_html}</select></label>'
 
 
 def _tile(label: str, figure: str, note: str, to: str, text: str, *, live: bool) -> str:
@@ -392,10 +405,13 @@ def _tile(label: str, figure: str, note: str, to: str, text: str, *, live: bool)
     return f'<button type="button" class="tile" data-list="{escape(to)}" data-filter="{escape(text)}">{inside}</button>'
 
 
-def _tiles(made: list[str], last: str) -> str:
-    return f'<div class="tiles">{"".join(made)}{last}</div>'
+def _tiles(parts: list[str], last: str) -> str:
+    return f'<div class="tiles">{"".join(parts)}{last}</div>'
 
 
 def _card(title: str, axes: Any, to: str, text: str, *, live: bool) -> str:
-    way = f'<button type="button" data-list="{escape(to)}" data-filter="{escape(text)}" aria-label="{escape(title)}: open {escape(to)}">Open {escape(to)}</button>'
+    way = (
+        f'<button type="button" data-list="{escape(to)}" data-filter="{escape(text)}" aria-label="{escape(title)}: '
+        f'open {escape(to)}">Open {escape(to)}</button>'
+    )
     return f"<h2>{escape(title)}</h2>{way if live else ''}{axes._repr_html_()}"

@@ -1,4 +1,6 @@
-"""The details of a thing in the panel: its fields, its timeline, what is about it, and the actions that are offered for it."""
+"""The details of a thing in the panel: its fields, its timeline, what is about it, and the actions that are offered for
+it.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -57,26 +59,35 @@ def related(api: Any, key: str) -> dict[str, Any]:
     """Return the timeline, and the events, deliveries and requests about an id; the newest of each."""
     known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
-    caused = [] if sandbox is None or not key else [one for one in sandbox.events() if things.mentions(dict(one), key)]
-    ids = {kept.event.id for kept in known_events} | {one["event"]["id"] for one in caused} | {key}
-    delivered = [] if sandbox is None else [one for one in sandbox.deliveries() if one.event_id in ids]
-    called = [one for one in things.entries(api) if key and things.mentions([one.id, one.request, one.answer], key)]
+    caused = (
+        [] if sandbox is None or not key else [event for event in sandbox.events() if things.mentions(dict(event), key)]
+    )
+    ids = {kept.event.id for kept in known_events} | {event["event"]["id"] for event in caused} | {key}
+    delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
+    called = [
+        entry for entry in things.entries(api) if key and things.mentions([entry.id, entry.request, entry.answer], key)
+    ]
 
     def entry(key: Any, title: str, at: Any, **more: Any) -> dict[str, Any]:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
 
     written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)
     events = [
-        entry(one.event.id, one.event.kind, one.arrived, json=written(masks.masked(one.event)))
-        for one in reversed(known_events[-_MAX_RELATED:])
+        entry(event.event.id, event.event.kind, event.arrived, json=written(masks.masked(event.event)))
+        for event in reversed(known_events[-_MAX_RELATED:])
     ]
     deliveries = [
-        entry(one.id, f"{one.kind}: {one.state}", one.attempts[-1].at if one.attempts else one.due, fields=plain(one))
-        for one in delivered[-_MAX_RELATED:]
+        entry(
+            delivery.id,
+            f"{delivery.kind}: {delivery.state}",
+            delivery.attempts[-1].at if delivery.attempts else delivery.due,
+            fields=plain(delivery),
+        )
+        for delivery in delivered[-_MAX_RELATED:]
     ]
     requests = [
-        entry(one.id, f"{one.outcome}: {one.what}", one.started, fields=plain(things.call_facts(one)))
-        for one in reversed(called[-_MAX_RELATED:])
+        entry(call.id, f"{call.outcome}: {call.what}", call.started, fields=plain(things.call_facts(call)))
+        for call in reversed(called[-_MAX_RELATED:])
     ]
     timeline = list(_timeline(key, caused, known_events))
     return {"timeline": timeline, "events": events, "deliveries": deliveries, "requests": requests}
@@ -91,13 +102,13 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
     if caused:
-        found = [(one["at"], one["event"]["action"], one["event"]["body"], one["cause"]) for one in caused]
+        moments = [(event["at"], event["event"]["action"], event["event"]["body"], event["cause"]) for event in caused]
     else:
-        found = [
+        moments = [
             (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
             for kept in known_events
         ]
-    for at, action, body, cause in found:
+    for at, action, body, cause in moments:
         if not isinstance(body, Mapping) or body.get("id") != key:
             continue
         held = body.get("spend") or body
@@ -131,5 +142,5 @@ def states(name: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"space": "http://www.w3.org/2000/svg", "drawing": _elements(root)}
 
 
-def _elements(one: ET.Element) -> list[Any]:
-    return [one.tag, dict(one.attrib), one.text or "", [_elements(inner) for inner in one]]
+def _elements(element: ET.Element) -> list[Any]:
+    return [element.tag, dict(element.attrib), element.text or "", [_elements(inner) for inner in element]]

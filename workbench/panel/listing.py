@@ -1,4 +1,6 @@
-"""A list of the panel: rows that are searched, filtered, sorted and exported in the kernel; a page sees a window of them."""
+"""A list of the panel: rows that are searched, filtered, sorted and exported in the kernel; a page sees a window of
+them.
+"""
 
 import re
 import threading
@@ -36,10 +38,10 @@ class Term:
 
 def terms(text: str) -> list[Term]:
     """Return the terms of a filter: `status:declined amount>200 merchant:"Coats and More" coffee`."""
-    found = []
+    parsed = []
     for name, compare, quoted, bare in (match.groups() for match in _TERM.finditer(text)):
-        found.append(Term(name.rpartition(" ")[2] if name else None, compare or ":", (quoted or bare or "").lower()))
-    return [one for one in found if one.value]
+        parsed.append(Term(name.rpartition(" ")[2] if name else None, compare or ":", (quoted or bare or "").lower()))
+    return [term for term in parsed if term.value]
 
 
 class Listing:
@@ -80,7 +82,9 @@ class Listing:
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
         for name in ("searched", "order"):
             self.__dict__.pop(name, None)
-        self._currency = next((place for place, one in enumerate(self._data.columns) if one.name == "currency"), None)
+        self._currency = next(
+            (place for place, column in enumerate(self._data.columns) if column.name == "currency"), None
+        )
         return self._data
 
     def filter(self, text: str) -> None:
@@ -99,8 +103,8 @@ class Listing:
         Raises:
             UsageError: There is no such column.
         """
-        names = [one.name for one in self.data.columns]
-        wrong = [one for one in columns if one.lstrip("-") not in names]
+        names = [column.name for column in self.data.columns]
+        wrong = [column for column in columns if column.lstrip("-") not in names]
         if wrong:
             raise UsageError(f"{wrong[0].lstrip('-')}: the columns are {', '.join(names)}", of="sort")
         self.sorted = columns
@@ -133,8 +137,8 @@ class Listing:
     def _place(self, name: str) -> int | None:
         wanted = name.lower().replace(" ", "_")
         for test in (str.__eq__, str.startswith, str.__contains__):
-            for place, one in enumerate(self.data.columns):
-                if test(one.name, wanted) or test(one.label.lower().replace(" ", "_"), wanted):
+            for place, column in enumerate(self.data.columns):
+                if test(column.name, wanted) or test(column.label.lower().replace(" ", "_"), wanted):
                     return place
         return None
 
@@ -237,7 +241,7 @@ class Listing:
 
         if self.data.frame is not None:
             return self.data.frame.iloc[self.order]
-        return pd.DataFrame(self.rows, columns=[one.name for one in self.data.columns])
+        return pd.DataFrame(self.rows, columns=[column.name for column in self.data.columns])
 
     def export(self, path: str | Path, *, overwrite: bool = False) -> Any:
         """Write the rows that pass the filter, in their order, to a .csv, .xlsx or .parquet file.
@@ -301,18 +305,18 @@ def choices(api: Any, member: str) -> dict[str, Any]:
     """
     try:
         if member in ("token", "chain_id"):
-            return {words: token if member == "token" else chain for words, token, chain in things.tokens(api, member)}
+            return {label: token if member == "token" else chain for label, token, chain in things.tokens(api, member)}
         kind, wanted, names = _PICKED.get(member, ("", "", ()))
         if not kind:
             return {}
         listing = Listing(kind, lambda: things.KINDS[kind](api))
         listing.filter(wanted)
-        columns = [one.name for one in listing.data.columns]
+        columns = [column.name for column in listing.data.columns]
         places = [columns.index(name) for name in names if name in columns]
-        found = {}
+        options = {}
         for row, key in zip(listing.rows[:_MOST], listing.ids, strict=False):
-            words = ", ".join(filter(None, (listing.words(row, place) for place in places)))
-            found[visible(f"{words} ({key[:8]})", 160)] = key
-        return found
+            text = ", ".join(filter(None, (listing.words(row, place) for place in places)))
+            options[visible(f"{text} ({key[:8]})", 160)] = key
+        return options
     except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends
         return {}

@@ -1,4 +1,6 @@
-"""What a session can see, by kind: rows of plain values, and the thing that each row opens to. Reads only, no effects."""
+"""What a session can see, by kind: rows of plain values, and the thing that each row opens to. Reads only, no
+effects.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,7 +49,7 @@ class Rows:
 
     def facts(self, number: int) -> dict[str, Any]:
         """Return the values of a row by the names of their columns."""
-        return {one.name: value for one, value in zip(self.columns, self.rows[number], strict=True)}
+        return {column.name: value for column, value in zip(self.columns, self.rows[number], strict=True)}
 
     def known(self, number: int) -> dict[str, Any]:
         """Return all that is known of a row, by attribute name: what actions take their arguments from."""
@@ -61,24 +63,29 @@ Found = tuple[str, Mapping[str, Any], Any]
 
 
 def _rows(
-    columns: str, found: Iterable[Found], *notes: str, newest: bool = True, names: Mapping[str, str] | None = None,
-) -> Rows:  # fmt: skip
+    columns: str,
+    entries: Iterable[Found],
+    *notes: str,
+    newest: bool = True,
+    names: Mapping[str, str] | None = None,
+) -> Rows:
     """Return rows of what was found; columns without any value are omitted, the newest row is first.
 
     Args:
-        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for what the thing itself is called.
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for what the thing itself is
+            called.
     """
-    known, called = list(found), names or {}
+    known, called = list(entries), names or {}
     if newest:
         known.reverse()
     kept, values = [], []
-    for name, _, rest in (one.partition(":") for one in columns.split()):
+    for name, _, rest in (part.partition(":") for part in columns.split()):
         kind, _, to = rest.partition(">")
         if kind == "label":
             cells = [called.get(key, facts.get(name)) for key, facts, _ in known]
         else:
             cells = [facts.get(name) for _, facts, _ in known]
-        if not cells or any(one is not None for one in cells):
+        if not cells or any(cell is not None for cell in cells):
             kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
             values.append(cells)
     return Rows(
@@ -97,15 +104,15 @@ def _facts(x: Any, members: str) -> dict[str, Any]:
     Args:
         members: Each as `name`, or as `column=path.of.the.member`.
     """
-    found = {}
-    for column, _, path in (one.partition("=") for one in members.split()):
+    facts = {}
+    for column, _, path in (part.partition("=") for part in members.split()):
         value = x
         for name in (path or column).split("."):
             value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
         if type(value) is int and (path or column).endswith("_at"):
             value = datetime.fromtimestamp(value / 1000, UTC)
-        found[column] = str(value) if isinstance(value, str) else value
-    return found
+        facts[column] = str(value) if isinstance(value, str) else value
+    return facts
 
 
 # What a session knows where the service has no list: the records of the sandbox, the journal, received events.
@@ -123,30 +130,34 @@ def received(api: Any) -> list[Any]:
     if inbox is None:
         return []
     stored, times = inbox.stored(), sandbox_times(api)
-    return [attrs.evolve(one, arrived=times.get(one.event.id, one.arrived)) for one in stored]
+    return [attrs.evolve(event, arrived=times.get(event.event.id, event.arrived)) for event in stored]
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
     """Return the calls with an effect in the journal, oldest first; of some operations, those that were carried out."""
-    found = list(journal_of(api) or ())
-    return [one for one in found if one.operation in operations and one.outcome == "done"] if operations else found
+    calls = list(journal_of(api) or ())
+    return (
+        [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
+    )
 
 
 def names(api: Any) -> dict[str, str]:
     """Return what to call the cards, people and companies that the sandbox stores, by their ids. Names are masked."""
-    found = {one["id"]: f"•••• {one['last4']}" for one in records(api, "card")}
-    found |= {one["id"]: name for kind in ("owner", "user") for one in records(api, kind) if (name := _person(one))}
-    return found | {one["id"]: name for one in records(api, "company") if (name := one.shown().get("name"))}
+    labels = {record["id"]: f"•••• {record['last4']}" for record in records(api, "card")}
+    labels |= {
+        record["id"]: name for kind in ("owner", "user") for record in records(api, kind) if (name := _person(record))
+    }
+    return labels | {record["id"]: name for record in records(api, "company") if (name := record.shown().get("name"))}
 
 
 def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
     """Yield the tokens of the contracts that the sandbox stores: in words, address, chain; or the chains alone."""
-    for one in records(api, "contract"):
-        chain = str(chains.chain_of(one["chain_id"]))
-        for token in one["tokens"]:
+    for record in records(api, "contract"):
+        chain = str(chains.chain_of(record["chain_id"]))
+        for token in record["tokens"]:
             address = token["address"]
-            words = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
-            yield words if member == "token" else chain, address, one["chain_id"]
+            text = f"{token['symbol']}, {token['balance']} on {chain}, {address[:6]}…{address[-4:]}"
+            yield text if member == "token" else chain, address, record["chain_id"]
 
 
 def iso(value: Any) -> str | None:
@@ -157,19 +168,19 @@ def iso(value: Any) -> str | None:
 def mentions(value: Any, key: str) -> bool:
     """Whether a record, mapping or list contains a text."""
     if walk.is_record(value):
-        return any(mentions(getattr(value, one.name), key) for one in walk.members(type(value)))
+        return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
     if isinstance(value, Mapping):
-        return any(mentions(one, key) for one in value.values())
+        return any(mentions(item, key) for item in value.values())
     if isinstance(value, list | tuple):
-        return any(mentions(one, key) for one in value)
+        return any(mentions(item, key) for item in value)
     return bool(value == key)
 
 
 def now(api: Any) -> datetime:
     """Return the time of the sandbox, or of this machine."""
     sandbox = sandbox_of(api)
-    found: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
-    return found
+    moment: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+    return moment
 
 
 def stamp(api: Any) -> tuple[Any, ...]:
@@ -179,14 +190,16 @@ def stamp(api: Any) -> tuple[Any, ...]:
     return len(entries(api)), None if inbox is None else inbox._mark(), last
 
 
-def _known(found: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
+def _known(objects: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
     """Return what each record, call or event says of a thing: members as of `_facts`, with an `id`; None without one.
 
     Args:
         thing: The path of the thing in it; by default it is the thing.
         more: Further values.
     """
-    facts = [({**more, **_facts(one, members)}, _facts(one, f"of={thing}")["of"] if thing else one) for one in found]
+    facts = [
+        ({**more, **_facts(item, members)}, _facts(item, f"of={thing}")["of"] if thing else item) for item in objects
+    ]
     return [(values["id"], values, thing or None) for values, thing in facts if isinstance(values["id"], str)]
 
 
@@ -218,20 +231,22 @@ def _of_frame(frame: Any) -> list[dict[str, Any]]:
 def contracts(api: Any) -> Rows:
     """Return the contracts, a row for each token."""
     listed = api.list_contracts()
-    notes = (f"{NO_FUNDS}: these are test chains.",) if any(one.chain_id in TEST_CHAINS for one in listed) else ()
-    found = []
-    for one in listed:
-        chain = str(chains.chain_of(one.chain_id)) if type(one.chain_id) is int else str(one.chain_id)
-        for token in one.tokens or (None,):
-            facts = _facts(one, "contract_id=id deposit_address chain_id")
+    notes = (
+        (f"{NO_FUNDS}: these are test chains.",) if any(contract.chain_id in TEST_CHAINS for contract in listed) else ()
+    )
+    listed_rows = []
+    for described in listed:
+        chain = str(chains.chain_of(described.chain_id)) if type(described.chain_id) is int else str(described.chain_id)
+        for token in described.tokens or (None,):
+            facts = _facts(described, "contract_id=id deposit_address chain_id")
             facts |= _facts(token, "token=address balance exchange_rate advance_rate")
             values = {"value_cents": credit_of(token, 100), "credit_cents": credit_of(token, facts["advance_rate"])}
-            found.append((f"{one.id} {facts['token']}", {"chain": chain, **facts, **values}, one))
+            listed_rows.append((f"{described.id} {facts['token']}", {"chain": chain, **facts, **values}, described))
     columns = (
         "chain contract_id:id token:address balance:number exchange_rate:number advance_rate:number value_cents:money "
         "credit_cents:money deposit_address:address"
     )
-    return _rows(columns, found, *notes, newest=False)
+    return _rows(columns, listed_rows, *notes, newest=False)
 
 
 def credit_of(token: Any, percent: Any) -> int | None:
@@ -242,8 +257,8 @@ def credit_of(token: Any, percent: Any) -> int | None:
         return None
 
 
-def _person(one: Any) -> str | None:
-    shown = one.shown()
+def _person(user: Any) -> str | None:
+    shown = user.shown()
     name = " ".join(str(shown.get(part) or "") for part in ("first_name", "last_name")).strip()
     return name or None
 
@@ -254,7 +269,7 @@ def users(api: Any) -> Rows:
     stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
     members = "id=answer.id application_status=answer.applicationStatus external_id=answer.externalId updated=started"
     called = _known(entries(api, "create_user_application", "update_user"), members, "answer", kind="user")
-    events = (one for one in received(api) if one.event.kind == "user.updated")
+    events = (event for event in received(api) if event.event.kind == "user.updated")
     members = "id=event.body.id application_status=event.body.application_status updated=arrived"
     reported = _known(events, members, "event.body", kind="user")
     columns = "name:label id:id kind application_status:status external_id company_id:id>companies updated:time"
@@ -263,19 +278,23 @@ def users(api: Any) -> Rows:
 
 def companies(api: Any) -> Rows:
     """Return the companies of the sandbox; the service has no list."""
-    found = (
-        (one["id"], {**one.shown(), "application_status": str(one["status"]), "owners": len(one["owners"])}, one)
-        for one in records(api, "company")
+    company_rows = (
+        (
+            record["id"],
+            {**record.shown(), "application_status": str(record["status"]), "owners": len(record["owners"])},
+            record,
+        )
+        for record in records(api, "company")
     )
     note = "The service has no list of companies: only those of the sandbox are shown."
-    return _rows("name id:id application_status:status owners:number external_id", found, note)
+    return _rows("name id:id application_status:status owners:number external_id", company_rows, note)
 
 
 def cards(api: Any) -> Rows:
     """Return the known cards: those of the sandbox, or those that transactions name."""
     members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
     stored = _known(records(api, "card"), members)
-    bodies = (one.event.body for one in received(api))
+    bodies = (event.event.body for event in received(api))
     seen = [(key, facts, None) for key, facts, _ in _known(bodies, "id=spend.card_id user_id=spend.user_id")]
     columns = (
         "card:label id:id status:status user_id:id>users limit_cents:money available_cents:money held_cents:money "
@@ -293,12 +312,12 @@ def transactions(api: Any) -> Rows:
 
     books = records(api, "transaction")
     events = () if books else received(api)
-    found: dict[str, Any] = {getattr(one.event.body, "id", ""): one.event for one in events}
-    found |= {one["id"]: one for one in books}
+    by_id: dict[str, Any] = {getattr(event.event.body, "id", ""): event.event for event in events}
+    by_id |= {book["id"]: book for book in books}
     columns = {"transaction_id": "id", "authorized": "amount_cents", **{name: f"{name}_cents" for name in MONEY}}
     frame = frame_of(books or getattr(api, "inbox", None) or []).rename(columns=columns)
     frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
-    rows = ((one["id"], one, found.get(one["id"])) for one in _of_frame(frame))
+    rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
     shown = (
         "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
         "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
@@ -312,11 +331,11 @@ def payment_accounts(api: Any) -> Rows:
     members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
     stored = _known(records(api, "payment_account"), members)
     members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
-    made = _known(entries(api, "create_payment_account"), members, "answer")
+    created = _known(entries(api, "create_payment_account"), members, "answer")
     gone = _known(entries(api, "delete_payment_account"), "id=request.paymentAccountId deleted=started", "answer")
     columns = "nickname id:id type user_id:id>users created:time deleted:time"
     note = "The service has no list of payment accounts: only known accounts are shown."
-    return _rows(columns, _merged(stored, made, gone), note, names=names(api))
+    return _rows(columns, _merged(stored, created, gone), note, names=names(api))
 
 
 def disputes(api: Any) -> Rows:
@@ -325,14 +344,18 @@ def disputes(api: Any) -> Rows:
     stored = _known(records(api, "dispute"), members)
     called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
     columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
-    merchants = {one["id"]: one["merchant_name"] for one in records(api, "transaction")}
+    merchants = {record["id"]: record["merchant_name"] for record in records(api, "transaction")}
     return _rows(columns, _merged(called, stored), names=merchants)
 
 
 _KINDS = {
-    "user_id": "id>users", "points": "number", "transaction_amount_cents": "money", "status": "status", "type": "status",
+    "user_id": "id>users",
+    "points": "number",
+    "transaction_amount_cents": "money",
+    "status": "status",
+    "type": "status",
     "id": "id",
-}  # fmt: skip
+}
 
 
 def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
@@ -343,9 +366,9 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")
-    found = ((one["id"] or "", one, None) for one in _of_frame(frame))
-    made = _rows(columns, found, *frame.attrs.get("notes", ()), newest=False, names=names(api))
-    return attrs.evolve(made, frame=frame)
+    listed = ((row["id"] or "", row, None) for row in _of_frame(frame))
+    result = _rows(columns, listed, *frame.attrs.get("notes", ()), newest=False, names=names(api))
+    return attrs.evolve(result, frame=frame)
 
 
 def events(api: Any) -> Rows:
@@ -359,40 +382,44 @@ def events(api: Any) -> Rows:
 def deliveries(api: Any) -> Rows:
     """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
     sandbox = sandbox_of(api)
-    found: list[tuple[str, Mapping[str, Any], Any]] = [
-        (one.id, {**walk.given(one), "at": one.attempts[-1].at if one.attempts else one.due}, one)
-        for one in (() if sandbox is None else sandbox.deliveries())
+    listed: list[tuple[str, Mapping[str, Any], Any]] = [
+        (
+            delivery.id,
+            {**walk.given(delivery), "at": delivery.attempts[-1].at if delivery.attempts else delivery.due},
+            delivery,
+        )
+        for delivery in (() if sandbox is None else sandbox.deliveries())
     ]
-    found += [
-        (f"refused-{number}", {"state": f"refused: {one.reason}", "at": one.at}, None)
-        for number, one in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
+    listed += [
+        (f"refused-{number}", {"state": f"refused: {refusal.reason}", "at": refusal.at}, None)
+        for number, refusal in enumerate(getattr(getattr(api, "inbox", None), "refusals", ()))
     ]
     columns = "at:time state:status kind event_id:id>events tried:number endpoint:id due:time held"
     hint = "Deliveries go to endpoints: register one with api.sandbox.register_endpoint(url)."
-    return _rows(columns, found, *([hint] if sandbox is not None and not found else []))
+    return _rows(columns, listed, *([hint] if sandbox is not None and not listed else []))
 
 
 def requests(api: Any) -> Rows:
     """Return the calls with an effect from the journal, and the requests that the sandbox received."""
     sandbox = sandbox_of(api)
-    found: list[tuple[str, Mapping[str, Any], Any]] = []
-    for number, one in enumerate(() if sandbox is None else sandbox.requests()):
-        facts = _facts(one, "status_code=status operation id=request_id") | {
-            "what": f"{one.method} {one.path or 'a path that is not served'}",
-            "outcome": "done" if one.status < 400 else "refused",
+    listed: list[tuple[str, Mapping[str, Any], Any]] = []
+    for number, request in enumerate(() if sandbox is None else sandbox.requests()):
+        facts = _facts(request, "status_code=status operation id=request_id") | {
+            "what": f"{request.method} {request.path or 'a path that is not served'}",
+            "outcome": "done" if request.status < 400 else "refused",
             "log": "sandbox",
         }
-        thing = {name: value for name, value in walk.given(one).items() if value not in (None, ())}
-        found.append((one.request_id or f"request-{number}", facts, thing))
+        thing = {name: value for name, value in walk.given(request).items() if value not in (None, ())}
+        listed.append((request.request_id or f"request-{number}", facts, thing))
     members = "started what outcome status_code=status operation id"
-    found += [(one.id, {**_facts(one, members), "log": "journal"}, call_facts(one)) for one in entries(api)]
-    return _rows("started:time what outcome:status status_code:number operation log id:id", found)
+    listed += [(entry.id, {**_facts(entry, members), "log": "journal"}, call_facts(entry)) for entry in entries(api)]
+    return _rows("started:time what outcome:status status_code:number operation log id:id", listed)
 
 
-def call_facts(one: Any) -> dict[str, Any]:
+def call_facts(call: Any) -> dict[str, Any]:
     """Return what the journal says of a call."""
-    facts = _facts(one, "id what operation environment started ended status outcome error answer")
-    facts |= {"request": dict(one.request), "next step": one.next_step, "resend of": one.resend_of}
+    facts = _facts(call, "id what operation environment started ended status outcome error answer")
+    facts |= {"request": dict(call.request), "next step": call.next_step, "resend of": call.resend_of}
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
@@ -400,14 +427,17 @@ def sequences(_: Any) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.sequences import catalogue
 
-    found = ((name, {"name": name, "steps": len(one.steps), "doc": one.doc}, one) for name, one in catalogue.items())
-    return _rows("name steps:number doc", found, newest=False)
+    listed = (
+        (name, {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}, sequence)
+        for name, sequence in catalogue.items()
+    )
+    return _rows("name steps:number doc", listed, newest=False)
 
 
 def assumed(_: Any) -> Rows:
     """Return all assumptions about the service."""
-    found = _known(assumptions(), "where value confidence reason id")
-    return _rows("where value confidence:status reason id", found, newest=False)
+    listed = _known(assumptions(), "where value confidence reason id")
+    return _rows("where value confidence:status reason id", listed, newest=False)
 
 
 KINDS: Mapping[str, Callable[[Any], Rows]] = {

@@ -1,4 +1,6 @@
-"""The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are asked for."""
+"""The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are
+asked for.
+"""
 
 import json
 import threading
@@ -78,16 +80,16 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
         UsageError: `call` is not an operation with arguments, or it has no argument of a given name.
         UsageError: A value looks like a private key.
     """
-    made = Form(call, script=script, choices=partial(choices, getattr(call, "client", None)))
+    form = Form(call, script=script, choices=partial(choices, getattr(call, "client", None)))
 
     def show_thing(name: str, key: str) -> Any:
         panel = Panel(call.client)
         panel.show(name, key)
-        made.opened.append(panel)
+        form.opened.append(panel)
         return panel.widget
 
-    made.show_thing = show_thing
-    return made.fill(**values) if values else made
+    form.show_thing = show_thing
+    return form.fill(**values) if values else form
 
 
 class PanelWidget(anywidget.AnyWidget):
@@ -121,7 +123,7 @@ class Rewards(Listing):
         if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
             sandbox = sandbox_of(self._api)
             guide = {} if sandbox is None else self._api.guide()
-            users = [one["id"] for one in guide.get("rewards_users", ())] if guide else list(known.values())
+            users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
         return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
 
     @property
@@ -146,7 +148,7 @@ class Rewards(Listing):
         return {
             "inputs": [
                 {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
-                {"name": "type", "label": "Type", "choices": ["", *(str(one) for one in RewardType)]},
+                {"name": "type", "label": "Type", "choices": ["", *(str(kind) for kind in RewardType)]},
                 {"name": "since", "label": "Since", "hint": "2026-01-31"},
                 {"name": "until", "label": "Until", "hint": "2026-02-28"},
             ],
@@ -155,7 +157,9 @@ class Rewards(Listing):
 
 
 class Panel(Displayed):
-    """Lists, each read when it is first opened. From code: `open("users")` returns one; `show("users", id)` opens a thing."""
+    """Lists, each read when it is first opened. From code: `open("users")` returns one; `show("users", id)` opens a
+    thing.
+    """
 
     def __init__(self, api: Any) -> None:
         if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
@@ -209,16 +213,17 @@ class Panel(Displayed):
         return listing
 
     def show(self, name: str, key: str) -> dict[str, Any]:
-        """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its actions.
+        """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its
+        actions.
 
         Raises:
             UsageError: There is no such list, or it has no such thing.
         """
         self.open(name)
-        found = self._details(name, key)
+        shown = self._details(name, key)
         self._close_form()
         self._tell("go", list=name, id=key)
-        return found
+        return shown
 
     def act(self, do: str, **values: Any) -> Form:
         """Open the form of an operation for the thing that is open, or for the list; nothing is sent yet.
@@ -227,7 +232,7 @@ class Panel(Displayed):
             do: The operation.
             values: Further arguments.
         """
-        known = {one.do: arguments for one, arguments in self._offered()}
+        known = {offer.do: arguments for offer, arguments in self._offered()}
         self._close_form()
         self.form = form(getattr(self._api, do), script=self.script, **{**known.get(do, {}), **values})
         self.form.when_done, self.form.show_thing = self._changed, self._show_beside
@@ -245,11 +250,13 @@ class Panel(Displayed):
     def html(self) -> str:
         """The lists that were read, as static HTML."""
         parts = [headline("Workbench", self._api), "<div>What was read. Run the cell for a live panel.</div>"]
-        parts += [_static_table(one) for one in self.lists.values() if one.is_read and one.data.rows]
+        parts += [_static_table(listing) for listing in self.lists.values() if listing.is_read and listing.data.rows]
         return f'<div class="wb-read">{"".join(parts)}</div>'
 
     def __repr__(self) -> str:
-        read = ", ".join(f"{name} {len(one.data.rows):,}" for name, one in self.lists.items() if one.is_read)
+        read = ", ".join(
+            f"{name} {len(listing.data.rows):,}" for name, listing in self.lists.items() if listing.is_read
+        )
         return f"<panel on {self._api.environment}: {read or 'nothing read yet'}>"
 
     # for the page
@@ -269,24 +276,29 @@ class Panel(Displayed):
     def _start(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         info, sandbox = self._api.info(), self.sandbox
         return {
-            "environment": info["environment"], "host": info["host"], "key": info["key_fingerprint"],
+            "environment": info["environment"],
+            "host": info["host"],
+            "key": info["key_fingerprint"],
             "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
-            "list": self.selected, "id": self.opened[1] if self.opened else None,
-            "filter": self.lists[self.selected].text if self.selected in self.lists else "", "static": static_class(self.widget),
-            "files": list(_FILES), **self._tick(asked),
-        }  # fmt: skip
+            "list": self.selected,
+            "id": self.opened[1] if self.opened else None,
+            "filter": self.lists[self.selected].text if self.selected in self.lists else "",
+            "static": static_class(self.widget),
+            "files": list(_FILES),
+            **self._tick(asked),
+        }
 
     def _rows(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         name, listing = self._asked_list(asked)
         self.selected = name
         if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
-            self.rewards.show(**{one: str(inputs.get(one, "")) for one in self.rewards.inputs})
+            self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
         if asked.get("again") and listing.is_read:
             listing.read()
         if (text := str(asked.get("filter", ""))[:500]) != listing.text:
             listing.filter(text)
-        if (order := tuple(str(one) for one in asked.get("sort", ()))) != listing.sorted:
+        if (order := tuple(str(key) for key in asked.get("sort", ()))) != listing.sorted:
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
         listing.prepare()
@@ -298,12 +310,14 @@ class Panel(Displayed):
             return window
         return {
             **window,
-            "shown": len(listing), "all": len(listing.data.rows), "notes": [visible(one, 400) for one in listing.data.notes],
-            "columns": [_column(one) for one in listing.data.columns],
-            "actions": [{"do": one.do, "label": one.label} for one in offers.of_tab(name, self._api)],
+            "shown": len(listing),
+            "all": len(listing.data.rows),
+            "notes": [visible(note, 400) for note in listing.data.notes],
+            "columns": [_column(column) for column in listing.data.columns],
+            "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
-        }  # fmt: skip
+        }
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
@@ -324,20 +338,26 @@ class Panel(Displayed):
         self.opened = (name, key)
         row, thing = listing.data.rows[number], listing.data.things[number]
         facts = [
-            {**_column(one), "value": listing.cell(row, place)}
-            for place, one in enumerate(listing.data.columns)
-            if row[place] is not None and one.kind != "hidden"
+            {**_column(column), "value": listing.cell(row, place)}
+            for place, column in enumerate(listing.data.columns)
+            if row[place] is not None and column.kind != "hidden"
         ]
         actions = []
-        for one, _ in self._offered():
-            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in one.asks.items()]
-            actions.append({"do": one.do, "label": one.label, "control": one.control, "asks": asks})
+        for offer, _ in self._offered():
+            asks = [{"name": k, "label": sentence(rendering.label(k)), "wants": v} for k, v in offer.asks.items()]
+            actions.append({"do": offer.do, "label": offer.label, "control": offer.control, "asks": asks})
         links = [{"list": to, "filter": f"{column}={key}"} for to, column in LINKED.get(name, {}).items()]
         return {
-            "list": name, "id": key, "facts": facts, "fields": details.fields(thing), "actions": actions, "links": links,
-            "private": bool(private(thing)), "states": details.states(name, listing.data.facts(number)),
+            "list": name,
+            "id": key,
+            "facts": facts,
+            "fields": details.fields(thing),
+            "actions": actions,
+            "links": links,
+            "private": bool(private(thing)),
+            "states": details.states(name, listing.data.facts(number)),
             **details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0]),
-        }  # fmt: skip
+        }
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the thing that is open; the page hides them again, and the journal records it."""
@@ -359,7 +379,7 @@ class Panel(Displayed):
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Find the list that has a thing; one that the page names is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
-        for name in sorted(self.lists, key=lambda one: one != hint):
+        for name in sorted(self.lists, key=lambda text: text != hint):
             if name != "rewards" and key in self.lists[name].data.ids:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
@@ -371,7 +391,9 @@ class Panel(Displayed):
             return {"list": "rewards"}
         if asked.get("for_list"):
             self.opened = None
-        offered = [one.do for one, _ in self._offered()] + [one.do for one in offers.of_tab(self.selected, self._api)]
+        offered = [offer.do for offer, _ in self._offered()] + [
+            offer.do for offer in offers.of_tab(self.selected, self._api)
+        ]
         if do not in offered:
             raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
         return {"model": self.act(do).widget.model_id}
@@ -379,17 +401,17 @@ class Panel(Displayed):
     def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Use a control of the sandbox, as offered for the thing that is open."""
         do = str(asked.get("do_what"))
-        for one, arguments in self._offered():
-            if one.do == do and one.control:
+        for offer, arguments in self._offered():
+            if offer.do == do and offer.control:
                 typed = asked.get("values") or {}
-                for name, wants in one.asks.items():
+                for name, wants in offer.asks.items():
                     if text := str(typed.get(name, "")).strip():
                         arguments[name] = cents_of(text) if wants == "money" else text
                         if arguments[name] is None:
                             raise InvalidRequest([Problem(name, "cents", no_amount(text))], of="browse")
                 perform(self.sandbox, do, arguments)
                 self._changed()
-                return {"text": f"{one.label}: done."}
+                return {"text": f"{offer.label}: done."}
         raise UsageError(f"{visible(do, 60)} is not offered here", of="browse")
 
     def _export(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -407,7 +429,7 @@ class Panel(Displayed):
         of_list.pop(str(asked.get("name")), None)
         if isinstance(view, Mapping):
             of_list[visible(str(asked.get("name")), 80)] = {
-                one: view[one] for one in ("chips", "text", "sort", "hidden")
+                name: view[name] for name in ("chips", "text", "sort", "hidden")
             }
         write_file(state_folder() / _VIEWS, json.dumps(kept).encode())
         return {"views": of_list}
@@ -435,17 +457,17 @@ class Panel(Displayed):
         return {}
 
 
-def _column(one: Column) -> dict[str, Any]:
-    return {"name": one.name, "label": one.label, "kind": one.kind, "to": one.to}
+def _column(column: Column) -> dict[str, Any]:
+    return {"name": column.name, "label": column.label, "kind": column.kind, "to": column.to}
 
 
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
-    columns = [(place, one) for place, one in enumerate(listing.data.columns) if one.kind != "hidden"]
+    columns = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     rows = tuple(
         tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
     )
-    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(one.label for _, one in columns)
+    title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
@@ -465,15 +487,23 @@ def views() -> dict[str, dict[str, Any]]:
         kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
     except (OSError, ValueError, WorkbenchError):
         return {}
-    return kept if isinstance(kept, dict) and all(isinstance(one, dict) for one in kept.values()) else {}
+    return kept if isinstance(kept, dict) and all(isinstance(view, dict) for view in kept.values()) else {}
 
 
 _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
-    "start": Panel._start, "overview": lambda panel, _: {"tiles": list(tiles(panel))}, "rows": Panel._rows,
+    "start": Panel._start,
+    "overview": lambda panel, _: {"tiles": list(tiles(panel))},
+    "rows": Panel._rows,
     "details": lambda panel, asked: panel._details(panel._asked_list(asked)[0], str(asked.get("id"))),
-    "find": Panel._find, "form": Panel._open_form, "close form": Panel._close_form, "control": Panel._control,
-    "export": Panel._export, "tick": Panel._tick, "reveal": Panel._reveal, "view": Panel._keep_view,
-}  # fmt: skip
+    "find": Panel._find,
+    "form": Panel._open_form,
+    "close form": Panel._close_form,
+    "control": Panel._control,
+    "export": Panel._export,
+    "tick": Panel._tick,
+    "reveal": Panel._reveal,
+    "view": Panel._keep_view,
+}
 
 
 def tiles(panel: Panel) -> Iterator[dict[str, str]]:
@@ -487,28 +517,29 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
         return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
 
     try:
-        backed = [one for one in rows("contracts") if one.get("credit_cents") is not None]
+        backed = [row for row in rows("contracts") if row.get("credit_cents") is not None]
         collateral, credit = (
-            rendering.money(sum(one[name] for one in backed)) for name in ("value_cents", "credit_cents")
+            rendering.money(sum(backed_token[name] for backed_token in backed))
+            for name in ("value_cents", "credit_cents")
         )
         yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts")
         yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts")
     except WorkbenchError as error:
         yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
-    to, found = "transactions", rows("transactions")
-    held = [one["held_cents"] for one in found if one.get("held_cents")]
+    to, listed = "transactions", rows("transactions")
+    held = [row["held_cents"] for row in listed if row.get("held_cents")]
     yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "status:authorized")
     month = f"{things.now(panel._api):%Y-%m}"
-    posted = [one for one in found if one.get("posted_at") and f"{one['posted_at']:%Y-%m}" == month]
-    total = rendering.money(sum(one.get("net_cents") or 0 for one in posted))
+    posted = [row for row in listed if row.get("posted_at") and f"{row['posted_at']:%Y-%m}" == month]
+    total = rendering.money(sum(row.get("net_cents") or 0 for row in posted))
     yield tile("Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}")
-    declined = sum(one.get("status") == "declined" for one in found)
-    rate = f"{(len(found) - declined) / len(found):.0%}" if found else "–"
-    yield tile("Approval rate", rate, f"{declined:,} of {len(found):,} declined", to, "status:declined")
+    declined = sum(row.get("status") == "declined" for row in listed)
+    rate = f"{(len(listed) - declined) / len(listed):.0%}" if listed else "–"
+    yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined")
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
-    waiting = sum(one.get("application_status") == "manualReview" for one in rows("users"))
+    waiting = sum(row.get("application_status") == "manualReview" for row in rows("users"))
     yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')
-    to, failed = "deliveries", sum(one.get("state") not in ("delivered", "waiting") for one in rows("deliveries"))
+    to, failed = "deliveries", sum(row.get("state") not in ("delivered", "waiting") for row in rows("deliveries"))
     yield tile("Failed deliveries", f"{failed:,}", "events that no endpoint accepted", to, "state:failed")
-    unknown = sum(one.get("outcome") == "unknown" for one in rows("requests"))
+    unknown = sum(row.get("outcome") == "unknown" for row in rows("requests"))
     yield tile("Unknown outcomes", f"{unknown:,}", "calls to be resolved in the journal", "requests", "outcome:unknown")

@@ -1,4 +1,6 @@
-"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any size."""
+"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any
+size.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from workbench.reports.balances import record_balances as record_balances
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
+    from workbench.reports.posting_rows import postings as postings
+    from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
@@ -37,7 +41,9 @@ _NAMES = {
     "movers": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",
     "posting_times": "workbench.reports.activity",
+    "postings": "workbench.reports.posting_rows",
     "record_balances": "workbench.reports.balances",
+    "roll_forward": "workbench.reports.posting_rows",
     "spend": "workbench.reports.activity",
     "spend_funnel": "workbench.reports.activity",
     "status_history": "workbench.reports.balances",

@@ -1,6 +1,8 @@
-"""Reports on transactions, applications, disputes and webhooks: one call each, days and months in a time zone of yours; and SQL.
+"""Reports on transactions, applications, disputes and webhooks: one call each, days and months in a time zone of yours;
+and SQL.
 
-Amounts are in cents, of one currency; rows of another one, and rows without a time, are left out and counted in the notes.
+Amounts are in cents, of one currency; rows of another one, and rows without a time, are left out and counted in the
+notes.
 """
 
 import re
@@ -16,11 +18,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, visible
 from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
+from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
 from workbench.reports.event_logs import duckdb
+from workbench.reports.posting_rows import postings
 from workbench.reports.transaction_rows import MONEY
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.rewards.folder import PART, read_folder
@@ -40,11 +44,13 @@ AGES = (0, 7, 30, 60, 90)
 
 def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
     """Return the transactions of a currency that have a time, and the notes that count the others."""
-    known = isinstance(transactions, pd.DataFrame) and "authorized" in transactions
+    known = isinstance(transactions, pd.DataFrame) and {"authorized", "posting"} & set(transactions)
     table = transactions if known else transactions_frame(transactions)
     notes = list(table.attrs.get("notes", ()))
-    for what, test in (("in another currency", currency and table["currency"].str.lower() == currency.lower()),
-                       (f"without {time}", time and table[time].notna())):  # fmt: skip
+    for what, test in (
+        ("in another currency", currency and table["currency"].str.lower() == currency.lower()),
+        (f"without {time}", time and table[time].notna()),
+    ):
         if not isinstance(test, str | None):
             kept = table[test.fillna(False).astype(bool)]
             notes += [f"{len(table) - len(kept):,} transactions {what} are left out."] * (len(kept) < len(table))
@@ -52,8 +58,8 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
     return table, notes
 
 
-def _marked(made: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
-    return mark_report(made, kind, notes, source, cents=[name for name in made if name in _CENTS], **more)
+def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
+    return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
 
 
 def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
@@ -65,15 +71,16 @@ def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.Da
         tz: Time zone of the days, as "America/New_York".
 
     Returns:
-        Columns named like `by` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of all).
+        Columns named like `by` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of
+        all).
     """
     table, notes = _table(transactions, time="authorized_at")
-    made = pd.DataFrame({by: steps(table["authorized_at"], by, tz), "declined": table["status"] == "declined"})
-    made = made.groupby(by)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
-    made.insert(2, "approved", made["authorizations"] - made["declined"])
-    made = made.astype({"authorizations": "Int64", "approved": "Int64", "declined": "Int64"})
-    made["rate"] = (made["approved"] / made["authorizations"]).astype("Float64")
-    return _marked(made, table, "approvals", notes, by=by, tz=tz)
+    frame = pd.DataFrame({by: steps(table["authorized_at"], by, tz), "declined": table["status"] == "declined"})
+    frame = frame.groupby(by)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
+    frame.insert(2, "approved", frame["authorizations"] - frame["declined"])
+    frame = frame.astype({"authorizations": "Int64", "approved": "Int64", "declined": "Int64"})
+    frame["rate"] = (frame["approved"] / frame["authorizations"]).astype("Float64")
+    return _marked(frame, table, "approvals", notes, by=by, tz=tz)
 
 
 def declines(transactions: Any) -> pd.DataFrame:
@@ -84,10 +91,10 @@ def declines(transactions: Any) -> pd.DataFrame:
     """
     table, notes = _table(transactions)
     groups = table[table["status"] == "declined"].groupby("declined_reason", dropna=False)["authorized"]
-    made = groups.agg(declined="size", amount="sum").reset_index().rename(columns={"declined_reason": "reason"})
-    made = made.astype({"reason": TEXT, "declined": "Int64", "amount": "Int64"})
-    made["share"] = (made["declined"] / made["declined"].sum()).astype("Float64")
-    return _marked(_largest(made, "declined", "reason"), table, "declines", notes)
+    counted = groups.agg(declined="size", amount="sum").reset_index().rename(columns={"declined_reason": "reason"})
+    counted = counted.astype({"reason": TEXT, "declined": "Int64", "amount": "Int64"})
+    counted["share"] = (counted["declined"] / counted["declined"].sum()).astype("Float64")
+    return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
 
 
 def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
@@ -99,14 +106,15 @@ def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
     table, notes = _table(transactions, currency)
     approved = table[table["status"] != "declined"]
     stages = {
-        "requested": (len(table), table["authorized"].sum()), "approved": (len(approved), approved["authorized"].sum()),
+        "requested": (len(table), table["authorized"].sum()),
+        "approved": (len(approved), approved["authorized"].sum()),
         **{name: (int((table[name] > 0).sum()), table[name].sum()) for name in ("posted", "refunded", "net")},
-    }  # fmt: skip
-    made = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
-    made["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
-    made["amount"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
-    made["share"] = (made["amount"] / max(int(made["amount"][0]), 1)).astype("Float64")
-    return _marked(made, table, "spend_funnel", notes, currency=currency)
+    }
+    frame = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
+    frame["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
+    frame["amount"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
+    frame["share"] = (frame["amount"] / max(int(frame["amount"][0]), 1)).astype("Float64")
+    return _marked(frame, table, "spend_funnel", notes, currency=currency)
 
 
 def spend(transactions: Any, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
@@ -118,13 +126,13 @@ def spend(transactions: Any, by: Group = "merchant_category", *, currency: str =
     table, notes = _table(transactions, currency)
     table = table[table["posted"] + table["refunded"] > 0]
     groups = table.groupby(by, dropna=False)
-    made = groups[["posted", "refunded", "net"]].sum()
-    made.insert(0, "transactions", groups.size().astype("Int64"))
-    return _marked(_largest(made.reset_index(), "net", by), table, "spend", notes, by=by, currency=currency)
+    sums = groups[["posted", "refunded", "net"]].sum()
+    sums.insert(0, "transactions", groups.size().astype("Int64"))
+    return _marked(_largest(sums.reset_index(), "net", by), table, "spend", notes, by=by, currency=currency)
 
 
-def _largest(made: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    return made.sort_values([column, name], ascending=[False, True], ignore_index=True)
+def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
+    return frame.sort_values([column, name], ascending=[False, True], ignore_index=True)
 
 
 def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
@@ -136,11 +144,13 @@ def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
     table, notes = _table(transactions, time="posted_at")
     hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
     groups = hours.groupby(table[by] if by else np.zeros(len(hours)), dropna=False)
-    made = pd.DataFrame(groups.agg(transactions="size", median_hours="median", longest_hours="max"))
-    made.insert(2, "p90_hours", groups.quantile(0.9))
-    made = made.reset_index(drop=by is None)
-    made = made.astype({"transactions": "Int64", **{name: "Float64" for name in made if str(name).endswith("_hours")}})
-    return _marked(made, table, "posting_times", notes, by=by)
+    frame = pd.DataFrame(groups.agg(transactions="size", median_hours="median", longest_hours="max"))
+    frame.insert(2, "p90_hours", groups.quantile(0.9))
+    frame = frame.reset_index(drop=by is None)
+    frame = frame.astype(
+        {"transactions": "Int64", **{name: "Float64" for name in frame if str(name).endswith("_hours")}}
+    )
+    return _marked(frame, table, "posting_times", notes, by=by)
 
 
 def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
@@ -157,12 +167,12 @@ def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.
     data["cohort"] = data.groupby("user")["month"].transform("min")
     data["month"] -= data["cohort"]
     groups = data.groupby(["cohort", "month"])
-    made = pd.DataFrame({"users": groups["user"].nunique(), "net": groups["net"].sum()}).reset_index()
-    sizes = made[made["month"] == 0].set_index("cohort")["users"]
-    made.insert(3, "share", (made["users"] / made["cohort"].map(sizes)).astype("Float64"))
-    made["cohort"] = made["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
-    made = made.astype({"month": "Int64", "users": "Int64", "net": "Int64"})
-    return _marked(made, table, "cohorts", notes, tz=tz, currency=currency)
+    counted = pd.DataFrame({"users": groups["user"].nunique(), "net": groups["net"].sum()}).reset_index()
+    sizes = counted[counted["month"] == 0].set_index("cohort")["users"]
+    counted.insert(3, "share", (counted["users"] / counted["cohort"].map(sizes)).astype("Float64"))
+    counted["cohort"] = counted["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
+    counted = counted.astype({"month": "Int64", "users": "Int64", "net": "Int64"})
+    return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
 
 
 def movers(
@@ -170,8 +180,11 @@ def movers(
 ) -> pd.DataFrame:
     """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
 
+    Settlements and refunds count in the month in which they were made, so that a later refund does not change an earlier month.
+
     Args:
-        transactions: A frame of `transactions`, or anything it takes.
+        transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all refunds
+            of a transaction; those without a time count in the month of the settlement, and the notes say so.
         by: What is compared.
         month: The later month, as "2026-03"; by default the last one in the data.
         tz: Time zone of the months.
@@ -180,16 +193,44 @@ def movers(
     Returns:
         Columns named like `by`, before, now, change (Int64, cents posted less refunded, by the month of posting).
     """
-    table, notes = _table(transactions, currency, "posted_at")
-    months = steps(table["posted_at"], "month", tz)
-    now = months.max() if month is None else pd.Timestamp(month)
+    table, notes = _table(_movements(transactions), currency, "at")
+    table = table[table["net"] != 0]
+    months = steps(table["at"], "month", tz)
+    now = months.max() if month is None else _month(month)
     before = now - pd.DateOffset(months=1)
     names = table[by].fillna("")
     sums = [table["net"][months == at].groupby(names).sum() for at in (before, now)]
-    made = pd.DataFrame({"before": sums[0], "now": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
-    made["change"] = made["now"] - made["before"]
-    made = made.iloc[(-made["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
-    return _marked(made, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+    compared = pd.DataFrame({"before": sums[0], "now": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
+    compared["change"] = compared["now"] - compared["before"]
+    compared = compared.iloc[(-compared["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
+    return _marked(compared, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+
+
+def _movements(transactions: Any) -> pd.DataFrame:
+    """Return rows with the time `at` and the `net` amount of each settlement and refund."""
+    if not isinstance(transactions, pd.DataFrame) or "authorized" not in transactions:
+        return (
+            transactions
+            if isinstance(transactions, pd.DataFrame) and "posting" in transactions
+            else postings(transactions)
+        )
+    refunds = transactions.assign(
+        at=transactions["refunded_at"].fillna(transactions["posted_at"]), net=-transactions["refunded"]
+    )
+    table = pd.concat(
+        [transactions.assign(at=transactions["posted_at"], net=transactions["posted"]), refunds], ignore_index=True
+    )
+    table = table[table["net"] != 0]
+    undated = int(((transactions["refunded"] > 0) & transactions["refunded_at"].isna()).sum())
+    notes = [f"{undated:,} refunds without a time count in the month of their settlement."] if undated else []
+    table.attrs = {**transactions.attrs, "notes": [*transactions.attrs.get("notes", ()), *notes]}
+    return table
+
+
+def _month(text: str) -> pd.Timestamp:
+    if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", str(text)):
+        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of="reports.movers")
+    return pd.Timestamp(text)
 
 
 # -- applications, disputes, webhooks
@@ -215,51 +256,68 @@ def applications(events: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataF
             pd.date_range(last.index.min(), last.index.max(), freq={"day": "D", "week": "7D"}.get(by, "MS"))
         )
     counts = last.ffill().stack().groupby(level=0).value_counts()
-    made = counts.rename_axis([by, "status"]).rename("applications").reset_index()
-    made = made.astype({"status": TEXT, "applications": "Int64", by: "datetime64[s]"})
-    made = made.sort_values([by, "status"], ignore_index=True)
+    table = counts.rename_axis([by, "status"]).rename("applications").reset_index()
+    table = table.astype({"status": TEXT, "applications": "Int64", by: "datetime64[s]"})
+    table = table.sort_values([by, "status"], ignore_index=True)
     notes = list(history.attrs.get("notes", ()))
     if len(timed) < len(history):
         notes.append(f"{len(history) - len(timed):,} changes without a time are left out.")
-    return _marked(made, history, "applications", notes, by=by, tz=tz)
+    return _marked(table, history, "applications", notes, by=by, tz=tz)
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
-    """Return disputes by status and age. The interface has no reason of a dispute; its evidence is private.
+    """Return the disputes that existed at a moment, by status and age. Their evidence is private, and they have no reason.
+
+    A dispute shows its present status alone. Of one that was resolved after the moment, the status at the moment is "unknown".
+    One that is in review may have been pending then, and the notes count these.
 
     Args:
         disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
-        at: When, as "2026-03-31"; the age of a dispute that is resolved is the time it took.
+        at: The moment, as "2026-03-31"; the age of a dispute that was resolved by then is the time it took.
 
     Returns:
         Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
     """
     if not isinstance(disputes, pd.DataFrame):
-        disputes = to_frame([_dispute(one) for one in disputes], of=Dispute)
-    table = disputes[disputes["created_at"].notna()]
-    days = (
-        table["resolved_at"].fillna(pd.Timestamp(moment(at, "at", "UTC") or at)) - table["created_at"]
-    ).dt.total_seconds() / 86_400
+        disputes = to_frame([_dispute(dispute) for dispute in disputes], of=Dispute)
+    moment_of_report = pd.Timestamp(moment(at, "at", "UTC") or at)
+    known = disputes[disputes["created_at"].notna()]
+    table = known[known["created_at"] <= moment_of_report]
+    resolved = table["resolved_at"].notna() & (table["resolved_at"] <= moment_of_report)
+    is_open = table["status"].isin([str(DisputeStatus.PENDING), str(DisputeStatus.IN_REVIEW)])
+    status = table["status"].astype(TEXT).where(resolved | is_open, "unknown")
+    ended = table["resolved_at"].where(resolved, moment_of_report)
+    days = (ended - table["created_at"]).dt.total_seconds() / 86_400
     names = [f"{low} to {high - 1} days" for low, high in pairwise(AGES)] + [f"{AGES[-1]} days or more"]
     age = pd.cut(days, [*AGES, np.inf], right=False, labels=names)
-    groups = days.groupby([table["status"].astype(TEXT), age], observed=True)
-    made = groups.agg(disputes="size", oldest_days="max").rename_axis(["status", "age"]).reset_index()
-    made = made.astype({"disputes": "Int64", "oldest_days": "Float64"})
+    groups = days.groupby([status, age], observed=True)
+    counted = groups.agg(disputes="size", oldest_days="max").rename_axis(["status", "age"]).reset_index()
+    counted = counted.astype({"disputes": "Int64", "oldest_days": "Float64"})
     notes = list(disputes.attrs.get("notes", ()))
-    if len(table) < len(disputes):
-        notes.append(f"{len(disputes) - len(table):,} disputes without a time are left out.")
-    return _marked(made, disputes, "disputes", notes)
+    for count, reason in ((len(disputes) - len(known), "without a time"), (len(known) - len(table), "opened later")):
+        if count:
+            notes.append(f"{count:,} disputes {reason} are left out.")
+    if unknown := int((status == "unknown").sum()):
+        notes.append(
+            f"{unknown:,} disputes were resolved later, or have no time of it: their status then is not known."
+        )
+    if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
+        notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
+    return _marked(counted, disputes, "disputes", notes, at=moment_of_report.isoformat())
 
 
-def _dispute(one: Any) -> Any:
+def _dispute(dispute: Any) -> Any:
     """Return a dispute that the sandbox stores as the record of the interface."""
-    if not isinstance(one, dict) or "transaction" not in one:
-        return one
+    if not isinstance(dispute, dict) or "transaction" not in dispute:
+        return dispute
     times = {
-        name: one.get(name) and datetime.fromtimestamp(one[name] / 1000, tz=read_time("1970-01-01T00:00:00Z")[0].tzinfo)
+        name: dispute.get(name)
+        and datetime.fromtimestamp(dispute[name] / 1000, tz=read_time("1970-01-01T00:00:00Z")[0].tzinfo)
         for name in ("created_at", "resolved_at")
     }
-    return build(Dispute, {"id": one["id"], "transaction_id": one["transaction"], "status": one["status"], **times})
+    return build(
+        Dispute, {"id": dispute["id"], "transaction_id": dispute["transaction"], "status": dispute["status"], **times}
+    )
 
 
 def deliveries(api: Any) -> pd.DataFrame:
@@ -273,22 +331,37 @@ def deliveries(api: Any) -> pd.DataFrame:
         slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
     """
     sandbox = sandbox_of(api) or api
-    happened = {one["event"]["id"]: read_time(one["at"])[0] for one in sandbox.events()}
+    happened = {event["event"]["id"]: read_time(event["at"])[0] for event in sandbox.events()}
     rows = [
-        (one.endpoint, one.state, len(one.attempts),
-         (one.attempts[-1].at - happened[one.event_id]).total_seconds() if one.state == "delivered" else None)
-        for one in sandbox.deliveries()
-    ]  # fmt: skip
+        (
+            delivery.endpoint,
+            delivery.state,
+            len(delivery.attempts),
+            (delivery.attempts[-1].at - happened[delivery.event_id]).total_seconds()
+            if delivery.state == "delivered"
+            else None,
+        )
+        for delivery in sandbox.deliveries()
+    ]
     data = pd.DataFrame(rows, columns=["endpoint", "state", "attempts", "seconds"])
     states = {
         name: ("state", lambda states, name=name: (states == name).sum()) for name in ("delivered", "waiting", "failed")
     }
-    made = data.astype({"seconds": "Float64"}).groupby("endpoint").agg(
-        deliveries=("state", "size"), **states, attempts=("attempts", "sum"), median_seconds=("seconds", "median"),
-        p95_seconds=("seconds", lambda seconds: seconds.quantile(0.95)), slowest_seconds=("seconds", "max"),
-    ).reset_index()  # fmt: skip
-    dtypes = {name: "Float64" if name.endswith("_seconds") else "Int64" for name in made.columns[1:]}
-    return mark_report(made.astype({"endpoint": TEXT, **dtypes}), "deliveries", [])
+    table = (
+        data.astype({"seconds": "Float64"})
+        .groupby("endpoint")
+        .agg(
+            deliveries=("state", "size"),
+            **states,
+            attempts=("attempts", "sum"),
+            median_seconds=("seconds", "median"),
+            p95_seconds=("seconds", lambda seconds: seconds.quantile(0.95)),
+            slowest_seconds=("seconds", "max"),
+        )
+        .reset_index()
+    )
+    dtypes = {name: "Float64" if name.endswith("_seconds") else "Int64" for name in table.columns[1:]}
+    return mark_report(table.astype({"endpoint": TEXT, **dtypes}), "deliveries", [])
 
 
 # -- SQL
@@ -310,10 +383,12 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
     """Return the result of a SQL query over frames, as a frame. DuckDB runs it; it can read nothing else.
 
     Args:
-        query: SQL of DuckDB, as "select card_id, sum(net) as net from transactions group by all". Dotted columns stand in
+        query: SQL of DuckDB, as "select card_id, sum(net) as net from transactions group by all". Dotted columns stand
+            in
             quotation marks, as "body.spend.amount".
         source: A session, with the tables `transactions`, `events`, `journal` and `contracts`, with a sandbox also
-            `deliveries` and `rewards` (of the users that its guide lists); or a folder, whose Parquet files and folders of
+            `deliveries` and `rewards` (of the users that its guide lists); or a folder, whose Parquet files and folders
+            of
             rewards are tables of their names.
         frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
 
@@ -332,13 +407,13 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
             if re.search(rf"\b{re.escape(name)}\b", query):
                 engine.register(name, _arrow(make()))
         try:
-            found = engine.sql(query)
-            table = (found if found is not None else engine.sql("select 1 where false")).to_arrow_table()
+            result = engine.sql(query)
+            table = (result if result is not None else engine.sql("select 1 where false")).to_arrow_table()
         except duckdb().Error as error:
             problem = str(error).splitlines()[0]
         else:
-            made = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
-            return mark_report(made, "sql", [])
+            frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
+            return mark_report(frame, "sql", [])
     raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 
@@ -356,7 +431,9 @@ def _arrow(frame: Any) -> Any:
 
 
 def _usual(column: Any) -> Any:
-    """Return a column with the usual type where its values fit: whole numbers as int64, decimals as `decimal128(18, 6)`."""
+    """Return a column with the usual type where its values fit: whole numbers as int64, decimals as `decimal128(18,
+    6)`.
+    """
     if pa.types.is_decimal(column.type):
         for kind in (pa.int64(),) if column.type.scale == 0 else WIDTHS:
             try:

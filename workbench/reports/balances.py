@@ -1,4 +1,6 @@
-"""Tables computed from records: collateral, applications, micro deposits, and points of rewards over time; days and months in a time zone."""
+"""Tables computed from records: collateral, applications, micro deposits, and points of rewards over time; days and
+months in a time zone.
+"""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -43,22 +45,23 @@ _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange
 
 
 def contract_values(contracts: Any) -> pd.DataFrame:
-    """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate) in USD.
+    """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate)
+    in USD.
 
     Args:
         contracts: Contracts, or their frame. A token whose balance or rate is missing has no value.
     """
     tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
-    made = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
+    table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
     with localcontext(EXACT):
-        values = _products(decimals(made["tokens.balance"]), decimals(made["tokens.exchange_rate"]))
-        advances = _products(values, decimals(made["tokens.advance_rate"]))
-        made["value"] = decimal_series(values)
-        made["advance"] = decimal_series([None if a is None else a / 100 for a in advances])
+        values = _products(decimals(table["tokens.balance"]), decimals(table["tokens.exchange_rate"]))
+        advances = _products(values, decimals(table["tokens.advance_rate"]))
+        table["value"] = decimal_series(values)
+        table["advance"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [UNITS, *tokens.attrs.get("notes", ())]
-    if missing := int(made["value"].isna().sum()):
+    if missing := int(table["value"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
-    return mark_report(made, "contract_values", notes)
+    return mark_report(table, "contract_values", notes)
 
 
 def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[Decimal | None]:
@@ -76,15 +79,17 @@ def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFr
     values = contracts if known else contract_values(contracts)
     keys = [by] if isinstance(by, str) else list(by)
     numbers = {name: decimals(values[name]) for name in ("value", "advance")}
-    made = values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
+    totals = (
+        values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
+    )
     places = values.groupby(keys, dropna=False).ngroup().tolist() if keys else [0] * len(values)
     with localcontext(EXACT):
         for name, column in numbers.items():
-            sums = [Decimal(0)] * len(made)
+            sums = [Decimal(0)] * len(totals)
             for place, number in zip(places, column, strict=True):
                 sums[place] += number or 0
-            made[name] = decimal_series(sums)
-    return mark_report(made, "contract_totals", values.attrs["notes"])
+            totals[name] = decimal_series(sums)
+    return mark_report(totals, "contract_totals", values.attrs["notes"])
 
 
 def record_balances(
@@ -99,25 +104,26 @@ def record_balances(
         symbols: Names of tokens by their addresses, besides `SYMBOLS`.
 
     Returns:
-        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if not known), tokens.balance,
+        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if not known),
+        tokens.balance,
         tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); the oldest first.
     """
     path, sandbox = Path(path), sandbox_of(api)
-    made = contract_values(api.list_contracts())
+    recorded = contract_values(api.list_contracts())
     now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
     known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
-    chains = {chain: chain_of(chain).name for chain in made["chain_id"].dropna().unique()}
-    made.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(made), dtype="datetime64[us, UTC]"))
-    made.insert(3, "chain", made["chain_id"].map(chains).astype(TEXT))
-    made.insert(5, "symbol", made["tokens.address"].str.lower().map(known).astype(TEXT))
-    notes = made.attrs["notes"]
+    chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
+    recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))
+    recorded.insert(3, "chain", recorded["chain_id"].map(chains).astype(TEXT))
+    recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
+    notes = recorded.attrs["notes"]
     if path.exists():
-        made = pd.concat([load(path), made], ignore_index=True)
+        recorded = pd.concat([load(path), recorded], ignore_index=True)
     for name in _DECIMALS:
-        made[name] = decimal_series(decimals(made[name]))
-    made = mark_report(made, "balances", notes)
-    export(made, path, overwrite=True)
-    return made
+        recorded[name] = decimal_series(decimals(recorded[name]))
+    recorded = mark_report(recorded, "balances", notes)
+    export(recorded, path, overwrite=True)
+    return recorded
 
 
 def status_history(events: Any) -> pd.DataFrame:
@@ -131,18 +137,18 @@ def status_history(events: Any) -> pd.DataFrame:
     Returns:
         Columns user_id, at, status, previous, reason, change_reason.
     """
-    found = events_frame(events, USER_UPDATED)
-    made = pd.DataFrame({"user_id": found["body.id"], "at": found["at"]})
-    made["status"] = found["body.application_status"].astype(TEXT)
-    made["previous"] = pd.Series(dtype=TEXT)
-    made["reason"] = found["body.application_reason"].where(found["body.application_reason"] != "")
-    made["change_reason"] = found["body.status_change_reason"].astype(TEXT)
-    in_order = made["at"].ffill().sort_values(kind="stable", na_position="first").index  # without a time: as it came
-    made = made[~found["id"].duplicated() & made["status"].notna()]
-    made = made.loc[in_order.intersection(made.index, sort=False)]
-    made = made[made["status"] != made.groupby("user_id")["status"].shift()]
-    made["previous"] = made.groupby("user_id")["status"].shift()
-    return mark_report(made.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
+    updates = events_frame(events, USER_UPDATED)
+    history = pd.DataFrame({"user_id": updates["body.id"], "at": updates["at"]})
+    history["status"] = updates["body.application_status"].astype(TEXT)
+    history["previous"] = pd.Series(dtype=TEXT)
+    history["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
+    history["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
+    in_order = history["at"].ffill().sort_values(kind="stable", na_position="first").index  # without a time: as it came
+    history = history[~updates["id"].duplicated() & history["status"].notna()]
+    history = history.loc[in_order.intersection(history.index, sort=False)]
+    history = history[history["status"] != history.groupby("user_id")["status"].shift()]
+    history["previous"] = history.groupby("user_id")["status"].shift()
+    return mark_report(history.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
 
 
 def _history(history: Any) -> pd.DataFrame:
@@ -164,12 +170,12 @@ def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame
     until = timed.groupby("user_id")["at"].shift(-1)
     if now is not None:
         until = until.fillna(pd.Timestamp(now))
-    made = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
-    made["days"] = ((made["until"] - made["since"]).dt.total_seconds() / 86_400).astype("Float64")
+    frame = pd.DataFrame({"user_id": timed["user_id"], "status": timed["status"], "since": timed["at"], "until": until})
+    frame["days"] = ((frame["until"] - frame["since"]).dt.total_seconds() / 86_400).astype("Float64")
     notes = list(table.attrs.get("notes", ()))
     if left := len(table) - len(timed):
         notes.append(f"{left:,} changes without a time are left out.")
-    return mark_report(made.reset_index(drop=True), "time_in_status", notes)
+    return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
 
 
 By = Literal["created_at", "posted_at", "minted_at"]
@@ -182,8 +188,14 @@ REDEEMED = (
 
 
 def outstanding(
-    rewards: Any, *, at: Any = None, by: By = "created_at", group: Group | None = None, tz: str = "UTC"
-) -> pd.DataFrame:  # fmt: skip
+    rewards: Any,
+    *,
+    at: Any = None,
+    by: By = "created_at",
+    group: Group | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
     """Return the points that are outstanding at a date: earned until then, less redeemed until then.
 
     Args:
@@ -193,27 +205,38 @@ def outstanding(
             "minted_at", when they were minted, so that points on their way do not count.
         group: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
 
     Returns:
         Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        UsageError: `at` is not a time.
+        UsageError: `at` is not a time, or the read was of a part of the rows and `opening` is not given.
         UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, by, group, tz)
+    before = _opening(rewards, opening, until)
+    if group and before:
+        raise UsageError("opening is of all points, so it goes without group", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
-    made = _sums(data, [group] if group else [])
-    made["outstanding"] = decimal_series([e - r for e, r in zip(made["earned"], made["redeemed"], strict=True)])
-    made = made[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
-    return mark_report(made, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
+    balances = _sums(data, [group] if group else [])
+    balances["outstanding"] = decimal_series(
+        [before + e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
+    )
+    balances = balances[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
+    return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
 
 
 def liability(
-    rewards: Any, *, by: By = "created_at", usd_per_point: Decimal | None = None, tz: str = "UTC"
-) -> pd.DataFrame:  # fmt: skip
+    rewards: Any,
+    *,
+    by: By = "created_at",
+    usd_per_point: Decimal | None = None,
+    tz: str = "UTC",
+    opening: Decimal | None = None,
+) -> pd.DataFrame:
     """Return the points outstanding at the end of each month, from the first row to the last.
 
     Args:
@@ -221,25 +244,51 @@ def liability(
         by: From when points count; see `outstanding`.
         usd_per_point: What a point is worth, for a column `value`; the service does not state it.
         tz: Time zone of the months.
+        opening: Points outstanding before the first row; needed where only rows from a time on were read.
+
+    Raises:
+        UsageError: The read was of a part of the rows, and `opening` is not given.
 
     Returns:
-        Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end), and
+        Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
+        and
         value (USD) if `usd_per_point` is given; decimals.
     """
     data, notes = _activity(rewards, by, None, tz)
+    before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
         months = pd.date_range(sums.index.min(), sums.index.max(), freq="MS", unit="s")
         sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
-    made = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
-    ends = [end_of_month(month, tz) for month in made["month"]]
-    made["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
-    made["earned"], made["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
-    made["outstanding"] = cumsum(made["earned"] - made["redeemed"])
+    frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
+    ends = [end_of_month(month, tz) for month in frame["month"]]
+    frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
+    frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
+    frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
-        made["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in made["outstanding"]])
-    return mark_report(made, "points_liability", notes, rewards, by=by, tz=tz)
+        frame["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
+    return mark_report(frame, "points_liability", notes, rewards, by=by, tz=tz)
+
+
+def _opening(rewards: Any, opening: Decimal | None, until: datetime | None) -> Decimal:
+    """Return the balance before the first row; refuse a read of a part of the rows that has none."""
+    frame = rewards if isinstance(rewards, pd.DataFrame) else None
+    filters = frame.attrs.get("filters", {}) if frame is not None else getattr(rewards, "filters", {})
+    if filters.get("type") is not None:
+        raise UsageError(f"a read of {filters['type']} rows alone has no balance; read both types", of="reports")
+    end = filters.get("until")
+    if end is not None and until is not None and until > datetime.fromisoformat(end):
+        raise UsageError(
+            f"only rows until {end} were read, so the balance at {until.isoformat()} is not known", of="reports"
+        )
+    if filters.get("since") is not None and opening is None:
+        raise UsageError(
+            f"rows were read from {filters['since']} on, so the balance before is not known: give opening=, the points "
+            "outstanding then, or read all rows",
+            of="reports",
+        )
+    return Decimal(0) if opening is None else opening
 
 
 def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
@@ -271,7 +320,7 @@ def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     amounts = data[keys].assign(
         earned=points.where(~redeemed, Decimal(0)), redeemed=points.abs().where(redeemed, Decimal(0)), rows=1
     )
-    made = amounts.groupby(keys, dropna=False).sum().reset_index() if keys else amounts.sum().to_frame().T
+    sums = amounts.groupby(keys, dropna=False).sum().reset_index() if keys else amounts.sum().to_frame().T
     for name in ("earned", "redeemed"):
-        made[name] = decimal_series(decimals(made[name]))
-    return made.astype({"rows": "Int64"})
+        sums[name] = decimal_series(decimals(sums[name]))
+    return sums.astype({"rows": "Int64"})

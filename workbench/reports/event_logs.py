@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import UsageError, missing_extra
+from workbench.errors import UsageError
 from workbench.interface.convert import Converter, Names, Unreadable, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.rewards.pages import times
@@ -55,7 +55,9 @@ Kinds = frozenset[str] | None  # None: all of them, unknown ones too
 
 
 Block = tuple[int, bytes, Any, int]
-"""Lines of a log: the number of the first one, the lines, where each begins and the last one ends, and their bytes in the file."""
+"""Lines of a log: the number of the first one, the lines, where each begins and the last one ends, and their bytes in
+the file.
+"""
 
 
 class Events:
@@ -88,10 +90,12 @@ class Events:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
-            of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other lines
+            of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other
+                lines
                 are then only checked to be JSON.
             reveal: Names of masked columns to show.
-            progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
+            progress: Whether to show progress on a terminal or in a notebook; or a function that is called with
+                `Progress`.
 
         Raises:
             UsageError: `of` is not a kind of event, or a line is not an event; the message names file and line.
@@ -107,9 +111,13 @@ class Events:
         return table_frame(plan, tables, shown & {*(c.name for c in plan.columns), EXTRA})
 
     def to_parquet(
-        self, path: str | Path, of: str | None = None, *, reveal: Collection[str] = (),
+        self,
+        path: str | Path,
+        of: str | None = None,
+        *,
+        reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
-    ) -> Path:  # fmt: skip
+    ) -> Path:
         """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of `of`.
 
         Args:
@@ -141,7 +149,8 @@ class Events:
         return path
 
     def summary(self, *, progress: bool | ProgressCallback = True) -> pd.DataFrame:
-        """Count events by day (UTC), kind and status; the status is that of the application, the card or the transaction.
+        """Count events by day (UTC), kind and status; the status is that of the application, the card or the
+        transaction.
 
         Args:
             progress: As for `frame`.
@@ -168,7 +177,7 @@ class Events:
                     advance(0, count)
                 advance(size - read)
         rows = sorted(counts.items())
-        made = pd.DataFrame(
+        frame = pd.DataFrame(
             {
                 "day": pd.Series([key[0] or None for key, _ in rows], dtype=object).astype("datetime64[s]"),
                 "kind": pd.array([key[1] or None for key, _ in rows], dtype=TEXT),
@@ -176,7 +185,7 @@ class Events:
                 "events": pd.array([count for _, count in rows], dtype="Int64"),
             }
         )
-        return mark_report(made, "event_summary", [_REPEATS])
+        return mark_report(frame, "event_summary", [_REPEATS])
 
     def _tables(
         self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
@@ -231,25 +240,23 @@ def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
         FileNotFoundError: A file does not exist, or no file matches a pattern.
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
-    found: list[Path] = []
+    files: list[Path] = []
     for path in given:
-        matches = sorted(glob.glob(str(path))) if glob.has_magic(str(path)) else [str(path)]  # noqa: PTH207 - a pattern may be absolute
+        pattern = str(path)  # may be absolute, which Path.glob does not take
+        matches = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):
             raise FileNotFoundError(f"no event log at {path}")
-        found += map(Path, matches)
-    return Events(tuple(found), names)
+        files += map(Path, matches)
+    return Events(tuple(files), names)
 
 
 def duckdb() -> Any:
     """Return the library DuckDB.
 
     Raises:
-        ModuleNotFoundError: It is not installed; the message says how.
+        MissingExtra: It is not installed.
     """
-    try:
-        return import_module("duckdb")
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) or error from None
+    return import_module("duckdb")
 
 
 @contextmanager
@@ -303,7 +310,8 @@ def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
 class _BlockReader:
     """Reads blocks of lines as columns: regular lines by DuckDB and Arrow, any other as one event in memory is.
 
-    A regular line has the quotation marks that the members of its kind take, and no more: so it has no other member, and
+    A regular line has the quotation marks that the members of its kind take, and no more: so it has no other member,
+    and
     none twice. Its texts need no escapes, and its numbers, times and words convert exactly.
 
     Args:
@@ -397,7 +405,7 @@ class _BlockReader:
         marks = np.zeros(len(kind), np.int64)
         for path, there in present.items():
             marks += 2 * (there & self._has[path][kind])
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for column in members:
             values = _values(event, column.wire)
             there = _valid(values)
@@ -409,7 +417,7 @@ class _BlockReader:
                 values = pc.utf8_slice_codeunits(values, 1, -1)
             marks += (4 if is_text else 2) * (there & self._has[column.wire][kind])
             inside[_parent(column.wire)] = inside[_parent(column.wire)] | there
-            found[column.name], fits = _converted(column, values)
+            columns[column.name], fits = _converted(column, values)
             regular &= ~there | fits
             if column.name == "id":
                 regular &= there
@@ -421,22 +429,26 @@ class _BlockReader:
             rows = lines.filter(pc.is_in(lines.column("place"), pa.array(place[odd])))
             marks[odd] += 2 * self._query(_nulls(self._columns), rows).column(0).to_numpy()
         regular &= given == marks
-        return self._table(found, kind, place, regular), place[~regular]
+        return self._table(columns, kind, place, regular), place[~regular]
 
-    def _table(self, found: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
+    def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
         """Return the columns of the plan, of regular lines; those of members that do not occur are empty."""
         rows = int(regular.sum())
-        made = dict(found) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in found.items()}
-        made["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
+        filtered = (
+            dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
+        )
+        filtered["kind"] = pa.array([*self._names, None], pa.large_string()).take(pa.array(kind[regular]))
         for column in self._plan.columns:
             hidden = column.name in self._masks
-            if column.name not in made:
+            if column.name not in filtered:
                 is_text = hidden or column.name == "at_source"
-                made[column.name] = pa.nulls(rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0])
+                filtered[column.name] = pa.nulls(
+                    rows, pa.large_string() if is_text else form(column).arrow or WIDTHS[0]
+                )
             elif hidden:
-                made[column.name] = _masked(self._masks[column.name], made[column.name])
-        made |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
-        return Table({name: made[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
+                filtered[column.name] = _masked(self._masks[column.name], filtered[column.name])
+        filtered |= {EXTRA: pa.nulls(rows, pa.large_string()), "": pa.array(place[regular])}
+        return Table({name: filtered[name] for name in (*(c.name for c in self._plan.columns), EXTRA, "")}, Notes())
 
     def _query(self, query: str, lines: Any) -> Any:
         with self._engine.cursor() as cursor:
@@ -456,18 +468,18 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
         for parent in parents:
             inside = inside.setdefault(parent, {})
         inside[last] = "JSON"
-    words = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
-    kept = f"kind is null or kind in ({words})" if kinds else "true"
+    text = ", ".join(f"'{_quoted(kind)}'" for kind in kinds or ())
+    kept = f"kind is null or kind in ({text})" if kinds else "true"
     return f"""
         select place, marks, event, kind from (select *, event.resource || '.' || event.action as kind from (
             select place, marks, try(json_transform(line, '{json.dumps(structure)}')) as event from lines)) where {kept}
-    """  # noqa: S608
+    """
 
 
 def _nulls(columns: Iterable[Column]) -> str:
     """Return the SQL of how many members and objects of lines are null."""
     paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
-    return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"  # noqa: S608
+    return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
 
 
 def _quoted(kind: str) -> str:
@@ -505,7 +517,9 @@ def _all_true(flags: Any) -> Any:
 
 
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
-    """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a `}`."""
+    """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a
+    `}`.
+    """
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
     lines = max(1, len(counts) * _CACHED // len(data))  # at once, which the cache of the processor holds
@@ -533,13 +547,13 @@ def _converted(column: Column, values: Any) -> tuple[Any, Any]:
     if kind not in _CONVERSIONS or values.null_count == len(values):
         return values if kind not in _CONVERSIONS else pa.nulls(len(values), form(column).arrow or WIDTHS[0]), True
     convert = _CONVERSIONS[kind]
-    made = convert(values)
-    if made is not None:
-        return made, True
-    words = [
+    converted = convert(values)
+    if converted is not None:
+        return converted, True
+    readable = [
         word for word in pc.unique(values).drop_null() if convert(pa.array([word.as_py()], values.type)) is not None
     ]
-    fits = pc.is_in(values, pa.array([word.as_py() for word in words], values.type))
+    fits = pc.is_in(values, pa.array([word.as_py() for word in readable], values.type))
     return convert(pc.if_else(fits, values, None)), _true(fits)
 
 
@@ -562,16 +576,19 @@ def _amounts(texts: Any) -> Any:
 
 
 _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
-    Integer: _whole, Boolean: _flags, DateTime: times, DecimalNumber: _amounts,
-}  # fmt: skip
+    Integer: _whole,
+    Boolean: _flags,
+    DateTime: times,
+    DecimalNumber: _amounts,
+}
 
 
 def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
     """Return texts or numbers masked; where only dots are shown, whatever they are."""
     if of_format is None or not pa.types.is_large_string(values.type):
         return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
-    words = values.dictionary_encode()
-    return pa.array(map(of_format, words.dictionary.to_pylist()), pa.large_string()).take(words.indices)
+    encoded = values.dictionary_encode()
+    return pa.array(map(of_format, encoded.dictionary.to_pylist()), pa.large_string()).take(encoded.indices)
 
 
 def _in_lines(tables: Sequence[Table]) -> Table:
@@ -587,14 +604,16 @@ def _in_lines(tables: Sequence[Table]) -> Table:
 
 
 _COUNTS = """
-    select case when ends_with(moment, 'Z') then substr(moment, 1, 10) else moment end, resource || '.' || action, status, count(*)
+    select case when ends_with(moment, 'Z') then substr(moment, 1, 10) else moment end,
+        resource || '.' || action, status, count(*)
     from (
         select resource, action, coalesce(eventReceivedAt, case when action = 'completed' then body.spend.postedAt end,
                         body.spend.authorizedAt, body.receivedAt) as moment,
                coalesce(body.applicationStatus, body.status, body.spend.status) as status
         from read_json(?, format = 'newline_delimited', maximum_object_size = 4000000, columns = {
             resource: 'VARCHAR', action: 'VARCHAR', eventReceivedAt: 'VARCHAR', body:
-            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR, spend STRUCT(status VARCHAR, authorizedAt VARCHAR, postedAt VARCHAR))'})
+            'STRUCT(applicationStatus VARCHAR, status VARCHAR, receivedAt VARCHAR,
+                spend STRUCT(status VARCHAR, authorizedAt VARCHAR, postedAt VARCHAR))'})
     ) group by all
 """
 _WHERE = re.compile(r"in line (\d+)")

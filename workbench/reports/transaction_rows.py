@@ -27,10 +27,16 @@ _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchan
 _SPEND = tuple(
     f"body.spend.{name}"
     for name in (
-        *_PARTIES, "amount", "authorized_amount", "authorization_update_amount", "status", "declined_reason",
-        "authorized_at", "posted_at",
+        *_PARTIES,
+        "amount",
+        "authorized_amount",
+        "authorization_update_amount",
+        "status",
+        "declined_reason",
+        "authorized_at",
+        "posted_at",
     )
-)  # fmt: skip
+)
 
 
 def transactions(events: Any) -> pd.DataFrame:
@@ -40,7 +46,8 @@ def transactions(events: Any) -> pd.DataFrame:
     authorization holds, `posted` what settled, `refunded` what came back, and `net` is posted minus refunded.
 
     Args:
-        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the books of a
+        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the books of
+            a
             sandbox, `sandbox.records("transaction")`, which have no time of a refund and no words for categories.
 
     Returns:
@@ -56,7 +63,7 @@ def transactions(events: Any) -> pd.DataFrame:
         and events[0].get("kind") == "transaction"
     ):
         return _of_books(events)
-    data, notes = _events(events)
+    data, notes = transaction_events(events)
     codes, ids = pd.factorize(data["body.id"])
     spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
     amount, change = (
@@ -81,10 +88,12 @@ def transactions(events: Any) -> pd.DataFrame:
     posted, refunded, changes, raised = (
         of_each("sum", values).to_numpy()
         for values in (
-            np.where(completed, amount.clip(0), 0), np.where(completed, -amount.clip(max=0), 0),
-            np.where(updated, change, 0), np.where(updated, change.clip(0), 0),
+            np.where(completed, amount.clip(0), 0),
+            np.where(completed, -amount.clip(max=0), 0),
+            np.where(updated, change, 0),
+            np.where(updated, change.clip(0), 0),
         )
-    )  # fmt: skip
+    )
     declined, is_completed, is_created, is_updated = (
         of_each("any", test).to_numpy(dtype=bool)
         for test in (_mask(spend["status"] == "declined"), completed, created, updated)
@@ -94,58 +103,69 @@ def transactions(events: Any) -> pd.DataFrame:
     reversed_ = ~declined & (posted == 0) & (refunded == 0) & (base + changes <= 0) & is_updated
     status = np.select(
         [declined, reversed_, is_completed & (refunded >= posted) & (refunded > 0), is_completed, open_now],
-        [STATUSES.index(name) for name in ("declined", "reversed", "refunded", "settled", "authorized")], 0,
-    )  # fmt: skip
+        [STATUSES.index(name) for name in ("declined", "reversed", "refunded", "settled", "authorized")],
+        0,
+    )
 
-    made = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
+    frame = pd.DataFrame({"transaction_id": pd.array(ids, dtype=TEXT)})
     for name in _PARTIES:
-        made[name] = spend[name].array.take(first)
-    made["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
-    made["declined_reason"] = last(spend["declined_reason"])
+        frame[name] = spend[name].array.take(first)
+    frame["status"] = pd.Categorical.from_codes(status.astype("int8"), dtype=pd.CategoricalDtype(list(STATUSES)))
+    frame["declined_reason"] = last(spend["declined_reason"])
     held = np.where(open_now, np.maximum(base + changes, 0), 0)
     authorized = np.maximum(base + raised, 0)  # a refund may have a `created` of its amount
     for name, cents in zip(MONEY, (authorized, held, posted, refunded, posted - refunded), strict=True):
-        made[name] = pd.array(cents, dtype="Int64")
-    made["version"] = last(data["version"])
-    made.insert(len(made.columns) - 1, "version", made.pop("version"))
+        frame[name] = pd.array(cents, dtype="Int64")
+    frame["version"] = last(data["version"])
+    frame.insert(len(frame.columns) - 1, "version", frame.pop("version"))
     delivered = data["at_source"].isin(["event_received_at", DELIVERY]) & (amount < 0)
     times = {
-        "authorized_at": spend["authorized_at"], "updated_at": data["at"],
-        "posted_at": spend["posted_at"].where(completed & (amount >= 0)), "refunded_at": data["at"].where(delivered),
-    }  # fmt: skip
+        "authorized_at": spend["authorized_at"],
+        "updated_at": data["at"],
+        "posted_at": spend["posted_at"].where(completed & (amount >= 0)),
+        "refunded_at": data["at"].where(delivered),
+    }
     for name, moments in times.items():
-        made[name] = of_each("min" if name == "authorized_at" else "max", moments).array
-    made["posted_at"] = made["posted_at"].where(~reversed_)
-    if unknown := int(((refunded > 0) & made["refunded_at"].isna().to_numpy()).sum()):
+        frame[name] = of_each("min" if name == "authorized_at" else "max", moments).array
+    frame["posted_at"] = frame["posted_at"].where(~reversed_)
+    if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
-    return mark_report(made, "transactions", [ASSUMED, *notes], cents=list(MONEY))
+    return mark_report(frame, "transactions", [ASSUMED, *notes], cents=list(MONEY))
 
 
 def _of_books(records: list[Any]) -> pd.DataFrame:
     """Return the transactions that a sandbox stores."""
-    made = transactions([])
+    frame = transactions([])
     books = pd.DataFrame([dict(record) for record in records])
     settled, refunded = books["settled"], books["refunded"]
     whole = (books["status"] == "settled") & (settled > 0) & (refunded >= settled)
     columns: dict[str, Any] = {
-        "transaction_id": books["id"], "card_id": books["card"], "user_id": books["user"],
-        "merchant_name": books["merchant_name"], "merchant_category_code": books["merchant_category_code"],
-        "currency": books["currency"].str.lower(), "status": books["status"].where(~whole, "refunded"),
-        "declined_reason": books["declined_reason"].str.replace("_", " "), "authorized": books["authorized"],
-        "held": books["held"], "posted": settled, "refunded": refunded, "net": settled - refunded,
+        "transaction_id": books["id"],
+        "card_id": books["card"],
+        "user_id": books["user"],
+        "merchant_name": books["merchant_name"],
+        "merchant_category_code": books["merchant_category_code"],
+        "currency": books["currency"].str.lower(),
+        "status": books["status"].where(~whole, "refunded"),
+        "declined_reason": books["declined_reason"].str.replace("_", " "),
+        "authorized": books["authorized"],
+        "held": books["held"],
+        "posted": settled,
+        "refunded": refunded,
+        "net": settled - refunded,
         "authorized_at": pd.to_datetime(books["authorized_at"], unit="ms", utc=True),
         "posted_at": pd.to_datetime(books["posted_at"], unit="ms", utc=True),
-    }  # fmt: skip
+    }
     columns["updated_at"] = columns["posted_at"].fillna(columns["authorized_at"])
-    marks = made.attrs
-    dtypes: dict[Any, Any] = made.dtypes.to_dict()
+    marks = frame.attrs
+    dtypes: dict[Any, Any] = frame.dtypes.to_dict()
     missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
-    made = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
-    made.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}
-    return made
+    frame = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
+    frame.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}
+    return frame
 
 
-def _events(events: Any) -> tuple[pd.DataFrame, list[str]]:
+def transaction_events(events: Any) -> tuple[pd.DataFrame, list[str]]:
     """Return the transaction events, each once, with the columns that are used, and the notes on them."""
     check_in_memory(events)
     if isinstance(events, pd.DataFrame):

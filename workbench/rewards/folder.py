@@ -1,6 +1,7 @@
 """Rewards on disk while they are read: a folder of complete Parquet parts, each with the users it holds.
 
-A read that was stopped or killed resumes: users of a written part are not read again, unless the folder is refreshed. All parts have one schema, so any
+A read that was stopped or killed resumes: users of a written part are not read again, unless the folder is refreshed.
+All parts have one schema, so any
 reader can take the folder as one data set; points are `decimal256(37, 18)` there.
 """
 
@@ -77,8 +78,12 @@ class StoredRows:
 
     def _change(self, key: tuple[Any, Any], change: str, *columns: str) -> dict[str, Any]:
         return {
-            "user_id": self._user, "type": key[0], "id": key[1], "change": change, "columns": ", ".join(columns) or None,
-        }  # fmt: skip
+            "user_id": self._user,
+            "type": key[0],
+            "id": key[1],
+            "change": change,
+            "columns": ", ".join(columns) or None,
+        }
 
 
 def _keys(table: Any) -> list[tuple[Any, Any]]:
@@ -86,7 +91,7 @@ def _keys(table: Any) -> list[tuple[Any, Any]]:
     ids, types = table.column("id").to_pylist(), table.column("type").to_pylist()
     rows = _values(table) if None in ids else []
     pairs = enumerate(zip(types, ids, strict=True))
-    return [(kind, json_text(rows[i]) if one is None else one) for i, (kind, one) in pairs]
+    return [(kind, json_text(rows[i]) if name is None else name) for i, (kind, name) in pairs]
 
 
 def _values(table: Any) -> list[dict[str, Any]]:
@@ -123,14 +128,14 @@ class Folder:
     def known(self, unsettled: timedelta) -> dict[str, StoredRows]:
         """Return the rows of each user that are there; see `StoredRows`."""
         rows = read_folder(self.path).combine_chunks()
-        found = {user: StoredRows(user, rows.slice(0, 0), unsettled) for user in self.done}
+        stored = {user: StoredRows(user, rows.slice(0, 0), unsettled) for user in self.done}
         if len(rows):
             rows = rows.take(pc.sort_indices(rows, [("user_id", "ascending")]))  # stable: rows stay in their order
             ids = rows.column("user_id").combine_chunks().dictionary_encode()
             starts = [0, *(np.flatnonzero(np.diff(ids.indices.to_numpy())) + 1).tolist(), len(rows)]
             for user, start, end in zip(ids.dictionary.to_pylist(), starts, starts[1:], strict=False):
-                found[user] = StoredRows(user, rows.slice(start, end - start), unsettled)
-        return found
+                stored[user] = StoredRows(user, rows.slice(start, end - start), unsettled)
+        return stored
 
     def tidy(self) -> None:
         """Remove the rows of users that a later part has anew."""
@@ -194,13 +199,13 @@ def _with(table: Any, schema: Any, **columns: Any) -> Any:
 def _superseded(path: Path) -> dict[Path, set[str]]:
     """Return the parts with users whose rows a later part has anew, and these users."""
     later: set[str] = set()
-    found = {}
+    latest = {}
     for part in sorted(path.glob(PART), reverse=True):
         users = set(_about(part).get("users", ()))
         if users & later:
-            found[part] = users & later
+            latest[part] = users & later
         later |= users
-    return found
+    return latest
 
 
 def _without(table: Any, users: Iterable[str]) -> Any:

@@ -5,7 +5,8 @@ documented. So full pages overlap by one row, which shows whether rows moved in 
 since hidden rows may have been left out of it; the end is an empty page, or a second one where rows seem to be hidden.
 No row is skipped: after a page of n rows the next one starts where these ended, whichever way the service counts.
 
-Bodies are read by a fast route or by an exact one (strict JSON, then our records). The fast route is taken only where it
+Bodies are read by a fast route or by an exact one (strict JSON, then our records). The fast route is taken only where
+it
 gives what the exact one gives; both end in the same Arrow columns.
 """
 
@@ -181,7 +182,9 @@ class PageCursor:
 
 
 def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
-    """Return the rows to keep of several readings of a list that kept changing: each key once, from the last of them."""
+    """Return the rows to keep of several readings of a list that kept changing: each key once, from the last of
+    them.
+    """
     seen: set[Key] = set()
     kept: list[tuple[int, ...] | None] = []
     for page in reversed(pages):
@@ -211,10 +214,10 @@ class Part:
         types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
         keys = list(zip(types, ids, [None] * sum(self.rows), strict=True))
         if columns["id"].null_count:
-            keys = [
-                key if key[1] is not None else (key[0], None, repr([c[i].as_py() for c in columns.values()]).encode())  # type: ignore[misc]
-                for i, key in enumerate(keys)
-            ]
+            for i, (kind, row_id, _) in enumerate(keys):
+                if row_id is None:
+                    row = [column[i].as_py() for column in columns.values()]
+                    keys[i] = (kind, None, repr(row).encode())  # type: ignore[assignment]
         return keys  # type: ignore[return-value]  # plain tuples equal Keys and are made ten times as fast
 
 
@@ -267,12 +270,12 @@ class PageReader:
         part = self._fast(bodies) if len(bodies) > 1 else None
         if part is None or part.table.notes != Notes():
             return []
-        found, start = [], 0
+        parsed, start = [], 0
         for rows in part.rows:
             columns = {name: values.slice(start, rows) for name, values in part.table.columns.items()}
-            found.append(Part(Table(columns, Notes()), (rows,), fast=True))
+            parsed.append(Part(Table(columns, Notes()), (rows,), fast=True))
             start += rows
-        return found
+        return parsed
 
     def _fast(self, bodies: Sequence[bytes]) -> Part | None:
         """Return the rows of pages; None if that is not known to be exact.
@@ -283,12 +286,12 @@ class PageReader:
             pages = [orjson.loads(body) for body in bodies]
             items = [page[self._items] for page in pages]
             rows: list[dict[str, Any]] = list(chain.from_iterable(items))
-            found = pa.array(rows, self._item)
+            parsed = pa.array(rows, self._item)
         except (TypeError, KeyError, ValueError, OverflowError):
             return None
         if {*map(type, items)} != {list} or not {*map(type, rows)} <= {dict}:
             return None
-        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in found.flatten())
+        texts = sum(values.type != pa.int64() and len(values) - values.null_count for values in parsed.flatten())
         unknown = {name: [row.get(name) for row in rows] for name in _names(rows, self._wire.values())}
         beside = {name: [page.get(name) for page in pages] for name in _names(pages, [self._items])}
         for values in (*unknown.values(), *beside.values()):
@@ -302,7 +305,7 @@ class PageReader:
         )  # fast, unlike `count`
         if not whole or given != marks or any(b"\\" in body and b'\\"' in body for body in bodies):
             return None
-        columns = {name: found.field(wire) for name, wire in self._wire.items()}
+        columns = {name: parsed.field(wire) for name, wire in self._wire.items()}
         for name, convert in self._conversions.items():
             columns[name] = convert(columns[name])
             if columns[name] is None:
@@ -333,13 +336,13 @@ class PageReader:
 
     def unknown_members(self, extra: Any) -> Counter[str]:
         """Return how many rows have each unknown member, from a column `extra`."""
-        found: Counter[str] = Counter()
+        counter: Counter[str] = Counter()
         known = set(self._wire.values())
         if extra.null_count < len(extra):
             for cell in pc.value_counts(extra).to_pylist():
                 for name in json.loads(cell["values"]) if cell["values"] is not None else ():
-                    found[name] += 0 if name in known else cell["counts"]
-        return +found
+                    counter[name] += 0 if name in known else cell["counts"]
+        return +counter
 
 
 def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
@@ -366,13 +369,13 @@ def cast(texts: Any) -> Any:
 def times(texts: Any) -> Any:
     """Return times in UTC; None if a text has no zone, or is beyond the years of a datetime."""
     try:
-        made = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
+        moments = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
     except pa.ArrowInvalid:
         return None
-    ends = pc.min_max(made)
+    ends = pc.min_max(moments)
     if ends["min"].is_valid and (ends["min"].value < _FIRST.value or ends["max"].value > _LAST.value):
         return None
-    return made
+    return moments
 
 
 def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:

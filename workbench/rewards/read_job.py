@@ -70,7 +70,8 @@ def _columns(table: Any) -> dict[str, Any]:
 def _newest_first(part: Part, last: int | None) -> int | None:
     """Return the time of the last row of a page, in microseconds, if rows come newest first; `MIXED` where they do not.
 
-    assumed: rewards_order. The order is not documented, so it is looked at: every row has its `created_at`, none is newer
+    assumed: rewards_order. The order is not documented, so it is looked at: every row has its `created_at`, none is
+        newer
     than the one before it, and they are not all of the same time.
     """
     times = part.table.columns["created_at"]
@@ -132,9 +133,17 @@ class Reading:
     """
 
     def __init__(
-        self, api: Any, users: Sequence[str], wanted: ReadFilter, result: Rewards, *, concurrency: int,
-        report: ProgressCallback, folder: Folder | None = None, known: Mapping[str, StoredRows] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        api: Any,
+        users: Sequence[str],
+        wanted: ReadFilter,
+        result: Rewards,
+        *,
+        concurrency: int,
+        report: ProgressCallback,
+        folder: Folder | None = None,
+        known: Mapping[str, StoredRows] | None = None,
+    ) -> None:
         self.result = result
         self.failure: WorkbenchError | None = None
         self.any_read = False  # whether a user was read to the end
@@ -264,16 +273,16 @@ class Reading:
         added: list[tuple[Part, tuple[int, ...]]] = []
         cursor.by_type = True
         for kind in RewardType:
-            one, more = PageCursor(), list[Part]()
-            await self._read(user, one, more, kind)
+            position, more = PageCursor(), list[Part]()
+            await self._read(user, position, more, kind)
             for part in more:
                 keys = part.keys()
                 added.append((part, tuple(i for i, key in enumerate(keys) if key not in seen and key[0] == kind)))
                 seen.update(keys)
                 ends.update("reach" for key in keys if key[0] != kind)
-            ends.add(one.end)
-            cursor.pages += one.pages
-            cursor.readings = max(cursor.readings, one.readings)
+            ends.add(position.end)
+            cursor.pages += position.pages
+            cursor.readings = max(cursor.readings, position.readings)
         parts += [part for part, _ in added]
         cursor.kept += [kept for _, kept in added]
         cursor.end = next((end for end in ("offset ignored", "drift", "reach") if end in ends), "all")
@@ -302,7 +311,7 @@ class Reading:
         return done
 
     def _parse(self) -> None:
-        unread, self._unread = [one for one in self._unread if not one[2].cancelled()], []
+        unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
         for place, (body, number, done) in enumerate(unread):
             try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
@@ -375,9 +384,17 @@ def parameter_names(api: Any) -> dict[str, str]:
 
 
 async def read_users(
-    api: Any, users: tuple[str, ...], wanted: ReadFilter, *, path: str | Path | None, resume: Rewards | None,
-    refresh: timedelta | None = None, reveal: Collection[str] = (), running: Callable[[Reading], None] | None = None, **how: Any,
-) -> Rewards:  # fmt: skip
+    api: Any,
+    users: tuple[str, ...],
+    wanted: ReadFilter,
+    *,
+    path: str | Path | None,
+    resume: Rewards | None,
+    refresh: timedelta | None = None,
+    reveal: Collection[str] = (),
+    running: Callable[[Reading], None] | None = None,
+    **how: Any,
+) -> Rewards:
     """Read, and return the result.
 
     Args:
@@ -396,6 +413,7 @@ async def read_users(
     result = Rewards(
         users=users,
         names=names,
+        filters={name: value for name, value in wanted.as_json().items() if value is not None},
         reader=PageReader(api.converter.names, reveal),
         path=None if folder is None else folder.path,
     )
@@ -424,7 +442,8 @@ async def read_users(
 def read_in_thread(api: Any, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
     """Read in an event loop of its own thread, so that it works where a loop runs already, as in notebooks.
 
-    The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock held, and the other
+    The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock
+    held, and the other
     thread would wait for it for ever.
     """
     ended: list[Rewards | BaseException] = []

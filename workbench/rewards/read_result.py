@@ -26,7 +26,10 @@ _SHOWN = 3
 _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.end == "reach",
-        f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type at most were read.",
+        (
+            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type at "
+            "most were read."
+        ),
     ),
     (
         lambda user: user.back_to and user.back_to[:10],
@@ -38,7 +41,10 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.end == "offset ignored",
-        "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first page was read.",
+        (
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first page "
+            "was read."
+        ),
     ),
     (
         lambda user: user.end == "drift",
@@ -46,11 +52,17 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     ),
     (
         lambda user: user.limit_ignored,
-        "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a page; none was skipped.",
+        (
+            "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a page; "
+            "none was skipped."
+        ),
     ),
     (
         lambda user: user.other_type,
-        "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type are left out.",
+        (
+            "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type are "
+            "left out."
+        ),
     ),
     (
         lambda user: user.readings > 1 and user.end == "all",
@@ -60,7 +72,9 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""What is to be said of users, and of which: where the first is true, or a number of which the sentence has the least or the total."""
+"""What is to be said of users, and of which: where the first is true, or a number of which the sentence has the least
+or the total.
+"""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -73,6 +87,7 @@ class _Result:
     cursors: dict[str, PageCursor] = attrs.field(factory=dict)  # of the users that were read, or failed
     same_users: set[str] = attrs.field(factory=set)  # users with the same first page
     stopped: str = ""  # why it ended early
+    filters: Mapping[str, Any] = attrs.field(factory=dict)  # which rows were asked for, by argument: type, since, until
     found: list[dict[str, Any]] | None = None  # what a refresh found: see `StoredRows.compare`
 
     @property
@@ -85,7 +100,7 @@ class _Result:
         """The caveats: what was not read and why, and parameters that the service seems to ignore."""
         notes = []
         if self.found is not None:
-            counts = Counter(one["change"] for one in self.found)
+            counts = Counter(row["change"] for row in self.found)
             changes = ", ".join(f"{counts[change]:,} {change}" for change in ("new", "changed", "gone"))
             notes.append(f"Refreshed: rows that are {changes}; see `changes`.")
         if self.same_users:
@@ -97,9 +112,9 @@ class _Result:
         if missing := [user for user in self.users if user not in self.cursors]:
             notes.append(f"Not read: {_listed(missing)}.")
         for test, sentence in _CAVEATS:
-            if found := {user: value for user, cursor in self.cursors.items() if (value := test(cursor))}:
-                total = sum(value for value in found.values() if isinstance(value, int))
-                about = {"users": _listed(found), "least": min(found.values()), "total": total}
+            if users := {user: value for user, cursor in self.cursors.items() if (value := test(cursor))}:
+                total = sum(value for value in users.values() if isinstance(value, int))
+                about = {"users": _listed(users), "least": min(users.values()), "total": total}
                 notes.append(sentence.format(**about, **self.names))
         notes += [
             f"User {visible(user, 60)}: stopped at offset {cursor.offset:,}: {cursor.reason}"
@@ -140,9 +155,11 @@ class Rewards(_Result):
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What a refresh found: user_id, type, id, change ("new", "changed" or "gone"), and the columns that changed."""
+        """What a refresh found: user_id, type, id, change ("new", "changed" or "gone"), and the columns that
+        changed.
+        """
         places = {user: place for place, user in enumerate(self.users)}
-        rows = sorted(self.found or [], key=lambda one: places[one["user_id"]])
+        rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
         return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
 
     @property
@@ -160,7 +177,11 @@ class Rewards(_Result):
             tables = tables or [with_users(arrow_table(plan, [], shown), (), ())]
         frame = table_frame(plan, tables, shown, **routes)
         notes = self.notes
-        frame.attrs.update(complete=self.complete, notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)])
+        frame.attrs.update(
+            filters=dict(self.filters),
+            complete=self.complete,
+            notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
+        )
         return frame
 
     def table(self) -> Any:

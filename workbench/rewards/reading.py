@@ -1,27 +1,29 @@
 """Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped.
 
-On a cluster (dask.distributed, the extra `cluster`) users are divided into tasks of about a thousand pages, or one for each thread. A worker gets
-the name of a profile, or the URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in
+On a cluster (dask.distributed, the extra `cluster`) users are divided into tasks of about a thousand pages, or one for
+each thread. A worker gets
+the name of a profile, or the URL of a served sandbox, and makes its own client from its own settings: no key is in the
+graph. The requests in
 flight and the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
 """
 
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from importlib import import_module
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import attrs
 import pandas as pd
 
-from workbench.client.client import Client
+from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, not_allowed
 from workbench.interface.table import Async
 from workbench.interface.transactions import ListRewardsActivity
-from workbench.interface.vocabulary import RewardType
+from workbench.interface.vocabulary import RewardType, RewardTypeText
 from workbench.rewards.pages import PageCursor
 from workbench.rewards.read_job import ReadFilter, parameter_names, read_in_thread, read_users
 from workbench.rewards.read_result import ClusterRewards, Rewards, partition
@@ -36,11 +38,32 @@ UNSETTLED = timedelta(days=30)
 """How long rows are taken as still changing. assumed: rewards_earning, which ends within two weeks."""
 
 
+@overload
+def read(
+    api: Client, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
+) -> Rewards: ...  # fmt: skip
+@overload
+def read(
+    api: AsyncClient, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
+) -> Coroutine[Any, Any, Rewards]: ...  # fmt: skip
+@overload
+def read(
+    api: str | Callable[[], Client], users: Any, *, type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: Any,
+) -> ClusterRewards: ...  # fmt: skip
 def read(
     api: Any,
     users: Any,
     *,
-    type: RewardType | str | None = None,  # noqa: A002 - the interface's own word
+    type: RewardType | RewardTypeText | None = None,  # noqa: A002 - the interface's own word
     since: datetime | date | str | None = None,
     until: datetime | date | str | None = None,
     concurrency: int = CONCURRENCY,
@@ -68,7 +91,8 @@ def read(
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
         resume: The result of an earlier call; users that it finished are not read again.
-        refresh: With `path`, read what is new there: from the newest row back to those that are known, unchanged and 30 days
+        refresh: With `path`, read what is new there: from the newest row back to those that are known, unchanged and 30
+            days
             (or this long) older than the newest one known. `changes` of the result says what is new, changed or gone.
         reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed; needs the extra `cluster`.
@@ -91,13 +115,15 @@ def read(
     if refresh and (path is None or cluster is not None):
         raise UsageError("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
     if cluster is not None:
-        return read_on_cluster(
-            api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress
-        )  # fmt: skip
+        return read_on_cluster(api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress)
     how: dict[str, Any] = {
-        "concurrency": concurrency, "report": progress_callback(progress), "path": path, "resume": resume,
-        "reveal": reveal, "refresh": UNSETTLED if refresh is True else refresh or None,
-    }  # fmt: skip
+        "concurrency": concurrency,
+        "report": progress_callback(progress),
+        "path": path,
+        "resume": resume,
+        "reveal": reveal,
+        "refresh": UNSETTLED if refresh is True else refresh or None,
+    }
     if isinstance(api, Async):
         return read_users(api, ids, wanted, **how)
     return read_in_thread(api, ids, wanted, **how)
@@ -117,8 +143,8 @@ def _ids(users: Any) -> tuple[str, ...]:
     ids = tuple(dict.fromkeys(user["id"] if isinstance(user, Mapping) else getattr(user, "id", user) for user in users))
     problems = []
     for i, user in enumerate(ids, 1):
-        found = checks.problems(build(ListRewardsActivity, {"user_id": user}))
-        problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in found]
+        invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))
+        problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in invalid]
     if problems:
         raise InvalidRequest(problems[:20], of="rewards.read")
     return ids
@@ -131,9 +157,15 @@ Target = str | Callable[[], Client]
 
 
 def read_on_cluster(
-    api: Any, users: Sequence[str], wanted: ReadFilter, *, concurrency: int, path: str | Path | None, cluster: Any,
+    api: Any,
+    users: Sequence[str],
+    wanted: ReadFilter,
+    *,
+    concurrency: int,
+    path: str | Path | None,
+    cluster: Any,
     progress: bool | ProgressCallback,
-) -> ClusterRewards:  # fmt: skip
+) -> ClusterRewards:
     """Read on the workers of a cluster; `rewards.read(…, cluster=…)` calls it.
 
     Args:
@@ -165,12 +197,18 @@ def read_on_cluster(
         limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
     reads = [
         cluster.submit(
-            _read, api, part, wanted, limits, max(concurrency // at_once, 1),
-            None if path is None else str(Path(path) / f"task-{i:05}"), pure=False,
+            _read,
+            api,
+            part,
+            wanted,
+            limits,
+            max(concurrency // at_once, 1),
+            None if path is None else str(Path(path) / f"task-{i:05}"),
+            pure=False,
             key=f"read-rewards-{uuid.uuid4().hex}-{i}",
         )
         for i, part in enumerate(tasks)
-    ]  # fmt: skip
+    ]
     results, rows = ([cluster.submit(itemgetter(at), read, pure=False) for read in reads] for at in (0, 1))
     report, state = progress_callback(progress), Progress(total=len(users), unit="users")
     cursors: dict[str, PageCursor] = {}
@@ -186,7 +224,12 @@ def read_on_cluster(
         state.ended = True
         report(state)
     return ClusterRewards(
-        users=tuple(users), names=names, path=None if path is None else Path(path), cursors=cursors, parts=tuple(rows)
+        users=tuple(users),
+        names=names,
+        path=None if path is None else Path(path),
+        filters={name: value for name, value in wanted.as_json().items() if value is not None},
+        cursors=cursors,
+        parts=tuple(rows),
     )
 
 

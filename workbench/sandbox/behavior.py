@@ -6,7 +6,6 @@ rate_limit = 100
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -51,9 +50,11 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
+        import tomllib  # few behaviors come from a file
+
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        words = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
+        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
     except ValueError as error:  # also where it is not UTF-8
-        words = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
-    raise UsageError([Problem("behavior", "file", words)])
+        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
+    raise UsageError([Problem("behavior", "file", text)])

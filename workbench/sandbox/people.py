@@ -1,7 +1,8 @@
 """Users, companies and their owners: applications, their life, and what may be changed.
 
-The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A status
-word in the last name decides it immediately. Terms that are not accepted make `approved` wait as `tosNotAccepted`.
+The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A
+status word in the last name decides it immediately. Terms that are not accepted make `approved` wait as
+`tosNotAccepted`.
 """
 
 from typing import Any
@@ -29,9 +30,19 @@ _SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "appro
 HOLDER = ("first_name", "last_name", "email")
 """Members of a user that the events of transactions show."""
 _KEPT = (
-    "first_name", "last_name", "email", "address", "phone_country_code", "phone_number", "wallet_address", "solana_address",
-    "stellar_address", "external_id", "source_key", "is_active",
-)  # fmt: skip
+    "first_name",
+    "last_name",
+    "email",
+    "address",
+    "phone_country_code",
+    "phone_number",
+    "wallet_address",
+    "solana_address",
+    "stellar_address",
+    "external_id",
+    "source_key",
+    "is_active",
+)
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
@@ -124,9 +135,15 @@ def outcome_in(last_name: str) -> str | None:
 
 
 def decide(
-    context: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
+    context: RequestContext,
+    kind: str,
+    key: str,
+    status: str,
+    *,
+    reason: str | None = None,
+    cause: str | None = None,
     action: str = "review",
-) -> Record:  # fmt: skip
+) -> Record:
     """Move an application to a status, and send the event.
 
     Args:
@@ -183,19 +200,19 @@ def links(applicant: Record, sign: Any = None) -> Record:
 
 def shown(context: RequestContext, user: Record) -> User:
     """Return a user as it is answered."""
-    made: User = from_json(User, user | _application(context, user))
+    record: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
-        made.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
-    return made
+        record.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
+    return record
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as it is answered."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
     members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
-    made: CompanyApplication = from_json(CompanyApplication, members)
-    return made
+    application: CompanyApplication = from_json(CompanyApplication, members)
+    return application
 
 
 def _application(context: RequestContext, applicant: Record) -> Record:
@@ -226,7 +243,9 @@ def new_company(key: str, tenant: str, name: str, owners: list[Record], **member
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while one is, else as the first that is not approved."""
+    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while
+    one is, else as the first that is not approved.
+    """
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):
         return {"status": "pending", "reason": ""}
@@ -257,6 +276,6 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
 def _company_follows(context: RequestContext, key: str) -> None:
     """Move a company with its owners. assumed: owner_reapplies"""
     company = context.store.get("company", key)
-    common = _common([context.store.get("owner", one) for one in company["owners"]])
+    common = _common([context.store.get("owner", owner) for owner in company["owners"]])
     if common["status"] != company["status"]:
         context.store.save("company", company, **common, updated_at=context.clock.at)

@@ -166,7 +166,10 @@ def introduction(sandbox: Any, url: str) -> list[str]:
     if sandbox._engine.seeds.full_key:
         listed = ["  the full one is as given; the guide lists all"]
     return [
-        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
+        (
+            f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed "
+            f"{sandbox.seed})"
+        ),
         "",
         "API keys for the header Api-Key:",
         *listed,
@@ -179,7 +182,8 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
-    """Write a certificate for host names and its private key, unless a valid one is there; return its SHA-256 fingerprint.
+    """Write a certificate for host names and its private key, unless a valid one is there; return its SHA-256
+    fingerprint.
 
     Args:
         certfile: File for the certificate; who connects trusts it by `ca_file`.
@@ -202,20 +206,27 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     now = datetime.now(UTC)
     wanted = x509.SubjectAlternativeName([general(name) for name in sorted(set(names))])
     with suppress(FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound):  # missing, or not a pair of ours
-        found = x509.load_pem_x509_certificate(certfile.read_bytes())
-        its_names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        existing = x509.load_pem_x509_certificate(certfile.read_bytes())
+        its_names = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()
-        if its_names == wanted and found.not_valid_after_utc > now and found.public_key() == its_key:
-            return fingerprint(found)
+        if its_names == wanted and existing.not_valid_after_utc > now and existing.public_key() == its_key:
+            return fingerprint(existing)
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "card issuing sandbox")])
     usage = x509.KeyUsage(
-        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
     until = now + _CERTIFICATE_VALID
-    made = (
+    signed = (
         x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), now, until)
         .add_extension(wanted, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -228,5 +239,5 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     plain = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
     write_file(keyfile, pem)
-    write_file(certfile, made.public_bytes(serialization.Encoding.PEM), private=False)
-    return fingerprint(made)
+    write_file(certfile, signed.public_bytes(serialization.Encoding.PEM), private=False)
+    return fingerprint(signed)

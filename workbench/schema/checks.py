@@ -1,6 +1,7 @@
 """What is wrong with a request before it is sent or when it arrives, and what is unusual about an answer.
 
-`survey` goes through a request once, and notes what needs a closer look; the others look there alone. `problems` holds the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
+`survey` goes through a request once, and notes what needs a closer look; the others look there alone. `problems` holds
+the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
 careful client refuses or warns of: masked values, invisible characters, implausible numbers. `flags` looks at answers.
 """
 
@@ -52,12 +53,14 @@ class Survey:
     doubtful: list[Doubtful] = attrs.field(factory=list)  # in the order of the declarations
 
     def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
-        """Yield each single value that may be unusual: its wire path, its member, the value, and the record that holds it."""
-        for one in self.doubtful:
-            if is_record(one.value):
-                yield from walk.values(one.value, f"{one.path}.")
-            elif one.member is not None and one.value is not None:
-                yield one.path, one.member, one.value, one.holder
+        """Yield each single value that may be unusual: its wire path, its member, the value, and the record that holds
+        it.
+        """
+        for member in self.doubtful:
+            if is_record(member.value):
+                yield from walk.values(member.value, f"{member.path}.")
+            elif member.member is not None and member.value is not None:
+                yield member.path, member.member, member.value, member.holder
 
 
 def survey(record: Any, by: Writer | None = None) -> Survey:
@@ -66,39 +69,44 @@ def survey(record: Any, by: Writer | None = None) -> Survey:
     Args:
         by: Converter that writes the body; without one it has the declared names and the values of the record.
     """
-    found = Survey(record)
-    _visit(record, by, found.body, found.shown, found.doubtful, "", False)
-    return found
+    survey = Survey(record)
+    _visit(record, by, survey.body, survey.shown, survey.doubtful, "", False)
+    return survey
 
 
 def _visit(
-    record: Any, by: Writer | None, body: dict[str, Any], shown: dict[str, Any], doubtful: list[Doubtful], prefix: str,
+    record: Any,
+    by: Writer | None,
+    body: dict[str, Any],
+    shown: dict[str, Any],
+    doubtful: list[Doubtful],
+    prefix: str,
     in_part: bool,
-) -> None:  # fmt: skip
+) -> None:
     cls: Any = type(record)
     fields, has_rules = _fields(by, cls)
-    for name, wire, usual, is_plain, mask, write, one in fields:
+    for name, wire, usual, is_plain, mask, write, member in fields:
         value = getattr(record, name)
         if value.__class__ is usual and is_plain(value):
             body[wire] = value
-            shown[one.wire] = mask(value) if mask is not None else value
+            shown[member.wire] = mask(value) if mask is not None else value
         elif value is None:
-            if one.required:
-                doubtful.append(Doubtful(prefix + one.wire, one, one.kind, None, record, in_part))
-        elif isinstance(one.kind, walk.Nested) and type(value) is one.kind.of:
-            body[wire], shown[one.wire] = {}, {}
-            _visit(value, by, body[wire], shown[one.wire], doubtful, f"{prefix}{one.wire}.", one.about.partial)
-        elif value is not FULL or not isinstance(one.kind, walk.Integer) or not one.kind.full:
-            items = [("", one.kind, value)]
-            if isinstance(one.kind, walk.Array) and isinstance(value, list | tuple):
-                if value == () == one.default:
+            if member.required:
+                doubtful.append(Doubtful(prefix + member.wire, member, member.kind, None, record, in_part))
+        elif isinstance(member.kind, walk.Nested) and type(value) is member.kind.of:
+            body[wire], shown[member.wire] = {}, {}
+            _visit(value, by, body[wire], shown[member.wire], doubtful, f"{prefix}{member.wire}.", member.about.partial)
+        elif value is not FULL or not isinstance(member.kind, walk.Integer) or not member.kind.full:
+            items = [("", member.kind, value)]
+            if isinstance(member.kind, walk.Array) and isinstance(value, list | tuple):
+                if value == () == member.default:
                     continue
-                items = [(f"[{place}]", one.kind.of, item) for place, item in enumerate(value)]
+                items = [(f"[{place}]", member.kind.of, item) for place, item in enumerate(value)]
             doubtful.extend(
-                Doubtful(prefix + one.wire + at, one, kind, item, record, in_part) for at, kind, item in items
+                Doubtful(prefix + member.wire + at, member, kind, item, record, in_part) for at, kind, item in items
             )
             body[wire] = _written(write, value)
-            shown[one.wire] = masks.shown(one, value)
+            shown[member.wire] = masks.shown(member, value)
     if has_rules:
         doubtful.append(Doubtful(prefix, None, None, None, record, in_part))
     if extra := getattr(record, "extra", None):
@@ -116,22 +124,24 @@ def _written(write: Callable[[Any], Any] | None, value: Any) -> Any:
 def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
     """Return how each member of a record is visited, and whether rules bind several of them."""
     fields = []
-    for one in members(cls):
-        usual, is_plain = _plain(one)
-        mask = None if one.about.privacy is OPEN else one.about.mask
-        wire = by.wire_name(cls, one) if by else one.wire
-        write = by.kind_writer(one.kind, False) if by else None
-        fields.append((one.name, wire, usual, is_plain, mask, write, one))
+    for member in members(cls):
+        usual, is_plain = _plain(member)
+        mask = None if member.about.privacy is OPEN else member.about.mask
+        wire = by.wire_name(cls, member) if by else member.wire
+        write = by.kind_writer(member.kind, False) if by else None
+        fields.append((member.name, wire, usual, is_plain, mask, write, member))
     return fields, bool(cross_rules(cls))
 
 
 _LONGEST_PLAIN = 46  # characters: no private key or seed phrase is as short
 
 
-def _plain(one: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the class that a value of a member usually has, and a test that only a value passes of which there is nothing to say."""
-    rule = one.about.rule
-    match one.kind:
+def _plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
+    """Return the class that a value of a member usually has, and a test that only a value passes of which there is
+    nothing to say.
+    """
+    rule = member.about.rule
+    match member.kind:
         case walk.Integer():
             return int, range(
                 _LEAST if rule.minimum is None else rule.minimum, (rule.maximum or -_LEAST) + 1
@@ -139,13 +149,15 @@ def _plain(one: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
         case walk.Boolean():
             return bool, (True, False).__contains__
         case walk.Text() if rule.format in (None, "uuid", "name", "phone", "email", "password", "account-number"):
-            if one.name in _LOOKED_AT or rule.chain_address:
+            if member.name in _LOOKED_AT or rule.chain_address:
                 return None, bool
             longest = min(rule.max_length or _LONGEST_PLAIN, _LONGEST_PLAIN)
             patterns = (
-                rule.pattern, _PLAUSIBLE.get(one.name, (None, ""))[0], _PATTERNS.get(rule.format or ""),
+                rule.pattern,
+                _PLAUSIBLE.get(member.name, (None, ""))[0],
+                _PATTERNS.get(rule.format or ""),
                 f"[ -~]{{{rule.min_length or 0},{longest}}}",
-            )  # fmt: skip
+            )
             return str, re.compile("".join(rf"(?=(?:{pattern})\Z)" for pattern in patterns if pattern)).match
     return None, bool
 
@@ -170,14 +182,14 @@ def surveyed(request: Any) -> Survey:
 
 
 def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
-    for one in seen.doubtful:
-        if one.member is None or one.kind is None:
-            for rule in cross_rules(type(one.holder)):
-                yield from _cross_problems(one.holder, rule, one.path)
-        elif one.value is not None:
-            yield from _value_problems(one.kind, one.member.about, one.value, one.path)
-        elif not (partial and one.in_part):
-            yield Problem(one.path, "required", _missing(one.kind))
+    for member in seen.doubtful:
+        if member.member is None or member.kind is None:
+            for rule in cross_rules(type(member.holder)):
+                yield from _cross_problems(member.holder, rule, member.path)
+        elif member.value is not None:
+            yield from _value_problems(member.kind, member.member.about, member.value, member.path)
+        elif not (partial and member.in_part):
+            yield Problem(member.path, "required", _missing(member.kind))
 
 
 def _missing(kind: Kind) -> str:
@@ -191,7 +203,7 @@ def _value_problems(kind: Kind, about: About, value: Any, path: str) -> Iterator
         for i, item in enumerate(value):
             yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
     elif isinstance(kind, walk.Nested) and type(value) is kind.of:  # in a list
-        yield from (Problem(f"{path}.{one.path}", one.rule, one.message) for one in problems(value))
+        yield from (Problem(f"{path}.{problem.path}", problem.rule, problem.message) for problem in problems(value))
     else:
         for name, message in _broken(kind, about.rule, value):
             yield Problem(path, name, message)
@@ -202,9 +214,9 @@ def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
     match kind:
         case walk.Integer(full=True) if value is FULL:
             return
-        case walk.Choice(of=words):
-            if not isinstance(value, str) or value not in frozenset(words):
-                yield "enum", f"{'must be one of' if len(words) > 1 else 'can only be'} {', '.join(words)}"
+        case walk.Choice(of=enum):
+            if not isinstance(value, str) or value not in frozenset(enum):
+                yield "enum", f"{'must be one of' if len(enum) > 1 else 'can only be'} {', '.join(enum)}"
         case walk.Date():
             text = value.isoformat() if type(value) is date else value
             if not isinstance(text, str) or not ISO_DAY.fullmatch(text):
@@ -237,9 +249,9 @@ def _broken_by_text(rule: Rule, value: str) -> Iterator[tuple[str, str]]:
         yield "min_length", f"is too short; at least {rule.min_length} character{'s' if rule.min_length > 1 else ''}"
     elif rule.pattern and not re.fullmatch(rule.pattern, value):
         yield "pattern", f"must be {rule.says}" if rule.says else f"must match {rule.pattern}"
-    fits, words = _FORMATS.get(rule.format or "", (bool, ""))
-    if words and not fits(value):
-        yield rule.format or "", f"must be {words}"
+    fits, message = _FORMATS.get(rule.format or "", (bool, ""))
+    if message and not fits(value):
+        yield rule.format or "", f"must be {message}"
 
 
 def _is_ip(value: str) -> bool:
@@ -273,8 +285,13 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
 }
 """What fits a kind, and what that is called; a nested record and the items of a list are checked by themselves."""
 _NAMES = {
-    "bool": "True or False", "int": "a number", "str": "text", "dict": "an object", "list": "a list", "Decimal": "a decimal",
-}  # fmt: skip
+    "bool": "True or False",
+    "int": "a number",
+    "str": "text",
+    "dict": "an object",
+    "list": "a list",
+    "Decimal": "a decimal",
+}
 
 
 def _named(value: Any) -> str:
@@ -284,7 +301,7 @@ def _named(value: Any) -> str:
 
 
 def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
-    wires = {one.name: one.wire for one in members(type(record))}
+    wires = {member.name: member.wire for member in members(type(record))}
 
     def has(name: str) -> bool:
         return getattr(record, name) is not None
@@ -314,10 +331,10 @@ def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Probl
                     message = f"is missing; {rule.doc[0].lower()}{rule.doc[1:]}"
                     yield Problem(prefix + wires[needed], "required", message)
             if rule.pattern is not None:
-                field, pattern, words = rule.pattern
+                field, pattern, description = rule.pattern
                 text = getattr(record, field)
                 if isinstance(text, str) and re.fullmatch(pattern, text) is None:
-                    yield Problem(prefix + wires[field], "pattern", f"must be {words}")
+                    yield Problem(prefix + wires[field], "pattern", f"must be {description}")
 
 
 # what a careful client adds
@@ -330,29 +347,33 @@ def cautions(request: Any, allowing: Collection[str] = ()) -> tuple[tuple[Proble
         request: The record, or its survey.
         allowing: Rules that are waived: "masked_value", "unusual_text".
     """
-    found = [*_cautions(surveyed(request))]
-    refused = tuple(one for one in found if one.rule in {"masked_value", "unusual_text"} and one.rule not in allowing)
-    return refused, tuple(one for one in found if one.rule in {"max_length", "advice"})
+    problems = [*_cautions(surveyed(request))]
+    refused = tuple(
+        problem
+        for problem in problems
+        if problem.rule in {"masked_value", "unusual_text"} and problem.rule not in allowing
+    )
+    return refused, tuple(problem for problem in problems if problem.rule in {"max_length", "advice"})
 
 
 def _cautions(seen: Survey) -> Iterator[Problem]:
-    for path, one, value, holder in seen.values():
-        if isinstance(value, str | date) and (words := _advice(one.name, value, holder)):
-            yield Problem(path, "advice", words)
+    for path, field, value, holder in seen.values():
+        if isinstance(value, str | date) and (text := _advice(field.name, value, holder)):
+            yield Problem(path, "advice", text)
         if type(value) is not str or (value.isascii() and value.isprintable()):
             continue
         if MASK in value:
-            words = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
-            yield Problem(path, "masked_value", words)
+            text = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
+            yield Problem(path, "masked_value", text)
         # half a surrogate pair and NUL cannot be sent at all: `problems` has them
         hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
         if hidden:
-            words = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
-            yield Problem(path, "unusual_text", words)
-        limit, units = one.about.rule.max_length, len(value.encode("utf-16-le", "surrogatepass")) // 2
+            text = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
+            yield Problem(path, "unusual_text", text)
+        limit, units = field.about.rule.max_length, len(value.encode("utf-16-le", "surrogatepass")) // 2
         if limit is not None and len(value) <= limit < units:
-            words = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
-            yield Problem(path, "max_length", words)
+            text = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
+            yield Problem(path, "max_length", text)
 
 
 _NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
@@ -398,19 +419,19 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
         yield Problem(prefix + mark.path, mark.rule, mark.message)
     for name in answer.extra:
         yield Problem(f"{prefix}{name}", "unknown", "is a member the document does not name")
-    for one, limited in _limited(answer.__class__):
-        value, path = getattr(answer, one.name), prefix + one.wire
+    for field, limited in _limited(answer.__class__):
+        value, path = getattr(answer, field.name), prefix + field.wire
         if value is None:
-            if one.about.needed:
+            if field.about.needed:
                 yield Problem(path, "required", "is missing")
-        elif isinstance(one.kind, walk.Choice):
-            if type(value) is not one.kind.of:
-                yield Problem(path, "enum", f"is not one of {', '.join(one.kind.of)}")
+        elif isinstance(field.kind, walk.Choice):
+            if type(value) is not field.kind.of:
+                yield Problem(path, "enum", f"is not one of {', '.join(field.kind.of)}")
         elif limited:
-            yield from _value_problems(one.kind, one.about, value, path)
-        elif isinstance(one.kind, walk.Nested):
+            yield from _value_problems(field.kind, field.about, value, path)
+        elif isinstance(field.kind, walk.Nested):
             yield from _flags(value, f"{path}.")
-        elif record_of(one.kind):
+        elif record_of(field.kind):
             for i, item in enumerate(value):
                 yield from _flags(item, f"{path}[{i}].")
 
@@ -419,11 +440,11 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
     """Return the members of an answer, each with whether its values can be beside a rule."""
 
-    def is_limited(one: Member) -> bool:
-        rule = one.about.rule
+    def is_limited(member: Member) -> bool:
+        rule = member.about.rule
         limits = (rule.pattern, rule.min_length, rule.max_length, rule.minimum, rule.maximum)
-        if isinstance(one.kind, walk.Text | walk.Integer | walk.Array) and record_of(one.kind) is None:
+        if isinstance(member.kind, walk.Text | walk.Integer | walk.Array) and record_of(member.kind) is None:
             return rule.format in _FORMATS or any(limit is not None for limit in limits)
-        return isinstance(one.kind, walk.Date)
+        return isinstance(member.kind, walk.Date)
 
-    return tuple((one, is_limited(one)) for one in members(cls))
+    return tuple((member, is_limited(member)) for member in members(cls))

@@ -1,4 +1,5 @@
-"""How a record declares its fields, by `about()` in the class body and nowhere else; who may see a value, and how a private one looks.
+"""How a record declares its fields, by `about()` in the class body and nowhere else; who may see a value, and how a
+private one looks.
 
 A mask never shows the length of a value, nor more of it than its format allows.
 """
@@ -41,10 +42,13 @@ def _ends(text: str) -> str:
 
 
 _MASKS: Mapping[str, Callable[[str], str]] = {
-    "name": _name, "email": _email, "phone": _ends, "account-number": _ends,
+    "name": _name,
+    "email": _email,
+    "phone": _ends,
+    "account-number": _ends,
     "ip": lambda text: f"{text.rpartition('.')[0]}.{MASK}" if text.count(".") == 3 else DOTS,
     "long-text": lambda text: f"{DOTS} ({len(text):,} characters)",
-}  # fmt: skip
+}
 """How a text of a format is masked; any other is `•••`, whatever its length."""
 
 
@@ -77,9 +81,9 @@ class Reason(str):
     of: str
 
     def __new__(cls, text: str, confidence: Confidence = UNCONFIRMED, of: str = "name") -> "Reason":
-        made = super().__new__(cls, text)
-        made.confidence, made.of = confidence, of
-        return made
+        reason = super().__new__(cls, text)
+        reason.confidence, reason.of = confidence, of
+        return reason
 
 
 @attrs.frozen(kw_only=True)
@@ -123,7 +127,9 @@ class About:
         return "" if value is None else of_format(value) if of_format else DOTS
 
     def shown(self, value: Any) -> str:
-        """Return how a value of the field is printed: by the record itself, and by others that go through its fields."""
+        """Return how a value of the field is printed: by the record itself, and by others that go through its
+        fields.
+        """
         if value is None:
             return "None"
         if self.privacy is not OPEN:
@@ -163,20 +169,40 @@ def about(
     if needed is None:
         needed = default is attrs.NOTHING and not (assumed and assumed.of == "need")
     fact = About(
-        doc=doc, rule=rule, wire=wire, privacy=privacy, assumed=assumed, needed=needed, partial=partial,
-        nullable=nullable, otherwise=otherwise,
-    )  # fmt: skip
+        doc=doc,
+        rule=rule,
+        wire=wire,
+        privacy=privacy,
+        assumed=assumed,
+        needed=needed,
+        partial=partial,
+        nullable=nullable,
+        otherwise=otherwise,
+    )
     return attrs.field(default=default, init=init, eq=init, repr=fact.shown, metadata={ABOUT: fact}, kw_only=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
 def record(cls: type[T]) -> type[T]:
     """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
-    made = attrs.frozen(kw_only=True, repr=False)(cls)
-    if not hasattr(cls, RECORD):
-        setattr(made, "__repr__", _repr)  # noqa: B010 - one for a record and those below it
-    setattr(made, RECORD, True)
-    return made
+    frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
+    if not hasattr(cls, RECORD):  # these are one for all records: attrs would compile them for each
+        for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
+            setattr(frozen, name, method)
+    setattr(frozen, RECORD, True)
+    return frozen
+
+
+def _compared(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, field.name) for field in self.__attrs_attrs__ if field.eq)
+
+
+def _equal(self: Any, other: object) -> Any:
+    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: Any) -> int:
+    return hash((type(self), _compared(self)))
 
 
 def _repr(self: Any) -> str:

@@ -1,4 +1,6 @@
-"""Records and mappings with their private values masked, for everything that is printed, logged, journaled or exported."""
+"""Records and mappings with their private values masked, for everything that is printed, logged, journaled or
+exported.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
@@ -44,16 +46,16 @@ def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -
     if isinstance(x, list | tuple):
         return [_masked(item, of, prefix, reveal) for item in x]
     if is_record(x):
-        given = ((one, getattr(x, one.name)) for one in members(type(x)))
+        given = ((member, getattr(x, member.name)) for member in members(type(x)))
         of_members = {
-            one.wire: _value(one, value, prefix, reveal)
-            for one, value in given
+            field.wire: _value(field, value, prefix, reveal)
+            for field, value in given
             if value is not None and value is not FULL and value != ()
         }
         return of_members | {str(name): DOTS for name in getattr(x, "extra", ())}
     if not isinstance(x, Mapping):
         return _unknown(x)
-    known = {} if of is None else {one.wire: one for one in members(of)}
+    known = {} if of is None else {member.wire: member for member in members(of)}
     return {
         str(name): _value(known[name], value, prefix, reveal) if name in known else _unknown(value)
         for name, value in x.items()

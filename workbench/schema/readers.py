@@ -1,4 +1,5 @@
-"""Single values by the kind of their field: from the wire, exactly, with what is unusual about them; and from and to text.
+"""Single values by the kind of their field: from the wire, exactly, with what is unusual about them; and from and to
+text.
 
 Text stands in table cells, form inputs, command options and files.
 """
@@ -61,10 +62,10 @@ def value_of(member: Member, text: str) -> Any:
             if text.lower() in _BOOLEANS:
                 return _BOOLEANS[text.lower()]
             raise ValueError("must be true or false")
-        case walk.Choice(of=words):
-            if text in frozenset(words):
-                return words(text)
-            raise ValueError(f"must be one of {', '.join(words)}")
+        case walk.Choice(of=enum):
+            if text in frozenset(enum):
+                return enum(text)
+            raise ValueError(f"must be one of {', '.join(enum)}")
         case walk.Date():
             if day := iso_day(text):
                 return day
@@ -83,8 +84,8 @@ def value_of(member: Member, text: str) -> Any:
                 raise ValueError("must be a decimal number, as 0.10")
             return int(text) if isinstance(member.kind, walk.Numeric) and _DIGITS.fullmatch(text) else Decimal(text)
         case walk.Array(of=inner):
-            one = attrs.evolve(member, kind=inner)
-            return tuple(value_of(one, part.strip()) for part in text.split(",") if part.strip())
+            item = attrs.evolve(member, kind=inner)
+            return tuple(value_of(item, part.strip()) for part in text.split(",") if part.strip())
         case walk.Nested():
             raise ValueError("cannot be given as text; give its members")
     return text
@@ -127,9 +128,9 @@ class Unreadable(WorkbenchError, ValueError):
 
     def inside(self, place: str) -> Iterator[Problem]:
         """Yield the problems with their paths continued from a place, a member or `[index]`."""
-        for one in self.problems:
-            dot = "." if place and one.path and not one.path.startswith("[") else ""
-            yield Problem(f"{place}{dot}{one.path}", one.rule, one.message)
+        for problem in self.problems:
+            dot = "." if place and problem.path and not problem.path.startswith("[") else ""
+            yield Problem(f"{place}{dot}{problem.path}", problem.rule, problem.message)
 
 
 def mismatch(message: str) -> Unreadable:
@@ -146,7 +147,7 @@ class Unusual:
     message: str
 
 
-def _typed(words: str, *classes: type[Any]) -> Reader:
+def _typed(expected: str, *classes: type[Any]) -> Reader:
     """Return a reader of the values of some classes, and None."""
 
     def read(value: Any) -> Any:
@@ -154,7 +155,7 @@ def _typed(words: str, *classes: type[Any]) -> Reader:
             return value
         if value.__class__ is float and Decimal in classes:
             raise mismatch("is a float, which is not exact: json.loads(…, parse_float=Decimal) reads it as it was sent")
-        raise mismatch(f"must be {words}")
+        raise mismatch(f"must be {expected}")
 
     return read
 
@@ -199,9 +200,9 @@ _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(
 def _read_time(value: Any) -> Any:
     """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds. Text that is neither stays text."""
     if value.__class__ is int or value.__class__ is Decimal:
-        made = _read_time(str(int(value)))
-        made = made.value if isinstance(made, Unusual) else made
-        return Unusual(made, "date-time", "came as a number; it is read as unix seconds")
+        moment = _read_time(str(int(value)))
+        moment = moment.value if isinstance(moment, Unusual) else moment
+        return Unusual(moment, "date-time", "came as a number; it is read as unix seconds")
     if value.__class__ is not str:
         raise mismatch("must be a date-time text")
     with suppress(ValueError, OverflowError):
@@ -211,7 +212,7 @@ def _read_time(value: Any) -> Any:
         if time.tzinfo is None:
             return Unusual(time.replace(tzinfo=UTC), "date-time", "has no zone; UTC is assumed")
         return time if time.tzinfo is UTC else time.astimezone(UTC)
-    for end, usual, later in (one for one in _NOT_ON_A_CLOCK if one[0] in value):
+    for end, usual, later in (character for character in _NOT_ON_A_CLOCK if character[0] in value):
         with suppress(ValueError, OverflowError):
             time = datetime.fromisoformat(value.replace(end, usual)).replace(microsecond=0) + later
             time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
@@ -225,14 +226,14 @@ def read_time(value: Any) -> tuple[Any, Problem | None]:
     return (read.value, Problem("", read.rule, read.message)) if isinstance(read, Unusual) else (read, None)
 
 
-def choice_reader(words: type[Any]) -> Reader:
+def choice_reader(enum: type[Any]) -> Reader:
     """Return a reader of the words of an enum; another text stays text."""
-    known: dict[Any, Any] = {one.value: one for one in words}
+    known: dict[Any, Any] = {member.value: member for member in enum}
 
     def read(value: Any) -> Any:
         if _read_text(value) not in known:
             try:
-                return words(value)  # an enum that reads any casing
+                return enum(value)  # an enum that reads any casing
             except ValueError:
                 return value
         return known[value]
@@ -265,10 +266,16 @@ def array_reader(read: Reader) -> Reader:
 
 
 READERS: Mapping[Kind, Reader] = {
-    walk.Text(): _read_text, walk.Integer(): _read_integer, walk.Integer(full=True): _read_integer,
-    walk.Integer(text=True): _read_integer_text, walk.Boolean(): _read_boolean,
-    walk.Numeric(): _read_number, walk.DecimalNumber(text=False): lambda value: Decimal(_read_number(value)),
+    walk.Text(): _read_text,
+    walk.Integer(): _read_integer,
+    walk.Integer(full=True): _read_integer,
+    walk.Integer(text=True): _read_integer_text,
+    walk.Boolean(): _read_boolean,
+    walk.Numeric(): _read_number,
+    walk.DecimalNumber(text=False): lambda value: Decimal(_read_number(value)),
     walk.DecimalNumber(text=True): _read_decimal_text,
-    walk.DateTime(): _read_time, walk.Date(): lambda value: iso_day(_read_date_text(value)) or value, walk.Untyped(): lambda value: value,
-}  # fmt: skip
+    walk.DateTime(): _read_time,
+    walk.Date(): lambda value: iso_day(_read_date_text(value)) or value,
+    walk.Untyped(): lambda value: value,
+}
 """What reads the values of a kind that holds single values."""

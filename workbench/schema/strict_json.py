@@ -33,10 +33,10 @@ class JsonObject(dict[str, Any]):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
-    made = JsonObject(pairs)
-    if len(made) != len(pairs):
+    members = JsonObject(pairs)
+    if len(members) != len(pairs):
         raise NotJson("a member stands twice in one object")  # assumed: duplicate_members
-    return made
+    return members
 
 
 def _constant(name: str) -> Any:
@@ -58,8 +58,8 @@ def _too_deep(text: str, limit: int) -> bool:
     if text.count("[") + text.count("{") <= limit:
         return False
     depth = 0
-    for found in _NESTING.finditer(text):
-        sign = found.group()
+    for match in _NESTING.finditer(text):
+        sign = match.group()
         depth += (sign in "[{") - (sign in "]}")
         if depth > limit:
             return True
@@ -85,10 +85,10 @@ def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
         text = data.decode()
         if _too_deep(text, max_depth):
             raise NotJson("nested too deeply")
-        made = _DECODER.decode(text)
+        decoded = _DECODER.decode(text)
         if b"\\" in data and _SURROGATE.search(data):
-            json.dumps(made, ensure_ascii=False, default=str).encode()
-        return made
+            json.dumps(decoded, ensure_ascii=False, default=str).encode()
+        return decoded
     except NotJson as error:
         failure = error
     except UnicodeDecodeError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -120,12 +120,12 @@ _SCALARS: Mapping[frozenset[Any], Kind] = {
 
 def _kind(hint: Any, about: About, where: str) -> Kind:
     union, as_text = get_origin(hint) in (Union, types.UnionType), about.rule.format == "decimal"
-    first, *others = [one for one in get_args(hint) if one is not types.NoneType] if union else [hint]
+    first, *others = [argument for argument in get_args(hint) if argument is not types.NoneType] if union else [hint]
     if get_origin(first) is tuple:
         return Array(_kind(get_args(first)[0], about, where))
     if is_record(first):
-        return Nested(first) if [get_origin(one) for one in others] in ([], [Mapping]) else Untyped()
-    if others == [str] and issubclass(first, StrEnum):
+        return Nested(first) if [get_origin(other) for other in others] in ([], [Mapping]) else Untyped()
+    if (others == [str] or [get_origin(other) for other in others] == [Literal]) and issubclass(first, StrEnum):
         return Choice(first)
     if not others and first in (int, Decimal):
         return Integer(text=as_text) if first is int else DecimalNumber(text=as_text)
@@ -165,10 +165,10 @@ def _resolved(cls: type[Any]) -> Iterator[Member]:
 
 def member(cls: type[Any], name: str) -> Member:
     """Return one member of a record by its attribute name."""
-    found = next((one for one in members(cls) if one.name == name), None)
-    if found is None:
+    declared = next((member for member in members(cls) if member.name == name), None)
+    if declared is None:
         raise KeyError(f"{cls.__name__} has no member {name}")
-    return found
+    return declared
 
 
 def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
@@ -186,36 +186,36 @@ def record_of(kind: Kind) -> type[Any] | None:
 
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
     """Yield each member of a record with its dotted attribute path, nested records opened and lists of them too."""
-    for one in members(cls):
-        inner = record_of(one.kind)
-        yield prefix + one.name, one
+    for member in members(cls):
+        inner = record_of(member.kind)
+        yield prefix + member.name, member
         if inner is not None:
-            yield from leaves(inner, f"{prefix}{one.name}.")
+            yield from leaves(inner, f"{prefix}{member.name}.")
 
 
 def wire_path(cls: type[Any], path: str) -> str:
     """Return the wire path of a dotted attribute path of a record."""
     name, _, rest = path.partition(".")
-    one = member(cls, name)
-    return f"{one.wire}.{wire_path(record_of(one.kind) or cls, rest)}" if rest else one.wire
+    field = member(cls, name)
+    return f"{field.wire}.{wire_path(record_of(field.kind) or cls, rest)}" if rest else field.wire
 
 
 def records(cls: type[Any]) -> Iterator[type[Any]]:
     """Yield a record and every record nested in it, each once."""
-    nested = (inner for _, one in leaves(cls) if (inner := record_of(one.kind)) is not None)
+    nested = (inner for _, leaf in leaves(cls) if (inner := record_of(leaf.kind)) is not None)
     yield from dict.fromkeys((cls, *nested))
 
 
 def values(record: Any, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
     """Yield each single value of a record: its wire path, its member, the value, and the record that holds it."""
-    for one in members(type(record)):
-        value, path = getattr(record, one.name), prefix + one.wire
+    for member in members(type(record)):
+        value, path = getattr(record, member.name), prefix + member.wire
         for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
             place = path if number is None else f"{path}[{number}]"
             if is_record(item):
                 yield from values(item, f"{place}.")
             elif item is not None:
-                yield place, one, item, record
+                yield place, member, item, record
 
 
 def get_path(x: Any, path: str) -> Any:
@@ -232,7 +232,9 @@ def get_path(x: Any, path: str) -> Any:
             x = x[int(name)] if name.isdecimal() and int(name) < len(x) else None
         elif is_record(x):
             extra = getattr(x, "extra", None) if name == "extra" else None
-            x = next((getattr(x, one.name) for one in members(type(x)) if name in (one.name, one.wire)), extra)
+            x = next(
+                (getattr(x, member.name) for member in members(type(x)) if name in (member.name, member.wire)), extra
+            )
         else:
             return None
     return x
@@ -240,7 +242,9 @@ def get_path(x: Any, path: str) -> Any:
 
 def given(record: Any) -> dict[str, Any]:
     """Return the members of a record that are given, by attribute name; nested records stay records."""
-    return {one.name: value for one in members(type(record)) if (value := getattr(record, one.name)) is not None}
+    return {
+        member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
+    }
 
 
 def change(record: Any, **changes: Any) -> Any:
@@ -263,16 +267,16 @@ def build(
         UnknownMember: A name is not an attribute of the record, at any depth.
     """
     fields = members(cls)
-    if strange := values.keys() - {one.name for one in fields}:
+    if strange := values.keys() - {field.name for field in fields}:
         error = UnknownMember(cls, tuple(name for name in values if name in strange), prefix)
         if unknown is None:
             raise error
         unknown.append(error)
     return cls(
         **{
-            one.name: _converted(one.kind, value, unknown, prefix + one.name)
-            for one in fields
-            if (value := values.get(one.name)) is not None or one.required
+            field.name: _converted(field.kind, value, unknown, prefix + field.name)
+            for field in fields
+            if (value := values.get(field.name)) is not None or field.required
         }
     )
 
@@ -297,26 +301,26 @@ class UnknownMember(ValueError):
         super().__init__(f"{of.__name__} has no member {', '.join(str(name) for name in names)}")
 
 
-def described(one: Member) -> str:
+def described(member: Member) -> str:
     """Return a member in one line: meaning, unit, rule, whether it is required, whether it is an assumption."""
-    assumed = f"assumed: {one.about.assumed}" if one.about.assumed else ""
-    words = (one.about.doc, rule_words(one), "required" if one.required else "", assumed)
-    return "; ".join(filter(None, words)) + "."
+    assumed = f"assumed: {member.about.assumed}" if member.about.assumed else ""
+    facts = (member.about.doc, rule_words(member), "required" if member.required else "", assumed)
+    return "; ".join(filter(None, facts)) + "."
 
 
-def rule_words(one: Member) -> str:
+def rule_words(member: Member) -> str:
     """Return the rule of a member in words, unit first; empty where it has none."""
-    rule, kind = one.about.rule, one.kind
-    words = [f"in {rule.unit}" if rule.unit else ""]
+    rule, kind = member.about.rule, member.kind
+    limits = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):
-        words.append("whole number or FULL" if kind.full else "whole number")
+        limits.append("whole number or FULL" if kind.full else "whole number")
     if isinstance(kind, Choice):
-        words.append("one of " + ", ".join(kind.of))
-    words.append(rule.says or (f"matches {rule.pattern}" if rule.pattern else ""))
-    words += [_span(rule.minimum, rule.maximum, ""), _span(rule.min_length, rule.max_length, " characters")]
+        limits.append("one of " + ", ".join(kind.of))
+    limits.append(rule.says or (f"matches {rule.pattern}" if rule.pattern else ""))
+    limits += [_span(rule.minimum, rule.maximum, ""), _span(rule.min_length, rule.max_length, " characters")]
     if not rule.says:
-        words.append({"uuid": "a UUID", "date": "a date, YYYY-MM-DD"}.get(rule.format or "", ""))
-    return ", ".join(filter(None, words))
+        limits.append({"uuid": "a UUID", "date": "a date, YYYY-MM-DD"}.get(rule.format or "", ""))
+    return ", ".join(filter(None, limits))
 
 
 def _span(low: int | None, high: int | None, unit: str) -> str:

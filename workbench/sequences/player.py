@@ -314,7 +314,7 @@ class Player:
         return result
 
     def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
-        event = ExpectedEvent(**{**arguments, "within": duration(arguments.get("within", "0s"))})
+        event = ExpectedEvent(**{**arguments, "timeout": duration(arguments.get("timeout", "0s"))})
         since = max((result.before for result in self.results.values()), default=before)
         missing = self._await_events((event,), since)
         if missing:
@@ -326,7 +326,7 @@ class Player:
         def missing() -> list[Mismatch]:
             return _missing_events(expected, self.target.events(since))
 
-        span = max((pattern.within for pattern in expected), default=timedelta(0))
+        span = max((pattern.timeout for pattern in expected), default=timedelta(0))
         if span and missing():
             self.target.advance(span, lambda: not missing())
         return missing()

@@ -45,7 +45,7 @@ _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
 _NAMES = {"arguments": "with"}  # attributes that have another name in a file
 _TABLES = {
     Parameter: "a table with type, doc and default",
-    ExpectedEvent: "the kind of an event, or a table with kind, within and where",
+    ExpectedEvent: "the kind of an event, or a table with kind, timeout and where",
 }
 
 
@@ -231,7 +231,7 @@ class Catalogue(Mapping[str, Sequence]):
 catalogue = Catalogue(Path(__file__).with_name("catalogue"))
 """Sequences worth knowing: every documented transition, the refusals one meets, and longer stories."""
 
-OWN_STEPS = {"advance": ("by",), "wait": ("kind", "within", "where")}
+OWN_STEPS = {"advance": ("by",), "wait": ("kind", "timeout", "where")}
 """The steps that are neither operations nor controls, and their arguments."""
 SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not Operations.sign_withdrawal}
 """The operations a step may call: all but the one that authorizes moving funds."""
@@ -364,7 +364,7 @@ def _request_problems(step: Step, operation: Operation[..., Any]) -> _Found:
 
 def _own_step_problems(step: Step) -> _Found:
     yield from _unknown_arguments(step, OWN_STEPS[step.do])
-    name = "by" if step.do == "advance" else "within"
+    name = "by" if step.do == "advance" else "timeout"
     span = step.arguments.get(name, None if step.do == "advance" else "0s")
     if span is None:
         yield name, "required", "is missing; it is a span of time such as 2d"

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from workbench import rendering
+from workbench.bulk.outcomes import EARLIER
 from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
 from workbench.errors import Problem, UnusableFile, UsageError
@@ -237,7 +238,9 @@ class Record:
 
     def __init__(self, path: Path, sequence: Sequence, values: Mapping[str, Any], now: datetime) -> None:
         self.started = now
-        self._file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["run", "step"])
+        self._file = Database(
+            path, application=APPLICATION, schema=SCHEMA, checked=["run", "step"], oldest=2, remedy=EARLIER
+        )
         if self._file.damaged("run") or self._file.damaged("step"):
             self._file.close()
             raise UnusableFile(f"{path}: records of the run are damaged; file left unchanged.")

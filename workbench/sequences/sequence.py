@@ -165,7 +165,7 @@ class ExpectedEvent:
     """An event that has to follow a step: its kind, members of its body, and by when in sandbox time."""
 
     kind: str = ""
-    within: timedelta = timedelta(0)
+    timeout: timedelta = timedelta(0)
     where: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -313,8 +313,8 @@ def _members(members: Mapping[str, Any]) -> list[str]:
 
 
 def _event(event: ExpectedEvent) -> Any:
-    members = {"kind": event.kind, "within": event.within, "where": event.where}
-    return {name: value for name, value in members.items() if value} if event.within or event.where else event.kind
+    members = {"kind": event.kind, "timeout": event.timeout, "where": event.where}
+    return {name: value for name, value in members.items() if value} if event.timeout or event.where else event.kind
 
 
 def _key(name: str) -> str:

@@ -1,20 +1,24 @@
 """One SQLite file of ours: opened with suspicion, written so that what was answered is stored.
 
 What was committed survives a kill, and a loss of power where that is asked for (WAL, `synchronous=FULL`). Several
-processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a schema
+processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a
+schema
 that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
 """
 
 import glob
 import hashlib
 import os
+import shutil
 import sqlite3
 import stat
+import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +60,7 @@ class Database:
         checked: Sequence[str] = (),
         version: int = 1,
         oldest: int = 1,
+        added: Collection[str] = (),
         remedy: str = "",
         busy_seconds: float = 5.0,
         survives_power_loss: bool = True,
@@ -70,6 +75,7 @@ class Database:
             checked: Tables whose rows get a checksum each, so that a damaged one is noticed; see `undamaged`.
             version: Version of the schema; a file of a newer one is left alone.
             oldest: Oldest version of a file that can be read.
+            added: Tables and indexes that files of earlier versions lack, and get.
             remedy: What to do with an older one, for its error.
             survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
                 the file stays whole, but a power failure may take the last moments.
@@ -87,6 +93,7 @@ class Database:
         if self.path is not None:
             _prepare(self.path)
             _check_header(self.path, application, version, oldest, remedy)
+            _check_stored(self.path, schema, added, remedy)  # before anything is written, also into its log
         self._connect()
         try:
             self._open(application, schema, version, file_system)
@@ -103,8 +110,11 @@ class Database:
         try:
             self.connection = sqlite3.connect(
                 ":memory:" if self.path is None else self.path,
-                timeout=_WAIT, isolation_level=None, check_same_thread=False, cached_statements=256,
-            )  # fmt: skip
+                timeout=_WAIT,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
                 self.connection.execute(f"PRAGMA {name}={value}")
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -113,7 +123,9 @@ class Database:
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
-        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the parent."""
+        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the
+        parent.
+        """
         if self._pid != os.getpid() and self.path is not None:
             self._of_parents.append((self.connection, self._leases))
             self._connect()
@@ -137,7 +149,7 @@ class Database:
                 run(_CHECKSUMS)
                 run(f"PRAGMA user_version={version:d}")
                 for table in self._checked:  # of a file of an earlier version
-                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")  # noqa: S608 - our own names
+                    run(f"INSERT INTO checksums SELECT '{table}', rowid, {self._crc32(table)} FROM {table}")
             run("COMMIT")
         except BaseException:
             self._rollback_open()
@@ -151,8 +163,10 @@ class Database:
         self._patiently(f"PRAGMA journal_mode={'DELETE' if shared else 'WAL'}")
         self._watch()
         for table in self._checked if self.path.stat().st_size <= _CHECKED_WHOLE else ():
-            if found := self.damaged(table):
-                numbers = ", ".join(map(str, found[:20])) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
+            if damage := self.damaged(table):
+                numbers = ", ".join(map(str, damage[:20])) + (
+                    f" and {len(damage) - 20} more" if len(damage) > 20 else ""
+                )
                 advise(f"{self.path}: damaged records of {table} are set aside ({numbers}); the others can be read")
 
     # checksums of rows
@@ -167,8 +181,8 @@ class Database:
         # Once: queries of the connection belong inside its lock.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
-            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"  # noqa: S608 - our own names
-            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"  # noqa: S608 - our own names
+            put = f"INSERT OR REPLACE INTO checksums VALUES ('{table}', NEW.rowid, {self._crc32(table, 'NEW.')});"
+            drop = f"DELETE FROM checksums WHERE of_table = '{table}' AND of_row = OLD.rowid;"
             for event, statements in {"INSERT": put, "UPDATE": drop + put, "DELETE": drop}.items():
                 self.connection.execute(
                     f"CREATE TEMP TRIGGER {table}_{event} AFTER {event} ON main.{table} BEGIN {statements} END"
@@ -181,7 +195,7 @@ class Database:
         """
         if table not in self._checked:
             return "1"
-        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"  # noqa: S608 - our own names
+        stored = f"SELECT crc32 FROM checksums WHERE of_table = '{table}' AND of_row = {table}.rowid"
         return f"coalesce(({stored}) = {self._sums[table]}, 1)"
 
     def damaged(self, table: str) -> list[int]:
@@ -189,26 +203,23 @@ class Database:
         if table not in self._checked:
             return []
         query = (
-            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} UNION SELECT of_row FROM checksums "  # noqa: S608 - our own names
+            f"SELECT rowid FROM {table} WHERE NOT {self.undamaged(table)} "
+            "UNION SELECT of_row FROM checksums "
             f"WHERE of_table = '{table}' AND of_row NOT IN (SELECT rowid FROM {table}) ORDER BY 1"
         )
         return [number for (number,) in self.run(query)]
 
     def _add_tables(self, schema: str) -> None:
-        """Add what a file of an earlier version lacks; where it has something else under a name of ours, it is refused."""
-        expected, found = _expected(schema), set(self.connection.execute(_OBJECTS))
-        missing = expected - found
-        if {name for _, name, _ in missing} & {name for _, name, _ in found}:
-            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
-        for _, _, statement in sorted(missing, key=lambda one: one[0] != "table"):
+        """Add what a file of an earlier version lacks."""
+        stored = _objects(self.connection)
+        missing = [row for row in _expected(schema) if row not in stored]
+        for _, _, statement in sorted(missing, key=lambda row: row[0] != "table"):
             self.connection.execute(statement)
 
     def _check_schema(self, schema: str) -> None:
         """Refuse tables, views or triggers that we did not make: they could run when we write."""
-        expected, found = _expected(schema), set(self.connection.execute(_OBJECTS))
-        strange = {kind for kind, _, _ in found - expected} - {"table", "index"}
-        if strange or not expected <= found:
-            raise UnusableFile(f"{self.path} holds a schema that is not ours; file left unchanged.")
+        if problem := _schema_problem(_objects(self.connection), schema, ()):
+            raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
     @contextmanager
     def write(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
@@ -273,14 +284,16 @@ class Database:
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
-            words = "is busy: another process holds it" if busy else f"cannot be used: {error}"
-            return kind(f"{self.path or 'memory'} {words}. Nothing was stored.")
+            state = "is busy: another process holds it" if busy else f"cannot be used: {error}"
+            return kind(f"{self.path or 'memory'} {state}. Nothing was stored.")
         if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.DataError):
             return error
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str) -> bool:
-        """Return whether this process is the one that does some work; of several on one file only one is, until it ends or closes it."""
+        """Return whether this process is the one that does some work; of several on one file only one is, until it ends
+        or closes it.
+        """
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
@@ -335,26 +348,70 @@ def _prepare(path: Path) -> None:
     try:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))
-        found = path.stat()
-        if os.name == "posix" and found.st_size == 0:
+        status = path.stat()
+        if os.name == "posix" and status.st_size == 0:
             path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
         raise UnusableFile(f"{path} cannot be opened: {error.strerror}") from None
-    if found.st_nlink > 1:  # locks and the write-ahead log go by name
-        raise UnusableFile(f"{path} has {found.st_nlink} names (hard links); keep one of them. It was left unchanged.")
+    if status.st_nlink > 1:  # locks and the write-ahead log go by name
+        raise UnusableFile(f"{path} has {status.st_nlink} names (hard links); keep one of them. It was left unchanged.")
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
 
 
-def _expected(schema: str) -> set[tuple[str, str, str]]:
-    """Return what a schema makes: type, name and statement of each table and index."""
-    ours = sqlite3.connect(":memory:")
-    try:
+_Objects = set[tuple[str, str, str]]
+
+
+def _objects(connection: sqlite3.Connection) -> _Objects:
+    """Return type, name and statement of each table and index; spaces and line ends in a statement mean nothing."""
+    return {(kind, name, " ".join(sql.split())) for kind, name, sql in connection.execute(_OBJECTS)}
+
+
+@cache
+def _expected(schema: str) -> _Objects:
+    """Return what a schema makes."""
+    with closing(sqlite3.connect(":memory:")) as ours:
         ours.executescript(schema)
-        return set(ours.execute(_OBJECTS))
-    finally:
-        ours.close()
+        return _objects(ours)
+
+
+def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> str:
+    """Return what is wrong with what a file holds; empty where it can be used, with what is added to it."""
+    expected = _expected(schema)
+    missing = {row for row in expected - stored if row[1] not in added}
+    if {name for _, name, _ in missing} & {name for _, name, _ in stored}:
+        return "was written by an earlier workbench and cannot be read"
+    strange = {kind for kind, _, _ in stored - expected} - {"table", "index"}
+    return "holds a schema that is not ours" if missing or strange else ""
+
+
+def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) -> None:
+    """Refuse a file with another schema, without opening it for writing: not even its log is touched."""
+    if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being made, or killed while it was
+        return
+    problem = _stored_problem(path, schema, added)
+    log = path.with_name(f"{path.name}-wal")
+    if problem and log.exists() and log.stat().st_size:  # what the log changes is seen in a copy
+        if path.stat().st_size + log.stat().st_size > _CHECKED_WHOLE:
+            return  # and checked when it is open
+        with tempfile.TemporaryDirectory() as folder:
+            copied = Path(folder, path.name)
+            for file in (path, log):
+                shutil.copyfile(file, copied.with_name(file.name))
+            problem = _stored_problem(copied, schema, added, immutable=False)
+    if problem:
+        raise UnusableFile(f"{path} {problem}; file left unchanged. {remedy}".rstrip())
+
+
+def _stored_problem(path: Path, schema: str, added: Collection[str], *, immutable: bool = True) -> str:
+    address = f"{path.absolute().as_uri()}?mode={'ro&immutable=1' if immutable else 'rw'}"
+    try:
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            stored = _objects(connection)
+    except sqlite3.Error:
+        return ""  # damaged, or being changed: said when it is opened
+    return _schema_problem(stored, schema, added) if stored else ""
 
 
 def _check_header(path: Path, application: int, version: int, oldest: int, remedy: str) -> None:
@@ -364,12 +421,12 @@ def _check_header(path: Path, application: int, version: int, oldest: int, remed
         return
     if len(head) < 100 or not head.startswith(_MAGIC) or int.from_bytes(head[68:72], "big") != application:
         raise UnusableFile(f"{path} is not a workbench database; file left unchanged.")
-    found = int.from_bytes(head[60:64], "big")
-    if found < oldest:
-        words = "was written by an earlier workbench and cannot be read; file left unchanged."
-        raise UnusableFile(f"{path} {words} {remedy}".rstrip())
-    if found > version:
+    file_version = int.from_bytes(head[60:64], "big")
+    if file_version < oldest:
+        advice = "was written by an earlier workbench and cannot be read; file left unchanged."
+        raise UnusableFile(f"{path} {advice} {remedy}".rstrip())
+    if file_version > version:
         raise UnusableFile(
-            f"{path} was written by a newer workbench (version {found} of the file, {version} is known here). "
+            f"{path} was written by a newer workbench (version {file_version} of the file, {version} is known here). "
             "The file was left unchanged."
         )

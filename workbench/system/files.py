@@ -21,7 +21,7 @@ def file_system(path: Path) -> str:
         return ""
     whole = path.absolute()
     points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
-    return next((points[one] for one in (whole, *whole.parents) if one in points), "")
+    return next((points[parent] for parent in (whole, *whole.parents) if parent in points), "")
 
 
 def make_folder(folder: Path) -> None:
@@ -30,10 +30,10 @@ def make_folder(folder: Path) -> None:
     Raises:
         OSError: It cannot be made.
     """
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-    for one in missing:
-        sync_folder(one.parent)
+    for made_folder in missing:
+        sync_folder(made_folder.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -89,7 +89,7 @@ def check_place(path: Path, file_system: Callable[[Path], str] = file_system) ->
         UnusableFile: There is no folder that can be written.
     """
     path = path.resolve()
-    folder = next(one for one in path.parents if one.exists())
+    folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise UnusableFile(f"{path} cannot be made: {folder} is not a folder that can be written")
     warn_if_shared(path, file_system)

@@ -1,6 +1,7 @@
 """One POST to a URL, whose address is checked before the connection is made.
 
-A host name is resolved once, every address it has must be allowed, and the connection goes to the address that was checked.
+A host name is resolved once, every address it has must be allowed, and the connection goes to the address that was
+checked.
 Redirects are never followed.
 """
 
@@ -97,9 +98,13 @@ def check_url(
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(
-        address=addresses[0], port=port, host=parts.hostname, authority=parts.netloc, path=path,
+        address=addresses[0],
+        port=port,
+        host=parts.hostname,
+        authority=parts.netloc,
+        path=path,
         secure=parts.scheme == "https",
-    )  # fmt: skip
+    )
 
 
 def _kind(text: str) -> str:

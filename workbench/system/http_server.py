@@ -1,6 +1,7 @@
 """An HTTP server for this machine: one function answers each request, behind limits on size, time and host names.
 
-How a response is sent (delayed, cut off, slow, not at all) is part of the response, so that a sandbox can fail on purpose.
+How a response is sent (delayed, cut off, slow, not at all) is part of the response, so that a sandbox can fail on
+purpose.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
 from typing import Any
 
+import httptools  # noqa: F401 - uvicorn may be there without it
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -100,9 +102,13 @@ class _App:
             body += message["body"]
             more = message["more_body"]
         return Request(
-            scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1"), headers,
-            bytes(body), local=hosts[0] in LOOPBACK,
-        )  # fmt: skip
+            scope["method"],
+            scope["raw_path"].decode("latin-1"),
+            scope["query_string"].decode("latin-1"),
+            headers,
+            bytes(body),
+            local=hosts[0] in LOOPBACK,
+        )
 
 
 async def _send(response: Response, scope: Any, send: Any) -> None:
@@ -310,10 +316,22 @@ def serving(
         if private and certfile is None and host not in LOOPBACK:
             advise(f"{url} is reached by others without TLS: they can read {private} on the way. Give a certificate.")
         config = uvicorn.Config(
-            _App(make_handler(url), refusal, names, max_body), http=_LimitedProtocol, ws="none", lifespan="off",
-            loop="auto", log_config=None, access_log=False, server_header=False, date_header=False, proxy_headers=False,
-            timeout_keep_alive=30, timeout_graceful_shutdown=1, interface="asgi3", ssl_certfile=certfile, ssl_keyfile=keyfile,
-        )  # fmt: skip
+            _App(make_handler(url), refusal, names, max_body),
+            http=_LimitedProtocol,
+            ws="none",
+            lifespan="off",
+            loop="auto",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=1,
+            interface="asgi3",
+            ssl_certfile=certfile,
+            ssl_keyfile=keyfile,
+        )
         try:
             config.load()
         except OSError as error:

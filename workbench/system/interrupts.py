@@ -18,7 +18,8 @@ _WAITING = [
 class _Uninterrupted:
     """Let signals wait until the end of a `with` block, so that what the block does is done whole.
 
-    Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and before
+    Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and
+    before
     the `try` that would release it. A handler may raise, as that of Ctrl-C does, or one for an alarm or the end of the
     process. Handlers are therefore exchanged, in the main thread, for one that remembers.
     """

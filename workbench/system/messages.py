@@ -31,7 +31,8 @@ class Request:
 class Response:
     """A response, and how it is sent.
 
-    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over `seconds`), or one
+    `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
+    `seconds`), or one
     of `BROKEN`. `seconds` otherwise delays the response.
     """
 

@@ -1,6 +1,6 @@
 """Progress of long work: one record, shown as a line at a terminal or below a cell, or passed to a callable."""
 
-import secrets
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -58,10 +58,12 @@ class Progress:
         """Counts, rate and time as text, without the bar."""
         left = self.seconds_left
         parts = (
-            f"{self.done:,} of {self.total:,} {self.unit}", f"{self.rows:,} rows" if self.rows else "", self.detail,
+            f"{self.done:,} of {self.total:,} {self.unit}",
+            f"{self.rows:,} rows" if self.rows else "",
+            self.detail,
             f"{self.rate:,.0f}/s",
             f"in {clock(self.seconds)}" if self.ended else "" if left is None else f"{clock(left)} left",
-        )  # fmt: skip
+        )
         return " · ".join(filter(None, parts))
 
     def __str__(self) -> str:
@@ -95,7 +97,7 @@ class ProgressLine:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._shell = notebook_shell()
-        self._display_id = f"progress-{secrets.token_hex(8)}"
+        self._display_id = f"progress-{os.urandom(8).hex()}"
         self._shown_at: float | None = None
         self._length = 0
 

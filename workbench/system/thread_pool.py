@@ -29,7 +29,8 @@ class Interrupted(KeyboardInterrupt):
 class ThreadPool(Generic[T]):
     """Threads that do `work` with each item, until there is none left or the pool is stopped.
 
-    They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events waited for, whose
+    They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events
+        waited for, whose
     lock an interrupt may leave released; a queue only wakes the caller, who looks at plain attributes.
 
     Args:
@@ -41,9 +42,14 @@ class ThreadPool(Generic[T]):
     """
 
     def __init__(
-        self, work: Callable[[T], object], items: Iterable[T], workers: int, name: str, *,
+        self,
+        work: Callable[[T], object],
+        items: Iterable[T],
+        workers: int,
+        name: str,
+        *,
         halt: Callable[[], object] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._work = work
         self._items = iter(items)
         self._lock = threading.Lock()
@@ -65,7 +71,8 @@ class ThreadPool(Generic[T]):
         """Run until all threads have ended, and call `poll` meanwhile.
 
         Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
-        work that has begun, and then propagates. A second one while waiting ends the wait. SIGTERM, where nothing handles
+        work that has begun, and then propagates. A second one while waiting ends the wait. SIGTERM, where nothing
+        handles
         it, raises SystemExit(143) here instead of ending the process at once.
         """
         with _terminable():

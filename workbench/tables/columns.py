@@ -84,17 +84,17 @@ class Plan:
             UsageError: A name is not a masked column, or one that cannot be revealed.
         """
         private = [column for column in self.columns if column.private]
-        found: set[str] = set()
+        prefixes: set[str] = set()
         for name in reveal:
             fits = [c for c in private if name in (c.name, c.name.rpartition(".")[2])]
             if self.has_extra and name == EXTRA and not self.seals_extra:
-                found.add(EXTRA)
+                prefixes.add(EXTRA)
             elif not fits or any(c.sealed for c in fits):
                 may = ", ".join(sorted(c.name for c in private if not c.sealed)) or "none"
                 why = "cannot be revealed" if fits or name == EXTRA else "is not a masked column here"
                 raise UsageError(f"{name} {why}; columns that can be revealed: {may}")
-            found.update(c.name for c in fits)
-        return frozenset(found)
+            prefixes.update(c.name for c in fits)
+        return frozenset(prefixes)
 
 
 @cache
@@ -104,7 +104,7 @@ def plan(cls: type[Any]) -> Plan:
     Raises:
         UsageError: It holds two lists of records, or a type that cannot be a column.
     """
-    found: list[Column] = []
+    columns: list[Column] = []
     opened: list[str] = []
     answers: list[tuple[str, str]] = []
 
@@ -122,12 +122,16 @@ def plan(cls: type[Any]) -> Plan:
                 continue
             if isinstance(inner, Text) and about.rule.unit == DECIMAL_TEXT:
                 inner = DecimalNumber(text=True)
-            found.append(
+            columns.append(
                 Column(
-                    name=path + name, wire=wires + wire, kind=inner, about=about, sealed=shut,
+                    name=path + name,
+                    wire=wires + wire,
+                    kind=inner,
+                    about=about,
+                    sealed=shut,
                     many=isinstance(kind, Array),
                 )
-            )  # fmt: skip
+            )
 
     collect(cls, "", "", False)
     if len(opened) > 1 or "." in "".join(opened):
@@ -135,10 +139,14 @@ def plan(cls: type[Any]) -> Plan:
             f"{cls.__name__} has lists of records ({', '.join(opened)}); only one, outside nested records, can be rows"
         )
     return Plan(
-        of=cls, kind=snake(cls.__name__), columns=tuple(found), answers=tuple(answers),
-        rows_of=opened[0] if opened else None, has_extra=is_record(cls) and issubclass(cls, Answer),
+        of=cls,
+        kind=snake(cls.__name__),
+        columns=tuple(columns),
+        answers=tuple(answers),
+        rows_of=opened[0] if opened else None,
+        has_extra=is_record(cls) and issubclass(cls, Answer),
         seals_extra=cls is WithdrawalSignature,
-    )  # fmt: skip
+    )
 
 
 def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
@@ -155,8 +163,15 @@ class Real(Kind):
 
 
 _PLAIN: Mapping[Any, Kind] = {
-    str: Text(), int: Integer(), bool: Boolean(), Decimal: DecimalNumber(text=True), float: Real(), datetime: DateTime(), date: Date(), Any: Untyped(),
-}  # fmt: skip
+    str: Text(),
+    int: Integer(),
+    bool: Boolean(),
+    Decimal: DecimalNumber(text=True),
+    float: Real(),
+    datetime: DateTime(),
+    date: Date(),
+    Any: Untyped(),
+}
 
 
 def kind_of(hint: Any, where: str) -> Kind:

@@ -1,4 +1,6 @@
-"""Frames of webhook events, with a time for each and where it is from; and of card transactions, one row each, made of their events."""
+"""Frames of webhook events, with a time for each and where it is from; and of card transactions, one row each, made of
+their events.
+"""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -64,35 +66,36 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
     elif callable(getattr(x, "events", None)):
         x = x.events()
     events, times = [], []
-    for one in [x] if _is_event(x) else x:
-        event: Event = one
+    for item in [x] if _is_event(x) else x:
+        event: Event = item
         at: Any = None
-        if isinstance(one, StoredEvent):
-            event, at = one.event, one.arrived
-        elif isinstance(one, Mapping):
-            event, at = converter().structure(_envelope(one), Event), one.get("at")
-        elif not _is_event(one):
-            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(one).__name__}")
+        if isinstance(item, StoredEvent):
+            event, at = item.event, item.arrived
+        elif isinstance(item, Mapping):
+            event, at = converter().structure(_envelope(item), Event), item.get("at")
+        elif not _is_event(item):
+            raise UsageError(f"expected events, an inbox, a session or a run, not a {type(item).__name__}")
         events.append(event)
         times.append(happened.get(event.id) or (read_time(at)[0] if isinstance(at, str) else at))
     return events, times
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
-    """Return the kinds of events that a name or a pattern such as "transaction.*" means; None for all, unknown ones too.
+    """Return the kinds of events that a name or a pattern such as "transaction.*" means; None for all, unknown ones
+    too.
 
     Raises:
         UsageError: There is no such kind; the message lists those there are.
     """
     if of is None:
         return None
-    found = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
-    if not found:
+    kinds = frozenset(kind for kind in EVENT_KINDS if fnmatchcase(kind, of))
+    if not kinds:
         known = ", ".join(EVENT_KINDS)
         raise UsageError(
             f"unknown event kind {visible(of, 80)} (known: {known}; patterns such as transaction.*)", of="events"
         )
-    return found
+    return kinds
 
 
 def events_frame(x: Any, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
@@ -105,10 +108,10 @@ def events_frame(x: Any, of: str | None = None, reveal: Collection[str] = ()) ->
     """
     kinds = kinds_of(of)
     kept = [(event, at) for event, at in zip(*delivered_events(x), strict=True) if kinds is None or event.kind in kinds]
-    made = events_plan({event.kind for event, _ in kept} if kinds is None else kinds)
-    shown = made.shown(reveal)
-    table = arrow_table(made, [event for event, _ in kept], shown)
-    return table_frame(made, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
+    columns = events_plan({event.kind for event, _ in kept} if kinds is None else kinds)
+    shown = columns.shown(reveal)
+    table = arrow_table(columns, [event for event, _ in kept], shown)
+    return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
 
 
 def with_times(table: Table, delivered: Any = None) -> Table:
@@ -145,6 +148,11 @@ def events_plan(kinds: Collection[str]) -> Plan:
             columns += [attrs.evolve(c, name=f"body.{c.name}", wire=f"body.{c.wire}") for c in body.columns]
             answers += [(f"body.{path}", f"body.{wire}") for path, wire in body.answers]
     return Plan(
-        of=Event, kind=snake("Event"), columns=tuple({column.name: column for column in columns}.values()),
-        answers=tuple(dict.fromkeys(answers)), rows_of=None, has_extra=True, seals_extra=False,
-    )  # fmt: skip
+        of=Event,
+        kind=snake("Event"),
+        columns=tuple({column.name: column for column in columns}.values()),
+        answers=tuple(dict.fromkeys(answers)),
+        rows_of=None,
+        has_extra=True,
+        seals_extra=False,
+    )

@@ -47,7 +47,8 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
         x: What to convert.
         of: What the rows are, where x may be empty: a record class, an operation or its name, or an event kind such as
             "user.updated" or "transaction.*".
-        reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), and so are its exports.
+        reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), and so are its
+            exports.
 
     Returns:
         The frame. `frame.attrs` holds `kind`, `notes` (caveats as sentences) and `unknown` (members that the document
@@ -66,7 +67,7 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
 
 
 def _no_frame(x: Any) -> UsageError:
-    item = next((one for one in x if not isinstance(one, Mapping)), None) if isinstance(x, list | tuple) else None
+    item = next((item for item in x if not isinstance(item, Mapping)), None) if isinstance(x, list | tuple) else None
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     of = f" of {type(item).__name__}" if item is not None else ""
     return UsageError(
@@ -101,15 +102,17 @@ def _of_records(x: Any, of: Any, reveal: Reveal) -> pd.DataFrame:
 
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
-    """Return mappings as rows with dotted columns, as a guide lists them or a sandbox stores them; private members masked."""
-    rows = [dict(_flat(one.shown() if hasattr(one, "shown") else one)) for one in items]
-    made = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
-    made = made.convert_dtypes() if len(made) else made
-    return mark_report(made, "mapping", [])
+    """Return mappings as rows with dotted columns, as a guide lists them or a sandbox stores them; private members
+    masked.
+    """
+    rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
+    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
+    frame = frame.convert_dtypes() if len(frame) else frame
+    return mark_report(frame, "mapping", [])
 
 
-def _flat(one: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in one.items():
+def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in mapping.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         else:
@@ -122,8 +125,8 @@ def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
     for kind, listed in guide.items():
         groups = listed if isinstance(listed, Mapping) else {None: listed}
         for status, ids in groups.items():
-            for one in ids if isinstance(ids, list | tuple) else ():
-                of = one if isinstance(one, Mapping) else {"id": one}
+            for id_ in ids if isinstance(ids, list | tuple) else ():
+                of = id_ if isinstance(id_, Mapping) else {"id": id_}
                 rows.append({"kind": kind, "status": status, **of})
     return [row for row in rows if "id" in row]
 
@@ -146,7 +149,7 @@ _ROUTES: tuple[tuple[Applies, Build], ...] = (
     (lambda x, _: isinstance(x, Mapping) and "base_url" in x, lambda x, *_: _of_mappings(guide_rows(x))),
     (lambda x, _: isinstance(x, pd.Series), lambda x, *_: x.to_frame()),
     (
-        lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(one, "row_type") for one in x),
+        lambda x, _: isinstance(x, list | tuple) and bool(x) and all(hasattr(item, "row_type") for item in x),
         lambda x, *_: pd.concat([to_frame(run).assign(run=i) for i, run in enumerate(x)], ignore_index=True),
     ),
     (lambda x, _: isinstance(x, Journal), lambda x, _, reveal: records_frame(plan(Entry), x, reveal)),
@@ -186,12 +189,12 @@ class Saved:
     revealed: tuple[str, ...]  # private columns in the file
 
     def __str__(self) -> str:
-        words = [f"{self.rows:,} rows in {self.path}"]
+        sentences = [f"{self.rows:,} rows in {self.path}"]
         if self.cleaned:
-            words.append(f"control characters shown as escapes in {self.cleaned:,} cells")
+            sentences.append(f"control characters shown as escapes in {self.cleaned:,} cells")
         if self.revealed:
-            words.append(f"contains private columns ({', '.join(self.revealed)}); only you can read the file")
-        return "; ".join(words)
+            sentences.append(f"contains private columns ({', '.join(self.revealed)}); only you can read the file")
+        return "; ".join(sentences)
 
 
 def export(
@@ -233,21 +236,21 @@ def export(
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(frame)
     write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
-    if path.suffix.lower() == ".csv" and (words := _notes(frame)):
-        notes = path.with_name(path.name + ".notes.txt")
-        write_file(notes, ("\n".join(words) + "\n").encode(), private=bool(revealed))
+    if path.suffix.lower() == ".csv" and (notes := _notes(frame)):
+        note_file = path.with_name(path.name + ".notes.txt")
+        write_file(note_file, ("\n".join(notes) + "\n").encode(), private=bool(revealed))
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
 
 
 def _notes(frame: pd.DataFrame) -> list[str]:
-    words = [visible(str(note)) for note in frame.attrs.get("notes", ())]
+    notes = [visible(str(note)) for note in frame.attrs.get("notes", ())]
     if frame.attrs.get("complete") is False:
-        words.insert(0, "This table is not complete.")
+        notes.insert(0, "This table is not complete.")
     if revealed := frame.attrs.get("revealed"):
-        words.insert(0, f"Private columns in this file: {', '.join(revealed)}.")
-    return words
+        notes.insert(0, f"Private columns in this file: {', '.join(revealed)}.")
+    return notes
 
 
 def _is_text(column: "pd.Series[Any]") -> bool:
@@ -255,7 +258,7 @@ def _is_text(column: "pd.Series[Any]") -> bool:
 
 
 def _clean(text: str) -> str:
-    return _HIDDEN.sub(lambda found: visible(found[0]), text)
+    return _HIDDEN.sub(lambda match: visible(match[0]), text)
 
 
 def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -265,14 +268,16 @@ def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         column: pd.Series[Any] = frame[name]
         if not _is_text(column):
             continue
-        words = {word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)}
-        if words:
-            found = [words.get(value, value) if isinstance(value, str) else value for value in column.tolist()]
-            count += sum(isinstance(value, str) and value in words for value in column.tolist())
-            changed[name] = pd.Series(found, frame.index, object if column.dtype == object else "str")
-    made = frame.assign(**changed) if changed else frame
-    made.attrs = frame.attrs
-    return made.rename(columns=lambda name: _clean(name) if isinstance(name, str) else name), count
+        replacements = {
+            word: _clean(word) for word in column.unique() if isinstance(word, str) and _HIDDEN.search(word)
+        }
+        if replacements:
+            values = [replacements.get(value, value) if isinstance(value, str) else value for value in column.tolist()]
+            count += sum(isinstance(value, str) and value in replacements for value in column.tolist())
+            changed[name] = pd.Series(values, frame.index, object if column.dtype == object else "str")
+    cleaned = frame.assign(**changed) if changed else frame
+    cleaned.attrs = frame.attrs
+    return cleaned.rename(columns=lambda name: _clean(name) if isinstance(name, str) else name), count
 
 
 # CSV
@@ -336,10 +341,10 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
         for j, (values, form) in enumerate(columns):
             if (value := values[i]) is not None:
                 sheet.write(i + 1, j, value, form)
-    if words := _notes(frame):
+    if note := _notes(frame):
         notes = book.add_worksheet("notes")
         notes.set_column(0, 0, 120)
-        for i, word in enumerate(words):
+        for i, word in enumerate(note):
             notes.write_string(i, 0, word[:EXCEL_CELL], forms["wrapped"])
     try:
         book.close()
@@ -384,7 +389,8 @@ def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Return a frame that `export` wrote to Parquet, with its types, marks and notes; other Parquet files are read alike.
+    """Return a frame that `export` wrote to Parquet, with its types, marks and notes; other Parquet files are read
+    alike.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -413,5 +419,7 @@ def _is_json(value: Any) -> bool:
 
 
 _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str, str], None]] = {
-    ".csv": _csv, ".xlsx": _xlsx, ".parquet": _parquet,
-}  # fmt: skip
+    ".csv": _csv,
+    ".xlsx": _xlsx,
+    ".parquet": _parquet,
+}

@@ -1,7 +1,9 @@
 """Records to frames: the values of each column are converted, masked or moved to `extra`, then made into one array.
 
-A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits make it `decimal256(37, 18)`, then
-`decimal256(75, 18)`, so no digit is lost; a column that fits none of these, such as one with a balance of 78 digits, stays text.
+A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits make it
+`decimal256(37, 18)`, then
+`decimal256(75, 18)`, so no digit is lost; a column that fits none of these, such as one with a balance of 78 digits,
+stays text.
 """
 
 from __future__ import annotations
@@ -72,14 +74,15 @@ def _decimal(value: Any, name: Any) -> Decimal | None:
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
     """Return a column of decimals, with the index and the name of `like` and at least as wide."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
-    made = packed(values, at_least=width)
-    dtype = "str" if pa.types.is_large_string(made.type) else pd.ArrowDtype(made.type)
+    array = packed(values, at_least=width)
+    dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
     about: dict[str, Any] = {} if like is None else {"index": like.index, "name": like.name}
-    return pd.Series(pd.array(made.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
+    return pd.Series(pd.array(array.to_pylist(), dtype=dtype), **about)  # type: ignore[no-any-return]
 
 
 def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the running sum of a decimal column, exactly: pandas has none. Missing values stay missing and add nothing.
+    """Return the running sum of a decimal column, exactly: pandas has none. Missing values stay missing and add
+    nothing.
 
     Args:
         column: A column of decimals or whole numbers.
@@ -89,12 +92,12 @@ def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Serie
         raise UsageError([Problem("column", "type", f"must be a column, not a {type(column).__name__}")], of="cumsum")
     keys = [None] * len(column) if by is None else by.astype(object).where(by.notna(), None).to_list()
     sums: dict[Any, Decimal] = {}
-    made: list[Decimal | None] = []
+    running: list[Decimal | None] = []
     with localcontext(EXACT):
         for key, value in zip(keys, decimals(column), strict=True):
             sums[key] = sums.get(key, Decimal(0)) + (value or 0)
-            made.append(None if value is None else sums[key])
-    return decimal_series(made, like=column)
+            running.append(None if value is None else sums[key])
+    return decimal_series(running, like=column)
 
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
@@ -120,14 +123,18 @@ class Notes:
 
     def sentences(self) -> list[str]:
         """Return the notes, and the counts as sentences."""
-        found = list(self.notes)
+        sentences = list(self.notes)
         for path, times in self.unknown_members.items():
-            found.append(f"The member {path} is not in the interface document ({times:,} rows); see column `{EXTRA}`.")
+            sentences.append(
+                f"The member {path} is not in the interface document ({times:,} rows); see column `{EXTRA}`."
+            )
         for path, times in self.pages.items():
-            found.append(f"The page member {path} is not in the interface document ({times:,} pages); it is left out.")
+            sentences.append(
+                f"The page member {path} is not in the interface document ({times:,} pages); it is left out."
+            )
         for (path, message), times in self.unusual.items():
-            found.append(f"{path}: {times:,} × {message}.")
-        return found
+            sentences.append(f"{path}: {times:,} × {message}.")
+        return sentences
 
 
 @attrs.frozen
@@ -146,14 +153,16 @@ def check_in_memory(x: Any) -> None:
         )
 
 
-def mark_report(made: pd.DataFrame, kind: str, notes: Iterable[str], source: Any = None, **more: Any) -> pd.DataFrame:
-    """Set the marks of a report. One of a frame that lost its marks, as by `pd.concat`, has none: a chart then says so."""
+def mark_report(frame: pd.DataFrame, kind: str, notes: Iterable[str], source: Any = None, **more: Any) -> pd.DataFrame:
+    """Set the marks of a report. One of a frame that lost its marks, as by `pd.concat`, has none: a chart then says
+    so.
+    """
     known = getattr(source, "attrs", {"kind": kind})
     complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
-    made.attrs = {} if complete is None else {"complete": complete}
+    frame.attrs = {} if complete is None else {"complete": complete}
     if "kind" in known:
-        made.attrs.update(kind=kind, notes=list(notes), revealed=[], unknown={}, **more)
-    return made
+        frame.attrs.update(kind=kind, notes=list(notes), revealed=[], unknown={}, **more)
+    return frame
 
 
 def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
@@ -220,9 +229,9 @@ def to_pandas(values: Any, column: Column | None = None) -> Any:
     kind = values.type
     if column is not None and isinstance(column.kind, Choice) and not column.many:
         known = [str(choice.value) for choice in column.kind.of]
-        words = [*dict.fromkeys([*known, *pc.unique(values).drop_null().to_pylist()])]
-        codes = pc.fill_null(pc.index_in(values, value_set=pa.array(words, type=values.type)), -1)
-        return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(words))
+        categories = [*dict.fromkeys([*known, *pc.unique(values).drop_null().to_pylist()])]
+        codes = pc.fill_null(pc.index_in(values, value_set=pa.array(categories, type=values.type)), -1)
+        return pd.Categorical.from_codes(np.asarray(codes), dtype=pd.CategoricalDtype(categories))
     dtype: Any = pd.ArrowDtype(kind)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         dtype = TEXT
@@ -255,8 +264,8 @@ def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> T
     if plan.has_extra:
         columns[EXTRA] = _extra(plan, rows, extras, EXTRA in shown, notes)
     for record, item in rows:
-        for one in (record, item):
-            for mark in getattr(one, "marks", ()):
+        for reader in (record, item):
+            for mark in getattr(reader, "marks", ()):
                 notes.unusual[mark.path, mark.message] += 1
     return Table(columns, notes)
 
@@ -292,13 +301,13 @@ def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict
     converted: list[Any] = []
     unfit = 0
     for i, value in enumerate(values):
-        made = None if value is None else how.convert(value)
-        if made is UNFIT:
+        cell = None if value is None else how.convert(value)
+        if cell is UNFIT:
             unfit += 1
             if extras:
                 extras[i][column.wire] = value
-            made = None
-        converted.append(made)
+            cell = None
+        converted.append(cell)
     if unfit:
         notes.unusual[column.wire, f"a value that does not fit its column; see column `{EXTRA}`"] += unfit
     if isinstance(column.kind, Numeric) and all(v is None or (v == int(v) and abs(v) < 2**63) for v in converted):
@@ -320,8 +329,8 @@ def _extra(plan: Plan, rows: list[Row], extras: list[dict[str, Any]], reveal: bo
     texts = []
     for row, kept in zip(rows, extras, strict=True):
         for get, wire in getters:
-            found = get(row)  # a mapping where no record could be read
-            for name, value in (found if isinstance(found, Mapping) else getattr(found, "extra", None) or {}).items():
+            extra = get(row)  # a mapping where no record could be read
+            for name, value in (extra if isinstance(extra, Mapping) else getattr(extra, "extra", None) or {}).items():
                 if value is not None:
                     kept[f"{wire}{name}"] = value if reveal else masks.DOTS
                     notes.unknown_members[f"{wire}{name}"] += 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from workbench import __version__
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -27,11 +28,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
-    words = [token for token in tokens if token not in ("-q", "--quiet")]
-    if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
-        print(commands.first_page())
-        return DONE
+    arguments = [token for token in tokens if token not in ("-q", "--quiet")]
+    if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+        return run_to_exit(_first_page)
     return run_to_exit(partial(_run, tokens))
+
+
+def _first_page() -> int:
+    print(commands.first_page())
+    return DONE
 
 
 def make_app(noun: str = "") -> Any:
@@ -45,10 +50,16 @@ def make_app(noun: str = "") -> Any:
     from cyclopts import App, Parameter
 
     app = App(
-        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=_version,
-        result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
+        name="workbench",
+        help="A workbench for a card issuing API.",
+        help_format="plaintext",
+        version=__version__,
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
-    )  # fmt: skip
+    )
     docs = {name: doc for rows in commands.SECTIONS.values() for name, doc in rows.items()}
     for path, place in commands.PLACES.items():
         group, lazy = app, f"{__name__}.{place}"
@@ -63,12 +74,6 @@ def make_app(noun: str = "") -> Any:
 def _shown_default(value: Any) -> Any:
     """Show the default of an option unless it is an unset flag, or empty."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("card-issuing-workbench")
 
 
 def _run(tokens: list[str]) -> int:
@@ -111,11 +116,22 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Write help without borders, as wide as the terminal, with an example at its end."""
-    from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
+    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is broken."""
+    from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
-    from rich.console import Console
+    from rich.console import Console, Group
+    from rich.padding import Padding
     from rich.text import Text
+
+    class Page(Console):
+        """Leaves it to the command what a reader that has gone means."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    def stacked(entry: Any) -> Group:
+        name = Text(str(NameRenderer()(entry)), no_wrap=True, overflow="ignore")
+        return Group(name, Padding(DescriptionRenderer()(entry), (0, 0, 0, 4)))
 
     class Formatter(DefaultFormatter):
         """Wraps each paragraph once, wherever its lines end in a docstring."""
@@ -123,6 +139,8 @@ def _style(app: Any, example: str) -> None:
         def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
             for entry in panel.entries:
                 unwrap(entry.description)
+            widest = max((len(str(NameRenderer()(entry))) for entry in panel.entries), default=0)
+            self.column_specs = (ColumnSpec(renderer=stacked),) if widest > console.width * 0.35 else None
             super().__call__(console, options, panel)
 
         def render_description(self, console: Any, options: Any, description: Any) -> None:
@@ -143,7 +161,7 @@ def _style(app: Any, example: str) -> None:
             box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
         ),
     )
-    app.console = Console(width=screen.width, highlight=False, no_color=not screen.color)
+    app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 
 
 def _advise(message: Warning | str, *_: Any, **__: Any) -> None:

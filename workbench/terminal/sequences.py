@@ -1,4 +1,6 @@
-"""`workbench sequences …` and `workbench events chaos`: what a service, or a webhook handler, does with scripted traffic."""
+"""`workbench sequences …` and `workbench events chaos`: what a service, or a webhook handler, does with scripted
+traffic.
+"""
 
 import json
 import os
@@ -39,17 +41,17 @@ def _sequence(name: str) -> Any:
 
 def read_parameters(given: list[str]) -> dict[str, Any]:
     """Return `name=value` as parameters; numbers, true and false are values, anything else text."""
-    made = {}
-    for one in given:
-        name, sign, text = one.partition("=")
+    values = {}
+    for pair in given:
+        name, sign, text = pair.partition("=")
         if not sign:
-            raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE.")
+            raise usage_error(f"--set {visible(pair, 60)}: expected NAME=VALUE.")
         try:
             value = json.loads(text)
         except ValueError:
             value = text
-        made[name] = value if isinstance(value, bool | int | float) else text
-    return made
+        values[name] = value if isinstance(value, bool | int | float) else text
+    return values
 
 
 def run(
@@ -67,10 +69,10 @@ def run(
         set_: Value of a parameter, as amount=2500.
         path: Store the run in this file; a run that is there already is resumed.
     """
-    found = _sequence(sequence)
+    loaded = _sequence(sequence)
     values = read_parameters(set_ or [])
     with session(where) as api:
-        done = sequences.run(found, api, path=path, **values)
+        done = sequences.run(loaded, api, path=path, **values)
     if how.output == "table" and not how.fields:
         print(done)
     else:
@@ -102,15 +104,18 @@ def compare(
     if evidence is not None:
         write_file(evidence, testing.evidence(b, sequences=chosen).to_toml().encode(), private=False)
         say(f"Evidence: {evidence}")
-    found = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
-    show([attrs.asdict(one) for one in found.rows()], how)
-    say(found.verdict)
-    return DONE if found.ok else PARTLY
+    comparison = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
+    show([attrs.asdict(row) for row in comparison.rows()], how)
+    say(comparison.verdict)
+    return DONE if comparison.ok else PARTLY
 
 
 def list_sequences(*, how: Output = Output()) -> None:
     """List the sequences of the catalogue."""
-    rows = [{"name": name, "steps": len(one.steps), "doc": one.doc} for name, one in sequences.catalogue.items()]
+    rows = [
+        {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}
+        for name, sequence in sequences.catalogue.items()
+    ]
     show(rows, how)
 
 
@@ -154,7 +159,8 @@ def chaos(
 ) -> int:
     """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
 
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something broke.
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something
+    broke.
 
     Args:
         handler: URL that takes deliveries.

@@ -41,16 +41,16 @@ def serve(
     def make() -> Any:
         from workbench.course.classroom.class_results import read_roster
 
-        made = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
-        if not made.learners:
-            made.close()
+        server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        if not server.learners:
+            server.close()
             raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-        return made
+        return server
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
         yield "Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE."
-        show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
+        show([{"learner": learner.name, "code": learner.code} for learner in server.learners], Output())
 
     kept = f"Everything is kept in {folder}; start it again to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
@@ -80,16 +80,17 @@ def board(
 
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         url, key, certificate = kept.get("url", ""), kept.get("trainer_key"), kept.get("certificate")
-    found = read_board(url, key, ca_file=certificate).data
+    data = read_board(url, key, ca_file=certificate).data
     if open_:
         webbrowser.open(f"{url}/board#{quote(key)}")
     rows = [
         {
-            **{name: one[name] for name in ("learner", "done", "tries", "hints", "minutes")},
-            "stuck": ", ".join(one["stuck"]), "last_problem": last_problem(one),
+            **{name: learner[name] for name in ("learner", "done", "tries", "hints", "minutes")},
+            "stuck": ", ".join(learner["stuck"]),
+            "last_problem": last_problem(learner),
         }
-        for one in found["learners"]
-    ]  # fmt: skip
+        for learner in data["learners"]
+    ]
     show(rows, how)
     say(f"The page: {url}/board")
 
@@ -99,7 +100,8 @@ def grade(
 ) -> None:
     """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
 
-    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
+    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there
+    for it.
     """
     from workbench.course.classroom.class_results import grade as graded
     from workbench.course.classroom.exports import export
@@ -172,7 +174,7 @@ _Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money b
 
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
-    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in DRILLS.values()], how)
+    show([{"drill": drill.name, "minutes": drill.minutes, "title": drill.title} for drill in DRILLS.values()], how)
 
 
 def _run(name: str, where: Where, do: Any) -> Any:

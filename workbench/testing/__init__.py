@@ -10,6 +10,9 @@ from workbench.lazy import public_names
 if TYPE_CHECKING:
     from workbench.testing.comparing import compare_recording as compare_recording
     from workbench.testing.comparing import evidence as evidence
+    from workbench.testing.exploring import MONEY as MONEY
+    from workbench.testing.exploring import explore as explore
+    from workbench.testing.exploring import sometimes as sometimes
     from workbench.testing.exports import Recording as Recording
     from workbench.testing.exports import export as export
     from workbench.testing.exports import record as record
@@ -21,20 +24,25 @@ if TYPE_CHECKING:
     from workbench.testing.sessions import assert_events as assert_events
     from workbench.testing.sessions import assert_requests as assert_requests
     from workbench.testing.sessions import session as session
+    from workbench.testing.universe import Universe as Universe
 
 _NAMES = {
     "Coverage": "workbench.testing.sessions",
+    "MONEY": "workbench.testing.exploring",
     "Recording": "workbench.testing.exports",
+    "Universe": "workbench.testing.universe",
     "assert_balance": "workbench.testing.sessions",
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",
     "compare_recording": "workbench.testing.comparing",
     "evidence": "workbench.testing.comparing",
+    "explore": "workbench.testing.exploring",
     "export": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",
     "record": "workbench.testing.exports",
     "replay": "workbench.testing.exports",
     "session": "workbench.testing.sessions",
+    "sometimes": "workbench.testing.exploring",
     "traffic": "workbench.testing.generated",
 }
 

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
@@ -13,6 +12,7 @@ from uuid import uuid4
 
 import attrs
 
+from workbench import __version__
 from workbench.client import messages
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
@@ -74,7 +74,7 @@ def export(
     if not exported:
         raise UsageError("there is no call that was done or refused", of="testing.export")
     if to == "har":
-        creator = {"name": "workbench", "version": version("card-issuing-workbench")}
+        creator = {"name": "workbench", "version": __version__}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
     writers = {"pytest": _pytest, "notebook": _notebook}

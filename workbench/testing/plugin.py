@@ -7,16 +7,18 @@ from typing import Any
 import pytest
 
 _COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
-_MARK = 'workbench(behavior="documented", seed=1, environment="sandbox", faults=()): the sandbox of a test'
+_MARK = (
+    'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), universes=500): '
+    "the sandbox of a test, and the number of universes that `explore` tries"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
-    parser.getgroup("workbench").addoption(
-        "--workbench-coverage",
-        action="store_true",
-        help="Show which answers and events of the card service were touched.",
-    )
+    group = parser.getgroup("workbench")
+    coverage = "Show which answers and events of the card service were touched."
+    group.addoption("--workbench-coverage", action="store_true", help=coverage)
+    group.addoption("--universe", type=int, help="Run this universe alone, as a test that failed names it.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,10 +31,28 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session on a sandbox of the test's own; `@pytest.mark.workbench(behavior=…, faults=…)` says how it behaves."""
     from workbench.testing.sessions import session
 
-    mark = request.node.get_closest_marker("workbench")
-    with session(**({} if mark is None else mark.kwargs)) as api:
+    with session(**{name: value for name, value in _marked(request).items() if name != "universes"}) as api:
         yield api
         _collect(request.config, api.sandbox)
+
+
+@pytest.fixture
+def explore(request: pytest.FixtureRequest) -> Any:
+    """`workbench.testing.explore` with the number of universes of the marker; it raises AssertionError with the story."""
+    from workbench.sandbox import Sandbox
+    from workbench.testing.exploring import explore
+
+    given = _marked(request)
+    made = Sandbox(behavior=given.get("behavior"), environment=given.get("environment"))
+    chosen: dict[str, Any] = {"sandbox": made, "universe": request.config.getoption("--universe")}
+    chosen |= {name: given[name] for name in ("universes", "seed") if name in given}
+
+    def run(application: Any, **options: Any) -> Any:
+        result = explore(application, **{**chosen, **options})
+        result.check()
+        return result
+
+    return run
 
 
 @pytest.fixture
@@ -52,6 +72,11 @@ def served_sandbox(sandbox: Any) -> Iterator[str]:
 def inbox(workbench_session: Any) -> Any:
     """The inbox of `workbench_session`."""
     return workbench_session.inbox
+
+
+def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    mark = request.node.get_closest_marker("workbench")
+    return {} if mark is None else dict(mark.kwargs)
 
 
 def _collect(config: pytest.Config, sandbox: Any) -> None:

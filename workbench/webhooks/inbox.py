@@ -4,7 +4,7 @@ Example:
     inbox = wb.Inbox("events.db", keys=[key])
     inbox.receive(headers, body)                       # from any web framework, or
     with inbox.serve() as url: ...                     # its own receiver on loopback
-    inbox.wait("user.updated", where={"application_status": "approved"}, within=30)
+    inbox.wait("user.updated", where={"application_status": "approved"}, timeout=30)
 
     @inbox.on("transaction.*")
     def post(event): ...
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Concatenate, TypeVar, overload
 
 import attrs
 
@@ -32,7 +32,17 @@ from workbench.errors import (
     unknown_name,
     visible,
 )
-from workbench.interface.events import Event
+from workbench.interface.events import (
+    AnyEvent,
+    CardEvent,
+    CardKind,
+    DepositEvent,
+    DepositKind,
+    TransactionEvent,
+    TransactionKind,
+    UserEvent,
+    UserKind,
+)
 from workbench.system.messages import LOOPBACK, Request, Response
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
@@ -52,7 +62,13 @@ from workbench.webhooks.verify import (
     read_delivery,
 )
 
-Handler = TypeVar("Handler", bound=Callable[..., Any])
+Since = datetime | int | None
+UserHandler = TypeVar("UserHandler", bound=Callable[Concatenate[UserEvent, ...], Any])
+DepositHandler = TypeVar("DepositHandler", bound=Callable[Concatenate[DepositEvent, ...], Any])
+TransactionHandler = TypeVar("TransactionHandler", bound=Callable[Concatenate[TransactionEvent, ...], Any])
+CardHandler = TypeVar("CardHandler", bound=Callable[Concatenate[CardEvent, ...], Any])
+Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
+"""Handlers of events, called with the event, and with the database of the inbox if `atomic`."""
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 """Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
 
@@ -64,8 +80,8 @@ _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 class Latest:
     """The newest event about a resource, by both orders. They differ if deliveries overtook each other."""
 
-    by_arrival: Event | None
-    by_event_time: Event | None  # None if no event has a time
+    by_arrival: AnyEvent | None
+    by_event_time: AnyEvent | None  # None if no event has a time
 
     @property
     def differ(self) -> bool:
@@ -80,7 +96,7 @@ class Replayed:
     """The result of a replay."""
 
     handled: int
-    failures: tuple[tuple[Event, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
+    failures: tuple[tuple[AnyEvent, Exception], ...] = attrs.field(repr=lambda failed: f"{len(failed)} events")
 
 
 @attrs.frozen
@@ -116,13 +132,14 @@ class Inbox:
 
         Args:
             path: A file, readable by its owner alone; None keeps events in memory.
-            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is true.
+            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is
+                true.
             scheme: How a signature is checked.
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them on loopback
                 alone.
             source: Deliveries to pull before each read, as those of an embedded sandbox.
-            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock; those
-                count back from the newest event.
+            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock;
+                those count back from the newest event.
             max_body: Largest body in bytes.
             now: Returns the time.
 
@@ -135,7 +152,8 @@ class Inbox:
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
             raise UsageError(
-                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
+                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody "
+                "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
         self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
@@ -177,8 +195,8 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that the
-        sender has to try again.
+        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that
+        the sender has to try again.
         """
         try:
             self.receive(headers, body)
@@ -247,9 +265,7 @@ class Inbox:
 
     # reading
 
-    def stored(
-        self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
-    ) -> list[StoredEvent]:
+    def stored(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[StoredEvent]:
         """Return the events in order of arrival, each with its raw bytes and how it arrived.
 
         Args:
@@ -264,13 +280,23 @@ class Inbox:
             after=since if isinstance(since, int) else 0,
             since=since if isinstance(since, datetime) else None,
         )
-        return [one for one in rows if matches(one.event, None, where)]
+        return [row for row in rows if matches(row.event, None, where)]
 
+    @overload
+    def events(self, kind: UserKind, where: Where | None = None, since: Since = None) -> list[UserEvent]: ...
+    @overload
+    def events(self, kind: DepositKind, where: Where | None = None, since: Since = None) -> list[DepositEvent]: ...
+    @overload
     def events(
-        self, kind: str | None = None, where: Where | None = None, since: "datetime | int | None" = None
-    ) -> list[Event]:
+        self, kind: TransactionKind, where: Where | None = None, since: Since = None
+    ) -> list[TransactionEvent]: ...
+    @overload
+    def events(self, kind: CardKind, where: Where | None = None, since: Since = None) -> list[CardEvent]: ...
+    @overload
+    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
+    def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
-        return [one.event for one in self.stored(kind, where, since)]
+        return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
         """Return the bytes of an event exactly as they arrived.
@@ -279,19 +305,19 @@ class Inbox:
             UsageError: No event has that id.
         """
         self._pull()
-        found = self._store.events(event_id=event_id)
-        if not found:
+        stored = self._store.events(event_id=event_id)
+        if not stored:
             raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
-        return found[0].raw
+        return stored[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by the time in the events."""
         check_kind(kind, "inbox.latest")
         self._pull()
-        found = [one.event for one in self._store.events(kind, about=resource_id)]
-        timed = [event for event in found if isinstance(event.event_received_at, datetime)]
+        events = [event.event for event in self._store.events(kind, about=resource_id)]
+        timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
-            by_arrival=found[-1] if found else None,
+            by_arrival=events[-1] if events else None,
             by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
         )
 
@@ -304,20 +330,39 @@ class Inbox:
         self._pull()
         return self._store.last()
 
-    @hide_arguments
+    @overload
+    def wait(
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> UserEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> DepositEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> TransactionEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> CardEvent: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> AnyEvent: ...  # fmt: skip
     def wait(
         self,
         kind: str | None = None,
         where: Where | None = None,
-        within: float = 10.0,
+        timeout: float = 10.0,
         *,
-        since: "datetime | int | None" = None,
+        since: Since = None,
         clock: Any = None,
-    ) -> Event:
+    ) -> Any:
         """Return the newest matching event, or wait for the next one.
 
         Args:
-            within: Seconds to wait; of `clock` if given, which is then advanced second by second.
+            timeout: Seconds to wait; of `clock` if given, which is then advanced second by second.
             where: As for `stored`.
             since: Only events that arrived after a time, or after a number from `mark()`.
             clock: A clock that is moved explicitly, as `api.sandbox.clock`.
@@ -325,17 +370,17 @@ class Inbox:
         Raises:
             EventTimeout: No matching event arrived in time.
         """
-        deadline, advanced = time.monotonic() + within, 0.0
+        deadline, advanced = time.monotonic() + timeout, 0.0
         unseen = since
         while True:
             newest = self._mark()
-            if found := self.stored(kind, where, unseen):
-                return found[-1].event
+            if stored := self.stored(kind, where, unseen):
+                return stored[-1].event
             unseen = newest
-            left = deadline - time.monotonic() if clock is None else within - advanced
+            left = deadline - time.monotonic() if clock is None else timeout - advanced
             if left <= 0:
                 why = describe_mismatch(self.events(since=since), kind, where)
-                raise EventTimeout(f"No matching {kind or 'event'} within {within:g} s. {why}")
+                raise EventTimeout(f"No matching {kind or 'event'} within {timeout:g} s. {why}")
             if clock is not None:
                 clock.advance(seconds=min(1.0, left))
                 advanced += 1.0
@@ -345,6 +390,31 @@ class Inbox:
 
     # handling
 
+    @overload
+    def on(
+        self, kind: UserKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[UserHandler], UserHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: DepositKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[DepositHandler], DepositHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: TransactionKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[TransactionHandler], TransactionHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: CardKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[CardHandler], CardHandler]: ...  # fmt: skip
+    @overload
+    def on(
+        self, kind: str, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
+        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[Handler], Handler]: ...  # fmt: skip
     def on(
         self,
         kind: str,
@@ -354,7 +424,7 @@ class Inbox:
         ordered: bool = False,
         since: str = "beginning",
         retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[Handler], Handler]:
+    ) -> Callable[[Any], Any]:
         """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
         A function declared with `async def` is awaited. A failure is recorded and tried again, and does not stop other
@@ -365,8 +435,8 @@ class Inbox:
             name: Name of the handler in the store; by default its module and name.
             atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
-            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events about
-                the same resource wait as well.
+            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events
+                about the same resource wait as well.
             since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
                 later ones only, or the id of an event for those after it.
             retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
@@ -379,7 +449,7 @@ class Inbox:
         """
         check_kind(kind, "inbox.on")
 
-        def register(call: Handler) -> Handler:
+        def register(call: Any) -> Any:
             self._handlers.register(call, kind, name, atomic, ordered, since, retry_after)
             return call
 
@@ -396,7 +466,7 @@ class Inbox:
 
     def dead_letters(self) -> tuple[Failure, ...]:
         """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
-        return tuple(one for one in self.failures() if one.given_up)
+        return tuple(failure for failure in self.failures() if failure.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
         """Try failed runs again now, dead letters too; return the number of successful runs."""
@@ -405,10 +475,10 @@ class Inbox:
 
     def replay(
         self,
-        handler: Callable[[Event], Any],
+        handler: Callable[[AnyEvent], Any],
         kind: str | None = None,
         where: Where | None = None,
-        since: "datetime | int | None" = None,
+        since: Since = None,
     ) -> Replayed:
         """Call a function with each stored event, in order of arrival; a failure does not stop the rest."""
         handled, failures = 0, []
@@ -452,7 +522,8 @@ class Inbox:
             )
         if hosts and not self._verifies and len(path) < _MIN_SECRET_PATH:
             raise InvalidWebhook(
-                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
+                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be "
+                "guessed: "
                 f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
             )
 
@@ -485,7 +556,7 @@ class Inbox:
 
         Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
         """
-        if any(not one for one in naming):
+        if any(not row for row in naming):
             raise UsageError("An empty id would match every event.")
         return self._store.purge(naming, before)
 

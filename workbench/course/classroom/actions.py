@@ -10,6 +10,7 @@ from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.errors import UsageError
 from workbench.interface.table import OPERATIONS
+from workbench.interface.vocabulary import DeclineReasonText
 from workbench.sandbox import Sandbox
 from workbench.sandbox.faults import OF_ANSWERS, OF_DELIVERIES
 
@@ -37,7 +38,9 @@ class Action:
     fields: tuple[Field, ...] = ()
 
 
-def _purchase(sandbox: Sandbox, *, settle: bool = False, refund: bool = False, decline: str | None = None) -> None:
+def _purchase(
+    sandbox: Sandbox, *, settle: bool = False, refund: bool = False, decline: DeclineReasonText | None = None
+) -> None:
     card = sandbox.guide()["cards"]["active"][0]
     with Client(
         base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False

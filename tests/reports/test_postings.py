@@ -1,0 +1,142 @@
+"""Postings: every movement at its own time, so that a period that is over keeps its figures."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import workbench as wb
+from tests.tables.test_transactions import ACTIONS, play
+from workbench import reports
+from workbench.errors import UsageError
+
+SPEND = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "5411"}
+
+
+def bought(api: Any, cents: int) -> str:
+    card = api.guide()["cards"]["active"][0]
+    return str(api.simulate_authorization(card_id=card, amount=cents, **SPEND).transaction_id)
+
+
+@pytest.mark.parametrize("behavior", ["documented", "observed"])
+@settings(deadline=None)
+@given(actions=ACTIONS)
+def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[str, int, int]]) -> None:
+    """The last closing is what the cards hold, and the net of all periods is what they were charged, to the cent."""
+    with wb.connect(behavior=behavior) as api:
+        cards = api.guide()["cards"]["active"][:2]
+        before = [api.sandbox.balance(card) for card in cards]
+        play(api, cards, actions)
+        after = [api.sandbox.balance(card) for card in cards]
+        table = reports.roll_forward(api, "day")
+
+    moved = {
+        name: sum(getattr(now, name) - getattr(then, name) for now, then in zip(after, before, strict=True))
+        for name in ("held", "posted", "refunded")
+    }
+    assert moved["held"] == (table["closing"].iloc[-1] if len(table) else 0)
+    assert moved["posted"] - moved["refunded"] == table["net"].sum()
+    assert (table["opening"] + table["authorized"] - table["released"] - table["settled"] == table["closing"]).all()
+    assert (table["opening"].iloc[1:].to_numpy() == table["closing"].iloc[:-1].to_numpy()).all()
+
+
+@pytest.mark.parametrize("behavior", ["documented", "observed"])
+def test_a_closed_month_stays_closed(behavior: Any) -> None:
+    """A settlement, a release and a refund in later months change no figure of an earlier one."""
+    with wb.connect(behavior=behavior) as api:
+        kept, refunded = bought(api, 5_000), bought(api, 10_000)
+        api.sandbox.settle(refunded)
+        january = reports.roll_forward(api)
+        api.sandbox.advance(days=31)
+        api.simulate_refund(transaction_id=refunded, amount=4_000)
+        february = reports.roll_forward(api)
+        api.sandbox.advance(days=31)
+        api.sandbox.settle(kept, 3_000)
+        march = reports.roll_forward(api)
+
+    pd.testing.assert_frame_equal(january, february.iloc[:1], check_like=True)
+    pd.testing.assert_frame_equal(february, march.iloc[:2], check_like=True)
+    assert [10_000, -4_000, 3_000] == march["net"].tolist()
+    assert [5_000, 5_000, 0] == march["closing"].tolist()
+
+
+def test_movers_book_a_refund_in_its_month() -> None:
+    """From events and from transactions whose refund has a time, the month of the purchase keeps its net amount."""
+    with wb.connect() as api:
+        transaction = bought(api, 10_000)
+        api.sandbox.settle(transaction)
+        api.sandbox.advance(days=31)
+        api.simulate_refund(transaction_id=transaction, amount=4_000)
+        table = reports.transactions(api)
+
+        for source in (api, reports.postings(api), table):
+            moved = reports.movers(source, month="2026-02").iloc[0]
+            assert (10_000, -4_000, -14_000) == (moved["before"], moved["now"], moved["change"])
+
+
+def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
+    """Events in a file may not tell when a refund was made; the row has no time rather than a wrong one."""
+    with wb.connect() as api:
+        transaction = bought(api, 100)
+        api.sandbox.settle(transaction)
+        api.simulate_refund(transaction_id=transaction, amount=40)
+        events = [listed["event"] for listed in api.sandbox.events()]
+
+    table = reports.postings([wb.connect().converter.structure(event, wb.records.Event) for event in events])
+
+    assert table.loc[table["posting"] == "refund", "at"].isna().all()
+    assert "1 postings of kind refund have no time of their own." in table.attrs["notes"]
+
+
+@pytest.mark.parametrize("month", ["March", "2026-13", "2026-3", ""])
+def test_a_month_is_written_as_year_and_month(month: str) -> None:
+    """Anything else is an error that says how; it is never an empty table."""
+    with pytest.raises(UsageError, match="month must be as"):
+        reports.movers([], month=month)
+
+
+# -- as-of
+
+
+def test_disputes_at_a_moment_are_those_that_existed() -> None:
+    """Later disputes are left out, and a status that is not known at that moment is unknown."""
+    with wb.connect() as api:
+        transaction = bought(api, 100)
+        api.sandbox.settle(transaction)
+        before = api.sandbox.clock.now()
+        api.sandbox.advance(days=1)
+        dispute = api.sandbox.open_dispute(transaction)
+        opened = api.sandbox.clock.now()
+        api.sandbox.advance(days=10)
+        api.update_dispute(dispute_id=dispute.id, status="canceled")
+        record = [one for one in api.sandbox.records("dispute") if one["id"] == dispute.id]
+
+        assert 0 == reports.disputes(record, at=before)["disputes"].sum()
+        assert ["unknown"] == reports.disputes(record, at=opened + timedelta(days=1))["status"].tolist()
+        later = reports.disputes(record, at=opened + timedelta(days=90))
+    assert [("canceled", 10.0)] == list(zip(later["status"], later["oldest_days"], strict=True))
+
+
+# -- balances of a part of the rows
+
+
+def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
+    """Rows from a time on have flows; their balance is refused, unless the points before are given."""
+    with wb.connect(world="large") as api:
+        users = api.guide()["rewards_users"]
+        every = wb.rewards.read(api, users, progress=False).frame()
+        since = every["created_at"].sort_values().iloc[len(every) // 2]
+        part = wb.rewards.read(api, users, since=since.to_pydatetime(), progress=False).frame()
+
+    for report in (reports.outstanding, reports.liability):
+        with pytest.raises(UsageError, match="opening="):
+            report(part)
+    opening = reports.outstanding(every, at=since.to_pydatetime())["outstanding"].iloc[0]
+    total = reports.outstanding(every)["outstanding"].iloc[0]
+    assert total == reports.outstanding(part, opening=opening)["outstanding"].iloc[0]
+    assert total == reports.liability(part, opening=Decimal(opening))["outstanding"].iloc[-1]
+    with pytest.raises(UsageError, match="both types"):
+        reports.outstanding(wb.rewards.read(api, users, type="earned", progress=False))

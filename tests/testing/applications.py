@@ -1,0 +1,662 @@
+"""Applications for universes: one that is right, and thirty with one planted bug each, by the invariant that breaks.
+
+The application books what card transactions post, and returns 100 cents of each purchase of 20 dollars and more.
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+import workbench as wb
+from workbench.testing import Universe, sometimes
+from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
+
+BONUS = 100
+LEAST = 2_000
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY, at REAL)",
+    "CREATE TABLE IF NOT EXISTS books (id TEXT PRIMARY KEY, cents INTEGER)",
+    "CREATE TABLE IF NOT EXISTS refunds (id TEXT PRIMARY KEY, state TEXT)",
+    "CREATE TABLE IF NOT EXISTS known (id TEXT PRIMARY KEY)",
+)
+
+
+class Books:
+    """What the asynchronous application and the other one share."""
+
+    def __init__(self, universe: Universe) -> None:
+        self.universe = universe
+        self.key = universe.key
+        self.database = universe.database()
+        for table in SCHEMA:
+            self.database.execute(table)
+        self.start()
+
+    def start(self) -> None:
+        """Prepare what is in memory."""
+
+    def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
+        return sign(body, self.key) in (headers.get(SIGNATURE), headers.get(SECONDARY))
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        found = self.database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (event["id"], self.universe.now))
+        sometimes("an event comes twice", not found.rowcount)
+        return bool(found.rowcount)
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if (event["resource"], event["action"]) == ("transaction", "completed"):
+            transaction, cents = event["body"]["id"], event["body"]["spend"]["amount"]
+            self.book(transaction, cents)
+            if cents >= LEAST:
+                self.owe(transaction)
+
+    def book(self, transaction: str, cents: int) -> None:
+        self.database.execute(
+            "INSERT INTO books VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET cents = cents + excluded.cents",
+            (transaction, cents),
+        )
+
+    def owe(self, transaction: str) -> None:
+        self.database.execute("INSERT OR IGNORE INTO refunds VALUES (?, 'due')", (transaction,))
+
+    def due(self) -> list[str]:
+        return [row[0] for row in self.database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall()]
+
+    def paid(self, transaction: str, state: str) -> None:
+        for entry in self.universe.journal.unknown():  # before the commit, after which nobody would come back to it
+            if entry.idempotency_key == self.idempotency_key(transaction):
+                self.universe.journal.resolve(entry.id, "done" if state == "done" else "not_sent", note="sent again")
+        with self.database:
+            self.database.execute("UPDATE refunds SET state = ? WHERE id = ?", (state, transaction))
+
+    def idempotency_key(self, transaction: str) -> str:
+        return f"bonus-{transaction}"
+
+    def books(self) -> Mapping[str, Any]:
+        return dict(self.database.execute("SELECT id, cents FROM books").fetchall())
+
+
+class Shop(Books):
+    """The right one."""
+
+    def start(self) -> None:
+        self.api = self.universe.connect_async()
+
+    async def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        if not self.signed(headers, body):
+            return 401
+        return await self.take(json.loads(body))
+
+    async def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if self.is_new(event):
+                self.handle(event)
+        return 200
+
+    async def main(self) -> None:
+        while True:
+            for transaction in self.due():
+                await self.pay(transaction)
+            await asyncio.sleep(300)
+
+    async def pay(self, transaction: str) -> None:
+        try:
+            await self.send(transaction)
+        except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited) as error:
+            sometimes("an outcome is unknown", isinstance(error, wb.OutcomeUnknown))
+        except wb.ApiError:
+            self.paid(transaction, "refused")
+        else:
+            self.paid(transaction, "done")
+
+    async def send(self, transaction: str) -> None:
+        with self.api.idempotency(self.idempotency_key(transaction)):
+            await self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
+
+
+def bonuses_are_paid(universe: Universe) -> None:
+    """Check that each purchase of 20 dollars and more got its bonus."""
+    large = {transaction for transaction, cents in universe.posted if cents >= LEAST}
+    paid = {target.split("/")[-2] for (target, _) in universe.refunds}
+    assert large <= paid, f"no bonus was paid for {sorted(large - paid)}"
+
+
+class CountsRepetitions(Shop):
+    """Does not look whether it has seen an event."""
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        return True
+
+
+class CountsATransactionOnce(Shop):
+    """Tells events apart by the transaction, so a refund is a repetition."""
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        return super().is_new({"id": f"{event['body'].get('id')} {event['action']}"})
+
+
+class ChecksNoSignature(Shop):
+    """Accepts everything."""
+
+    def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
+        return True
+
+
+class ChecksThatThereIsASignature(Shop):
+    """Looks at the header alone."""
+
+    def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
+        return SIGNATURE in headers
+
+
+class ChecksOneHeader(Shop):
+    """Refuses what the other key signs while a key is rotated."""
+
+    def signed(self, headers: Mapping[str, str], body: bytes) -> bool:
+        return headers.get(SIGNATURE) == sign(body, self.key)
+
+
+class RemembersInMemory(Shop):
+    """Holds the ids it has seen in memory alone."""
+
+    def start(self) -> None:
+        super().start()
+        self.seen: set[str] = set()
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        if event["id"] in self.seen:
+            return False
+        self.seen.add(event["id"])
+        return True
+
+
+class WritesLater(Shop):
+    """Acknowledges, and writes its books each minute."""
+
+    def start(self) -> None:
+        super().start()
+        self.waiting: list[dict[str, Any]] = []
+
+    async def take(self, event: dict[str, Any]) -> int:
+        self.waiting.append(event)
+        return 200
+
+    async def main(self) -> None:
+        while True:
+            with self.database:
+                while self.waiting:
+                    if self.is_new(event := self.waiting.pop()):
+                        self.handle(event)
+            for transaction in self.due():
+                await self.pay(transaction)
+            await asyncio.sleep(60)
+
+
+class FailsOnUnknownKinds(Shop):
+    """Knows the kinds of today alone."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if event["resource"] not in ("transaction", "card", "user"):
+            raise ValueError(event["resource"])
+        super().handle(event)
+
+
+class SkipsUnknownVersions(Shop):
+    """Ignores an event of a version it does not know."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if event["version"] in ("1.0.0", "1.1.0"):
+            super().handle(event)
+
+
+class TakesTheLastAmount(Shop):
+    """Lets the event that arrives last say the amount."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if event["resource"] == "transaction" and event["action"] in ("created", "completed"):
+            body = event["body"]
+            cents = body["spend"]["amount"]
+            settled = 0 if event["action"] == "created" else cents
+            if settled >= 0:
+                self.database.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (body["id"], settled))
+                if settled >= LEAST:
+                    self.owe(body["id"])
+            else:
+                self.book(body["id"], settled)
+
+
+class ChecksThenActs(Shop):
+    """Looks whether it has seen an event, asks something, and books then."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
+            return 200
+        await asyncio.sleep(0.002)
+        with self.database:
+            self.handle(event)
+            self.is_new(event)
+        return 200
+
+
+class CommitsTheBooksFirst(Shop):
+    """Makes two durable writes: the books, then the id."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
+            return 200
+        with self.database:
+            self.handle(event)
+        with self.database:
+            self.is_new(event)
+        return 200
+
+
+class CommitsTheIdFirst(Shop):
+    """Makes two durable writes: the id, then the books."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if not self.is_new(event):
+                return 200
+        with self.database:
+            self.handle(event)
+        return 200
+
+
+class CallsBeforeItRecords(Shop):
+    """Pays as soon as it hears of a purchase, and records that it did afterwards."""
+
+    def idempotency_key(self, transaction: str) -> str:
+        return f"bonus-{transaction}-{self.universe.now}"
+
+    def owe(self, transaction: str) -> None:
+        """Owe nothing: it is paid at once."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        spend = event["body"].get("spend") or {}
+        if event["action"] == "completed" and spend.get("amount", 0) >= LEAST:
+            transaction = event["body"]["id"]
+            if not self.database.execute("SELECT 1 FROM refunds WHERE id = ?", (transaction,)).fetchone():
+                await self.send(transaction)
+                with self.database:
+                    self.database.execute("INSERT OR IGNORE INTO refunds VALUES (?, 'done')", (transaction,))
+        return await super().take(event)
+
+
+class AnswersBeforeItStores(Shop):
+    """Stores an event in a task that the response does not wait for."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        self.task = asyncio.create_task(self.later(event))
+        return 200
+
+    async def later(self, event: dict[str, Any]) -> None:
+        await asyncio.sleep(0.01)
+        await super().take(event)
+
+
+class RetriesBlindly(Shop):
+    """Sends a call with an unknown outcome again, without a key."""
+
+    async def send(self, transaction: str) -> None:
+        await self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
+
+    def paid(self, transaction: str, state: str) -> None:
+        super().paid(transaction, state)
+        for entry in self.universe.journal.unknown():
+            self.universe.journal.resolve(entry.id, "not_sent", note="sent again")
+
+
+class RetriesWithANewKey(RetriesBlindly):
+    """Sends it again with another key."""
+
+    async def send(self, transaction: str) -> None:
+        with self.api.idempotency(f"{transaction}-{self.universe.now}"):
+            await self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
+
+
+class LosesATimer(Shop):
+    """Holds what it owes in a timer alone."""
+
+    def owe(self, transaction: str) -> None:
+        self.timer = asyncio.get_running_loop().call_later(30, lambda: asyncio.ensure_future(self.pay(transaction)))
+
+
+class ReadsStaleBooks(Shop):
+    """Reads an amount, waits, and writes the sum."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if not self.is_new(event):
+                return 200
+            if event["action"] == "completed":
+                transaction = event["body"]["id"]
+                row = self.database.execute("SELECT cents FROM books WHERE id = ?", (transaction,)).fetchone()
+                await asyncio.sleep(5)
+                total = (row[0] if row else 0) + event["body"]["spend"]["amount"]
+                self.database.execute("INSERT OR REPLACE INTO books VALUES (?, ?)", (transaction, total))
+                if event["body"]["spend"]["amount"] >= LEAST:
+                    self.owe(transaction)
+        return 200
+
+
+class BooksUpdates(Shop):
+    """Takes an update for a completion."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        super().handle({**event, "action": "completed"} if event["action"] == "updated" else event)
+
+
+class TakesUnknownAsRefused(Shop):
+    """Takes an unknown outcome for a refusal, and gives up."""
+
+    async def pay(self, transaction: str) -> None:
+        try:
+            await self.send(transaction)
+        except wb.WorkbenchError:
+            with self.database:
+                self.database.execute("UPDATE refunds SET state = 'refused' WHERE id = ?", (transaction,))
+        else:
+            self.paid(transaction, "done")
+
+
+class TakesUnknownAsDone(Shop):
+    """Takes an unknown outcome for success."""
+
+    async def pay(self, transaction: str) -> None:
+        try:
+            await self.send(transaction)
+        except (wb.NotSent, wb.errors.RateLimited):
+            return
+        except wb.OutcomeUnknown as error:
+            sometimes("an outcome is unknown", error)
+        self.paid(transaction, "done")
+
+
+class GivesUpWhenItIsBusy(Shop):
+    """Takes 429 for a refusal."""
+
+    async def pay(self, transaction: str) -> None:
+        try:
+            await super().send(transaction)
+        except (wb.NotSent, wb.OutcomeUnknown):
+            return
+        except wb.ApiError:
+            self.paid(transaction, "refused")
+        else:
+            self.paid(transaction, "done")
+
+
+class BooksAuthorizations(Shop):
+    """Books what is authorized, not what is settled."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if event["action"] == "created" and event["resource"] == "transaction":
+            self.book(event["body"]["id"], event["body"]["spend"]["amount"])
+
+
+class ForgetsOldEvents(Shop):
+    """Remembers the last three events alone."""
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        new = super().is_new(event)
+        oldest = "SELECT id FROM seen ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET 3"
+        self.database.execute(f"DELETE FROM seen WHERE id IN ({oldest})")
+        return new
+
+
+class ForgetsAfterADay(Shop):
+    """Remembers events for a day."""
+
+    def is_new(self, event: dict[str, Any]) -> bool:
+        self.database.execute("DELETE FROM seen WHERE at < ?", (self.universe.now - 86_400,))
+        return super().is_new(event)
+
+
+class BooksDollars(Shop):
+    """Keeps amounts as floats."""
+
+    def books(self) -> Mapping[str, Any]:
+        return {name: cents / 100 * 100 for name, cents in super().books().items()}
+
+
+class RefusesRepetitions(Shop):
+    """Answers 409 to an event that it has seen."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if not self.is_new(event):
+                return 409
+            self.handle(event)
+        return 200
+
+
+class IgnoresUnknownTransactions(Shop):
+    """Ignores what is posted of a transaction of whose creation it has not heard."""
+
+    def handle(self, event: dict[str, Any]) -> None:
+        if event["action"] == "created":
+            self.database.execute("INSERT OR IGNORE INTO known VALUES (?)", (event["body"]["id"],))
+        if self.database.execute("SELECT 1 FROM known WHERE id = ?", (event["body"]["id"],)).fetchone():
+            super().handle(event)
+
+
+class BooksRefundsAsPurchases(Shop):
+    """Drops the sign of an amount."""
+
+    def book(self, transaction: str, cents: int) -> None:
+        super().book(transaction, abs(cents))
+
+
+class SharesATransaction(Shop):
+    """Waits within a transaction that other tasks commit."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
+            return 200
+        self.handle(event)
+        await asyncio.sleep(0.05)
+        self.is_new(event)
+        self.database.commit()
+        return 200
+
+
+class SwallowsErrors(Shop):
+    """Answers 200 to what it could not handle."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        try:
+            with self.database:
+                if self.is_new(event) and event["action"] == "completed":
+                    known = self.database.execute("SELECT id FROM known WHERE id = ?", (event["body"]["id"],))
+                    self.book(known.fetchone()[0], event["body"]["spend"]["amount"])
+                    if event["body"]["spend"]["amount"] >= LEAST:
+                        self.owe(event["body"]["id"])
+                elif event["action"] == "created":
+                    self.database.execute("INSERT OR IGNORE INTO known VALUES (?)", (event["body"]["id"],))
+        except TypeError:
+            pass
+        return 200
+
+
+class MarksWhatFails(Shop):
+    """Marks an event as seen before it is handled, and does not take that back when handling fails."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if not self.is_new(event):
+                return 200
+        known = self.database.execute("SELECT id FROM known WHERE id = ?", (event["body"]["id"],)).fetchone()
+        with self.database:
+            if event["action"] == "created":
+                self.database.execute("INSERT OR IGNORE INTO known VALUES (?)", (event["body"]["id"],))
+            elif event["action"] == "completed":
+                super().handle({**event, "body": {**event["body"], "id": known[0]}})
+        return 200
+
+
+class PaysAgainAfterAStart(RetriesBlindly):
+    """Pays each bonus of which no completion was recorded when it starts, from a task for each event."""
+
+    def owe(self, transaction: str) -> None:
+        super().owe(transaction)
+        self.task = asyncio.create_task(self.pay(transaction))
+
+
+ONCE, LOST, AGREE = "each event counts once", "no event is lost", "the books agree with the service"
+FORGED, ACKNOWLEDGED, REFUNDS = "forgeries are refused", "events are acknowledged", "no refund is made twice"
+UNKNOWN, PAID = "unknown outcomes are resolved", "bonuses are paid"
+PLANTED: Mapping[type[Shop], tuple[str, ...]] = {
+    CountsRepetitions: (ONCE,),
+    CountsATransactionOnce: (LOST, AGREE),
+    ChecksNoSignature: (FORGED,),
+    ChecksThatThereIsASignature: (FORGED,),
+    ChecksOneHeader: (ACKNOWLEDGED,),
+    RemembersInMemory: (ONCE,),
+    WritesLater: (LOST, AGREE),
+    FailsOnUnknownKinds: ("unknown kinds are acknowledged",),
+    SkipsUnknownVersions: (LOST,),
+    TakesTheLastAmount: (LOST, ONCE, AGREE),
+    ChecksThenActs: (ONCE,),
+    CommitsTheBooksFirst: (ONCE,),
+    CommitsTheIdFirst: (LOST,),
+    CallsBeforeItRecords: (REFUNDS, UNKNOWN),
+    AnswersBeforeItStores: (LOST,),
+    RetriesBlindly: (REFUNDS,),
+    RetriesWithANewKey: (REFUNDS,),
+    LosesATimer: (PAID, UNKNOWN),
+    ReadsStaleBooks: (LOST, ONCE, AGREE),
+    BooksUpdates: (ONCE, AGREE, ACKNOWLEDGED),
+    TakesUnknownAsRefused: (UNKNOWN, PAID),
+    TakesUnknownAsDone: (PAID,),
+    GivesUpWhenItIsBusy: (PAID,),
+    BooksAuthorizations: (AGREE, ONCE),
+    ForgetsOldEvents: (ONCE,),
+    ForgetsAfterADay: (ONCE,),
+    BooksDollars: ("amounts are whole cents",),
+    RefusesRepetitions: (ACKNOWLEDGED,),
+    IgnoresUnknownTransactions: (LOST,),
+    BooksRefundsAsPurchases: (AGREE,),
+    SharesATransaction: (ONCE,),
+    SwallowsErrors: (LOST, AGREE),
+    MarksWhatFails: (LOST, AGREE),
+    PaysAgainAfterAStart: (REFUNDS,),
+}
+"""The applications with a bug, and the invariants by which it may show."""
+
+
+class Till(Books):
+    """The right one that is not asynchronous: its threads share a connection, one at a time."""
+
+    def start(self) -> None:
+        self.api = self.universe.connect()
+        self.lock = threading.Lock()
+
+    def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        if not self.signed(headers, body):
+            return 401
+        with self.lock:
+            return self.take(json.loads(body))
+
+    def take(self, event: dict[str, Any]) -> int:
+        with self.database:
+            if self.is_new(event):
+                self.handle(event)
+        return 200
+
+    def main(self) -> None:
+        for transaction in self.due():
+            try:
+                self.send(transaction)
+            except (wb.NotSent, wb.OutcomeUnknown, wb.errors.RateLimited) as error:
+                sometimes("an outcome is unknown", isinstance(error, wb.OutcomeUnknown))
+            except wb.ApiError:
+                self.paid(transaction, "refused")
+            else:
+                self.paid(transaction, "done")
+
+    def send(self, transaction: str) -> None:
+        with self.api.idempotency(self.idempotency_key(transaction)):
+            self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
+
+
+class TillWithoutALock(Till):
+    """Looks whether it has seen an event, waits 2 ms, and books then; its threads do not wait for each other."""
+
+    def receive(self, headers: Mapping[str, str], body: bytes) -> int:
+        return self.take(json.loads(body)) if self.signed(headers, body) else 401
+
+    def take(self, event: dict[str, Any]) -> int:
+        with closing(self.universe.database()) as database:
+            if database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
+                return 200
+            time.sleep(0.002)
+            self.database = database
+            with self.lock, database:
+                self.handle(event)
+                self.is_new(event)
+        self.database = self.universe.database()
+        return 200
+
+
+class TillOfTwoCommits(Till):
+    """Makes two durable writes: the books, then the id."""
+
+    def take(self, event: dict[str, Any]) -> int:
+        if self.database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
+            return 200
+        with self.database:
+            self.handle(event)
+        with self.database:
+            self.is_new(event)
+        return 200
+
+
+class TillThatAcknowledgesFirst(Till):
+    """Holds events in memory, and books them each minute."""
+
+    def start(self) -> None:
+        super().start()
+        self.waiting: list[dict[str, Any]] = []
+
+    def take(self, event: dict[str, Any]) -> int:
+        self.waiting.append(event)
+        return 200
+
+    def main(self) -> None:
+        while self.waiting:
+            super().take(self.waiting.pop())
+        super().main()
+
+
+class TillThatRetriesBlindly(Till):
+    """Sends a call with an unknown outcome again, without a key."""
+
+    def send(self, transaction: str) -> None:
+        self.api.simulate_refund(transaction_id=transaction, amount=BONUS)
+
+
+class TillThatGivesUp(Till):
+    """Takes an unknown outcome for a refusal."""
+
+    def send(self, transaction: str) -> None:
+        try:
+            super().send(transaction)
+        except wb.OutcomeUnknown:
+            with self.database:
+                self.database.execute("UPDATE refunds SET state = 'refused' WHERE id = ?", (transaction,))
+            raise
+
+
+PLANTED_IN_TILLS: Mapping[type[Till], tuple[str, ...]] = {
+    TillWithoutALock: (ONCE, AGREE),
+    TillOfTwoCommits: (ONCE,),
+    TillThatAcknowledgesFirst: (LOST, AGREE),
+    TillThatRetriesBlindly: (REFUNDS, UNKNOWN),
+    TillThatGivesUp: (UNKNOWN, PAID),
+}
+"""The same for applications that are not asynchronous; the first needs threads."""

@@ -1,0 +1,242 @@
+"""Applications in simulated universes: planted bugs are found with a short story, a right one passes, and all of it replays."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import workbench as wb
+from tests.testing.applications import (
+    PLANTED,
+    PLANTED_IN_TILLS,
+    ChecksThenActs,
+    CommitsTheBooksFirst,
+    LosesATimer,
+    Shop,
+    Till,
+    TillWithoutALock,
+    bonuses_are_paid,
+)
+from workbench import testing
+from workbench.sandbox import Sandbox
+from workbench.testing import Universe
+from workbench.testing.exploring import Exploration
+from workbench.testing.loop import NotSimulated
+
+BEHAVIOR = {"behavior": "observed", "refund_event_id": "transaction"}
+SANDBOX = Sandbox(behavior=BEHAVIOR)
+INVARIANTS = (*testing.MONEY, bonuses_are_paid)
+
+
+def explored(application: Any, **options: Any) -> Exploration:
+    return testing.explore(application, **{"invariants": INVARIANTS, "sandbox": SANDBOX, "universes": 500, **options})
+
+
+@cache
+def found(application: Any) -> Exploration:
+    return explored(application)
+
+
+@pytest.mark.parametrize("application", [ChecksThenActs, CommitsTheBooksFirst, LosesATimer])
+def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None:
+    result = found(application)
+
+    assert result.failure is not None
+    assert result.failure.breach.invariant in PLANTED[application]
+    assert len(result.failure.decisions) <= 3
+    assert len(result.failure.story) <= 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("application", PLANTED, ids=lambda application: application.__name__)
+def test_a_planted_bug_is_found(application: type[Shop]) -> None:
+    """Within 500 universes and 10 s of processor time, the shortest story included."""
+    began = time.process_time()
+    result = explored(application)
+    seconds = time.process_time() - began
+
+    assert result.failure is not None
+    assert result.failure.breach.invariant in PLANTED[application], str(result)
+    assert seconds < 10
+    assert len(result.failure.decisions) <= 8, str(result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("application", PLANTED_IN_TILLS, ids=lambda application: application.__name__)
+def test_a_planted_bug_is_found_where_nothing_is_asynchronous(application: type[Till]) -> None:
+    result = explored(application, threads=application is TillWithoutALock)
+
+    assert result.failure is not None
+    assert result.failure.breach.invariant in PLANTED_IN_TILLS[application], str(result)
+
+
+@pytest.mark.parametrize("application", [Shop, Till])
+@pytest.mark.parametrize(
+    "universes",
+    [
+        30,
+        pytest.param(1_000, marks=pytest.mark.slow),
+        pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_a_right_application_passes(application: type[Any], universes: int) -> None:
+    result = explored(application, universes=universes, threads=application is Till)
+
+    print(result)
+    result.check()
+    assert result.universes == universes
+    assert result.counts["crashes"] >= universes // 20
+
+
+def test_the_same_seed_gives_the_same_trace_in_100_runs() -> None:
+    failure = found(LosesATimer).failure
+    assert failure is not None
+    again = (explored(LosesATimer, decisions=failure.decisions).failure for _ in range(100))
+    traces = {failure.trace, *(one.trace for one in again if one is not None)}
+
+    assert len(traces) == 1
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_trace_in_two_processes() -> None:
+    program = (
+        "from tests.testing.test_exploring import *; print(explored(LosesATimer, universe=21).failure.found_trace)"
+    )
+    traces = {
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout for _ in "12"
+    }
+
+    assert len(traces) == 1
+    assert len(traces.pop().strip()) == 16
+
+
+def test_a_universe_replays_by_its_number_and_its_decisions() -> None:
+    failure = found(ChecksThenActs).failure
+    assert failure is not None
+    again = explored(ChecksThenActs, universe=failure.universe).failure
+    small = explored(ChecksThenActs, decisions=failure.decisions).failure
+
+    assert again is not None
+    assert small is not None
+    assert (again.trace, small.trace) == (failure.found_trace, failure.trace)
+
+
+@pytest.mark.slow
+def test_a_failure_is_exported_as_a_test_that_fails(tmp_path: Path) -> None:
+    failure = found(ChecksThenActs).failure
+    assert failure is not None
+    file = tmp_path / "test_exported.py"
+    failure.export(file, "tests.testing.applications:ChecksThenActs")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+        "--rootdir",
+        str(Path.cwd()),
+        str(file),
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 1, ended.stdout
+    assert "each event counts once" in ended.stdout
+    assert "The shortest story" in ended.stdout
+
+
+def test_exploring_is_resumed() -> None:
+    failure = found(ChecksThenActs).failure
+    assert failure is not None
+    resumed = explored(ChecksThenActs, first=failure.universe)
+
+    assert resumed.universes == 1
+
+
+def test_what_never_happened_is_reported() -> None:
+    result = explored(Shop, universes=2, expected=("a lost answer happened",))
+
+    with pytest.raises(AssertionError, match="a lost answer happened: never"):
+        result.check()
+
+
+def test_an_invariant_is_a_plain_function() -> None:
+    def books_are_empty(universe: Universe) -> None:
+        assert not universe.books, "there are books"
+
+    failure = explored(Shop, invariants=(books_are_empty,)).failure
+
+    assert failure is not None
+    assert failure.breach.invariant == "books are empty"
+    assert failure.breach.found.startswith("there are books")
+
+
+def test_a_scenario_plans_the_traffic() -> None:
+    def scenario(universe: Universe) -> None:
+        universe.purchase("1")
+        universe.after(600, lambda: universe.request("pay", universe.posted[0][0]))
+
+    result = explored(Shop, universes=1, scenario=scenario, invariants=testing.MONEY[:1])
+    assert result.failure is None
+    assert result.counts["calls"] == 1
+
+
+class UsesAThread(Shop):
+    """Waits for a thread, and hides what it is told."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        try:
+            await asyncio.to_thread(print)
+        except wb.WorkbenchError:
+            return 200
+        return 200
+
+
+class StartsAThread(Shop):
+    """Starts a thread that goes on."""
+
+    def start(self) -> None:
+        super().start()
+        self.ended = self.universe.ended = threading.Event()  # type: ignore[attr-defined]
+        threading.Thread(target=self.ended.wait, args=(2,), daemon=True).start()
+
+
+class OpensASocket(Shop):
+    """Opens a connection of its own."""
+
+    async def take(self, event: dict[str, Any]) -> int:
+        await asyncio.open_connection("127.0.0.1", 9)
+        return 200
+
+
+@pytest.mark.parametrize(
+    "application, what", [(UsesAThread, "a thread"), (StartsAThread, "a thread"), (OpensASocket, "a socket")]
+)
+def test_what_cannot_be_simulated_is_refused(application: type[Shop], what: str) -> None:
+    with pytest.raises(NotSimulated, match=what):
+        explored(application)
+
+
+def test_exploring_within_an_event_loop_is_refused() -> None:
+    async def within() -> None:
+        explored(Shop)
+
+    with pytest.raises(NotSimulated, match="another event loop"):
+        asyncio.run(within())
+
+
+@pytest.mark.slow
+@pytest.mark.workbench(universes=20, behavior=BEHAVIOR)
+def test_the_fixture_explores_as_the_marker_says(explore: Any) -> None:
+    assert explore(Shop).universes == 20
+
+    with pytest.raises(AssertionError, match="The shortest story"):
+        explore(ChecksThenActs, universes=60)

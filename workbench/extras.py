@@ -1,0 +1,93 @@
+"""Libraries that only some parts need: an import of one that is missing ends in `MissingExtra`, with the command that installs it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import FrameType
+
+DISTRIBUTION = "card-issuing-workbench"
+
+
+class MissingExtraFinder:
+    """The last finder of imports: asked for a library that no other finds, it says which extra has it.
+
+    It answers imports by modules of the workbench alone; other code may look for libraries that are not there.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """Raise `MissingExtra` if a module of the workbench imports a library of an extra.
+
+        Raises:
+            MissingExtra: The library belongs to an extra that is not installed.
+        """
+        importer: FrameType | None = sys._getframe(1)
+        while importer is not None and importer.f_globals["__name__"] in {"importlib", "importlib._bootstrap"}:
+            importer = importer.f_back
+        if path is None and importer is not None and importer.f_globals["__name__"].startswith("workbench."):
+            extra = extra_of(name)
+            if extra is not None:
+                from workbench.errors import MissingExtra
+
+                raise MissingExtra(name, extra, install_command(extra)) from None
+        return None
+
+
+def install_finder() -> None:
+    """Add the finder behind all others, once."""
+    if MissingExtraFinder not in sys.meta_path:
+        sys.meta_path.append(MissingExtraFinder)
+
+
+def _requirements() -> "Iterator[tuple[str, str]]":
+    """Yield the extra and the text of each requirement of an extra, also of those that it takes in, as the wheel states them."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        stated = requires(DISTRIBUTION) or ()
+    except PackageNotFoundError:  # the folder lies on the path
+        return
+    for text in stated:
+        requirement, marked, marker = text.partition(";")
+        _, of_extra, extra = marker.partition("extra == ")
+        if marked and of_extra:
+            yield extra.strip(" \"'"), requirement.strip()
+
+
+def _name_of(requirement: str) -> str:
+    end = next((i for i, c in enumerate(requirement) if not (c.isalnum() or c in "-_.")), len(requirement))
+    return requirement[:end].lower().replace("_", "-")
+
+
+def extra_of(library: str) -> str | None:
+    """Return the smallest extra that installs a library; None where there is none."""
+    wanted = library.lower().replace("_", "-")
+    extras = [extra for extra, _ in _requirements()]
+    return min((extra for extra, text in _requirements() if _name_of(text) == wanted), key=extras.count, default=None)
+
+
+def install_command(extra: str) -> str:
+    """Return a command that adds an extra to this installation, from where it was installed.
+
+    The workbench is on no public index, so its name alone is never asked for: a checkout or a wheel is named by its path, and where
+    that is gone, the libraries by their names.
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url = origin.get("url", "")
+    path = Path(url2pathname(urlsplit(url).path)) if url.startswith("file:") else None
+    if path is not None and path.exists():
+        editable = origin.get("dir_info", {}).get("editable")
+        return f"pip install {'-e ' if editable else ''}'{path}[{extra}]'"
+    if path is None and url:
+        reference = f"{origin['vcs_info']['vcs']}+{url}" if "vcs_info" in origin else url
+        return f"pip install '{DISTRIBUTION}[{extra}] @ {reference}'"
+    return "pip install " + " ".join(f"'{text}'" for of, text in _requirements() if of == extra)

@@ -1,0 +1,139 @@
+"""Postings: each movement of a hold, a settlement and a refund at its own time, and balances rolled forward over periods."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from workbench.reports.transaction_rows import ASSUMED, transaction_events
+from workbench.tables.event_frames import DELIVERY
+from workbench.tables.periods import Every, steps
+from workbench.tables.rows import TEXT, mark_report
+
+POSTINGS = ("hold", "increase", "release", "settlement", "refund")
+"""Kinds of postings, in the order in which they follow each other."""
+_OWN_TIME = ("event_received_at", DELIVERY)
+_PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
+
+
+def postings(events: Any) -> pd.DataFrame:
+    """Return one row for each hold, increase, release, settlement and refund, at its own time.
+
+    A refund is a row of the month in which it was made, so a later event never changes an earlier period. An event that came
+    twice counts once.
+
+    Args:
+        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
+
+    Returns:
+        Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held, posted,
+        refunded, net (Int64, cents: what the row changes), card_id, user_id, merchant_name, merchant_category,
+        merchant_category_code, currency. A settlement below or above its hold has a second row for the rest of the hold.
+        `at` is missing where the event does not tell it; the notes count such rows.
+    """
+    data, notes = transaction_events(events)
+    spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
+    amount = spend["amount"].fillna(0).to_numpy(dtype="int64")
+    change = spend["authorization_update_amount"].fillna(0).to_numpy(dtype="int64")
+    kind = data["kind"].astype(TEXT)
+    accepted = (spend["status"] != "declined").fillna(True).to_numpy(dtype=bool)
+    is_hold = ((kind == "transaction.created") & accepted & (amount > 0)).to_numpy(dtype=bool)
+    is_update = ((kind == "transaction.updated") & (change != 0)).to_numpy(dtype=bool)
+    completed = (kind == "transaction.completed").to_numpy(dtype=bool)
+    is_settlement, is_refund = completed & (amount > 0), completed & (amount < 0)
+
+    ids = data["body.id"]
+    held_before = (
+        pd.Series(np.where(is_hold, amount, np.where(is_update, change, 0))).groupby(ids.to_numpy()).transform("sum")
+    )
+    times = {
+        "hold": spend["authorized_at"],
+        "update": data["at"].where(data["at_source"].isin(_OWN_TIME)),
+        "settlement": spend["posted_at"].fillna(data["at"]),
+    }
+    posted_at = times["settlement"].where(is_settlement).groupby(ids.to_numpy()).transform("max")
+    own = data["at_source"].isin(_OWN_TIME) | (spend["posted_at"].notna() & (spend["posted_at"] != posted_at))
+    times["refund"] = data["at"].where(own)
+
+    parts = []
+    for posting, rows, at, held, posted, refunded in (
+        ("hold", is_hold, times["hold"], amount, 0, 0),
+        ("increase", is_update & (change > 0), times["update"], change, 0, 0),
+        ("release", is_update & (change < 0), times["update"], change, 0, 0),
+        ("settlement", is_settlement, times["settlement"], -np.minimum(amount, held_before), amount, 0),
+        ("release", is_settlement & (held_before > amount), times["settlement"], amount - held_before, 0, 0),
+        ("refund", is_refund, times["refund"], 0, 0, -amount),
+    ):
+        part = pd.DataFrame({"transaction_id": ids, "posting": posting, "at": at})
+        for column, cents in (("held", held), ("posted", posted), ("refunded", refunded)):
+            part[column] = cents
+        part["net"] = part["posted"] - part["refunded"]
+        for party in _PARTIES:
+            part[party] = spend[party].array
+        parts.append(part[rows])
+    result = pd.concat(parts)
+    result["posting"] = pd.Categorical(result["posting"], categories=list(POSTINGS))
+    result = result.astype({**dict.fromkeys(("held", "posted", "refunded", "net"), "Int64"), "transaction_id": TEXT})
+    result = result.sort_values(["at", "posting"], kind="stable", na_position="last").reset_index(drop=True)
+    untimed = result.loc[result["at"].isna(), "posting"]
+    notes += [
+        f"{count:,} postings of kind {name} have no time of their own."
+        for name in POSTINGS
+        if (count := int((untimed == name).sum()))
+    ]
+    began = set(ids[is_hold])
+    if unknown := len(set(ids[completed | is_update]) - began - set(ids[is_refund & ~ids.isin(ids[is_settlement])])):
+        notes.append(f"{unknown:,} transactions began before the first event: their holds are not known.")
+    return mark_report(result, "postings", [ASSUMED, *notes], cents=["held", "posted", "refunded", "net"])
+
+
+def roll_forward(events: Any, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
+    """Return how open holds and posted amounts moved in each period: opening, what changed, closing.
+
+    Opening + authorized - released - settled = closing, to the cent, and each opening is the closing before it. What happens
+    later never changes an earlier row.
+
+    Args:
+        events: A frame of `postings`, or anything it takes.
+        freq: "day", "week" or "month".
+        tz: Time zone of the periods.
+        currency: Currency of the rows that count; others are left out, and the notes count them.
+
+    Returns:
+        Columns named like `freq` (its first day), opening, authorized, released, settled, closing (of holds), posted,
+        refunded, net (in the period); Int64, cents.
+    """
+    table = events if isinstance(events, pd.DataFrame) and "posting" in events else postings(events)
+    notes = list(table.attrs.get("notes", ()))
+    ours = (table["currency"].str.lower() == currency.lower()).fillna(False)
+    timed = table[ours & table["at"].notna()]
+    for count, reason in (
+        (int((~ours).sum()), "in another currency"),
+        (int(table[ours]["at"].isna().sum()), "without a time"),
+    ):
+        if count:
+            notes.append(f"{count:,} postings {reason} are left out.")
+    held = timed["held"].astype("Int64")
+    from_hold = timed["posting"] == "settlement"
+    data = pd.DataFrame(
+        {
+            freq: steps(timed["at"], freq, tz),
+            "authorized": held.where(held > 0, 0),
+            "released": -held.where((held < 0) & ~from_hold, 0),
+            "settled": -held.where(from_hold, 0),
+            **{name: timed[name] for name in ("posted", "refunded", "net")},
+        }
+    )
+    result = data.groupby(freq).sum()
+    if len(result):
+        periods = pd.date_range(
+            result.index.min(), result.index.max(), freq={"day": "D", "week": "7D", "month": "MS"}[freq]
+        )
+        result = result.reindex(periods.astype(result.index.dtype), fill_value=0)
+    closing = (result["authorized"] - result["released"] - result["settled"]).cumsum()
+    result.insert(0, "opening", closing.shift(fill_value=0))
+    result.insert(4, "closing", closing)
+    result = result.astype("Int64").rename_axis(freq).reset_index()
+    return mark_report(
+        result, "roll_forward", notes, table, freq=freq, tz=tz, currency=currency, cents=list(result.columns[1:])
+    )

@@ -1,0 +1,70 @@
+"""What is decided in a universe, and what is told of it.
+
+Every decision has a name, as "call simulate_refund 1", and a number; 0 is the course of events in which nothing goes wrong. The
+decisions that are not 0 are all that is needed to run the universe again, and to make it smaller.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+import attrs
+
+
+@attrs.define
+class Decisions:
+    """The decisions of a universe, by name.
+
+    Args:
+        seed: Seed of those that are drawn; None draws none.
+        fixed: Decisions that are known; where they are given, only those about the traffic are drawn.
+    """
+
+    seed: str | None = None
+    fixed: Mapping[str, int] | None = None
+    taken: dict[str, int] = attrs.field(factory=dict)
+    options: dict[str, int] = attrs.field(factory=dict)
+    scale: float = 1.0  # some universes are calm, some are wild
+
+    def __attrs_post_init__(self) -> None:
+        if self.seed is not None:
+            self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
+
+    def choose(self, name: str, options: int, chance: float) -> int:
+        """Return a number below `options`: 0, or with some chance another."""
+        if self.fixed is not None and name in self.fixed:
+            number = self.fixed[name] % options
+        elif self.seed is None or (self.fixed is not None and not name.startswith("traffic ")):
+            number = 0
+        else:
+            drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()
+            likely = int.from_bytes(drawn[:4], "big") < chance * self.scale * 2**32
+            number = 1 + int.from_bytes(drawn[4:], "big") % (options - 1) if likely else 0
+        self.options[name] = options
+        if number:
+            self.taken[name] = number
+        return number
+
+
+@attrs.frozen
+class Moment:
+    """A line of the story: seconds since the beginning, what it is about ("call", "event", "crash", …) and what happened."""
+
+    at: float
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        days, rest = divmod(self.at, 86_400)
+        hours, rest = divmod(rest, 3_600)
+        minutes, seconds = divmod(rest, 60)
+        day = f"{int(days)}d " if days else ""
+        return f"{day}{int(hours):02}:{int(minutes):02}:{seconds:06.3f}  {self.kind:<8} {self.text}"
+
+
+@attrs.frozen
+class Breach:
+    """A broken invariant, and how it shows."""
+
+    invariant: str
+    found: str
+    transaction: str = ""

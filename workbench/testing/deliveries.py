@@ -1,0 +1,242 @@
+"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated key, again and again."""
+
+import hashlib
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from workbench.schema import strict_json
+from workbench.testing.decisions import Breach
+from workbench.testing.life import Life, short
+from workbench.testing.loop import NotSimulated
+from workbench.testing.process import Process
+from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
+
+KEY = "universe-signing-key-1"
+"""The key that deliveries are signed with, which the application knows."""
+NEXT_KEY = "universe-signing-key-2"
+"""The key that the service changes to; until the change is over, the secondary header is signed with the first one."""
+_FORGER = "not-the-signing-key"
+_TIMEOUT = 10.0  # seconds in which a delivery has to be answered
+_RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
+_LATE = (0.2, 2.5, 95.0, 7_200.0)
+_AGAIN = (0.0, 0.0, 1.0, 3_600.0, 100_000.0)  # the first is none, the second at the same time
+_TIMINGS = ("", "2 s late", "95 s late", "2 h late")
+_TWICE = ("", "at the same time", "1 s later", "1 h later", "28 h later")
+_FORGED = ("", "wrong signature", "no signature", "signature of another body")
+_UNKNOWN = ("", "unknown version", "unknown kind")
+
+
+@attrs.define(eq=False)
+class Delivery:
+    """A delivery, and whether it was acknowledged."""
+
+    name: str  # by which decisions about it are named
+    text: str
+    headers: dict[str, str]
+    body: bytes
+    kind: str = "event"  # "event", "unknown" or "forged"
+    acknowledged: bool = False
+    attempts: int = 0
+
+
+class Deliveries(Life):
+    """A life in which events are delivered.
+
+    Args:
+        threads: Whether a delivery that comes twice at the same time is handled by two threads.
+        options: As of a life.
+    """
+
+    def __init__(self, *given: Any, threads: bool = False, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.key = KEY
+        self.service: Counter[str] = Counter()  # net cents that the service posted, by transaction
+        self.posted: list[tuple[str, int]] = []  # transaction and cents, by event
+        self.names: dict[str, str] = {}  # of records, by id
+        self.cause = ""  # what the traffic is doing, where a record has several of its events
+        self._threads = threads
+        self._seen = self.sandbox._last_event()
+
+    def collect(self) -> None:
+        """Plan the deliveries of new events."""
+        if self.sandbox._last_event() == self._seen:
+            return
+        drained, self._seen = self.sandbox._drain(self._seen)
+        for _, _, body in drained:
+            event = strict_json.loads(body)
+            name = f"{event['resource']}.{event['action']}"
+            self.answers["event", name] += 1
+            if name == "transaction.completed":
+                transaction, cents = event["body"]["id"], event["body"]["spend"]["amount"]
+                self.service[transaction] += cents
+                self.posted.append((transaction, cents))
+            self._plan(event)
+
+    def _plan(self, event: dict[str, Any]) -> None:
+        """Plan the deliveries of an event."""
+        body, kind = event["body"], f"{event['resource']}.{event['action']}"
+        record = f"{kind} of {self.names.get(body.get('id', ''), short(body.get('id', '')))}"
+        record += f", {self.cause}" if self.cause else ""
+        self._ordinals[record] += 1
+        name = record if self._ordinals[record] == 1 else f"{record}, {self._ordinals[record]}"
+        text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
+        self._ordinals["events"] += 1
+        rotated = self.decisions.choose("event rotation", 3, 0.15)
+        keys = (NEXT_KEY, KEY) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (KEY,)
+        unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
+        if unknown == "unknown version":
+            event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
+            text += f", {unknown}"
+        elif unknown:
+            other = {
+                **event,
+                "id": _made_up(name, 1),
+                "resource": "loyalty",
+                "action": "expired",
+                "body": {"id": _made_up(name, 1)},
+            }
+            self._send_later(
+                0.5, _delivery(f"loyalty.expired after {name}", "loyalty.expired, unknown kind", other, keys, "unknown")
+            )
+        forged = _FORGED[self._decide(f"event {name} forged", 4, 0.03)]
+        if forged:
+            fake = _delivery(
+                f"forged {name}",
+                f"forged copy of {text} ({forged})",
+                {**event, "id": _made_up(name, 2)},
+                (_FORGER,),
+                "forged",
+            )
+            if forged == "no signature":
+                del fake.headers[SIGNATURE]
+            elif forged == "signature of another body":
+                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), KEY)
+            self._send_later(0.7, fake)
+        late = self._decide(f"event {name} late", len(_LATE), 0.12)
+        twice = self._decide(f"event {name} twice", 4, 0.12)
+        if not twice and self._decide(f"event {name} much later again", 2, 0.006):
+            twice = 4
+        delivery = _delivery(name, f"{text}, {_TIMINGS[late]}" if late else text, event, keys)
+        self.counts["events"] += 1
+        self.counts["events late"] += bool(late)
+        self.counts["events with the new signing key"] += len(keys) == 2
+        self.counts[f"events of {unknown}s"] += bool(unknown)
+        self.counts[f"events twice, {_TWICE[twice]}"] += bool(twice)
+        if twice == 1 and self._threads:
+            self._send_later(_LATE[late], delivery, copies=2)
+            return
+        self._send_later(_LATE[late], delivery)
+        if twice:
+            again = attrs.evolve(delivery, name=f"{name} again", text=f"{text}, again ({_TWICE[twice]})")
+            self._send_later(_LATE[late] + _AGAIN[twice], again)
+
+    def _send_later(self, seconds: float, delivery: Delivery, copies: int = 1) -> None:
+        self._at(self.now + seconds, lambda: self._deliver(delivery, copies))
+
+    def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
+        process = self._process
+        assert process is not None
+        delivery.attempts += 1
+        attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
+        self.counts["deliveries"] += 1
+        if delivery.kind != "forged":
+            self._at(self.now + _TIMEOUT, lambda: self._check(delivery))
+        if process.dead:
+            self.tell("delivery", f"{delivery.text}{attempt}: the application is down")
+            return
+        label = f"delivery of {delivery.name}{attempt}"
+        receive = process.application.receive
+
+        def ended(status: Any) -> None:
+            self._answered(process, delivery, status, attempt)
+
+        if inspect.iscoroutinefunction(receive):
+            self.tell("delivery", f"{delivery.text}{attempt}")
+            process.loop.start(_received(receive, delivery, ended), label)
+        elif copies > 1:
+            self._in_threads(process, delivery, copies, ended)
+        else:
+            self.tell("delivery", f"{delivery.text}{attempt}")
+            self._guard(process, label, lambda: ended(_call(receive, delivery)))
+
+    def _in_threads(self, process: Process, delivery: Delivery, copies: int, ended: Callable[[Any], None]) -> None:
+        """Have a delivery handled by several threads at the same time."""
+        barrier, statuses = threading.Barrier(copies), [0] * copies
+
+        def run(i: int) -> None:
+            barrier.wait()
+            statuses[i] = _call(process.application.receive, delivery)
+
+        self.tell("delivery", f"{delivery.text}, by {copies} threads at the same time")
+        self.threaded = True
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(copies)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.threaded = False
+        self.counts["deliveries by threads at the same time"] += copies
+        for status in statuses:
+            ended(status)
+
+    def _answered(self, process: Process, delivery: Delivery, status: Any, attempt: str) -> None:
+        process.check()
+        accepted = isinstance(status, int) and 200 <= status < 300
+        lost = delivery.kind == "event" and accepted and delivery.attempts < 3 and self._decide(
+            f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06
+        )  # fmt: skip
+        self.tell("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
+        if lost:
+            self.counts["acknowledgments lost"] += 1
+        if delivery.kind == "forged":
+            self.counts["forgeries"] += 1
+            if accepted:
+                self._break("forgeries are refused", f"{delivery.text} was accepted ({status})")
+        elif accepted and not lost:
+            delivery.acknowledged = True
+
+    def _check(self, delivery: Delivery) -> None:
+        """Deliver again what was not acknowledged."""
+        if delivery.acknowledged:
+            return
+        if delivery.attempts > len(_RETRIES):
+            rule = "unknown kinds are acknowledged" if delivery.kind == "unknown" else "events are acknowledged"
+            self._break(rule, f"{delivery.text} was not acknowledged in {delivery.attempts} attempts")
+            return
+        self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
+
+    def _break(self, invariant: str, found: str, transaction: str = "") -> None:
+        self.breaches.append(Breach(invariant, found, transaction))
+
+
+def _delivery(name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event") -> Delivery:
+    body = strict_json.dumps(event)
+    signed = {name: sign(body, key) for name, key in zip((SIGNATURE, SECONDARY), keys, strict=False)}
+    return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)
+
+
+async def _received(receive: Callable[..., Any], delivery: Delivery, ended: Callable[[Any], None]) -> None:
+    try:
+        status = await receive(dict(delivery.headers), delivery.body)
+    except NotSimulated:
+        raise
+    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
+        status = f"500 ({type(error).__name__}: {error})"
+    ended(status)
+
+
+def _call(receive: Callable[..., Any], delivery: Delivery) -> Any:
+    try:
+        return receive(dict(delivery.headers), delivery.body)
+    except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
+        return f"500 ({type(error).__name__}: {error})"
+
+
+def _made_up(name: str, number: int) -> str:
+    drawn = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"{drawn}-0000-4000-8000-{number:012x}"

@@ -1,0 +1,357 @@
+"""Run an application in many universes, and tell the shortest story of what breaks.
+
+from workbench import testing
+
+testing.explore(lambda universe: Application(universe.connect_async(), universe.database(), universe.key))
+"""
+
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Sheet
+from workbench.sandbox import Sandbox
+from workbench.testing.decisions import Breach, Decisions, Moment
+from workbench.testing.sessions import Coverage
+from workbench.testing.universe import Universe
+
+Invariant = Callable[[Universe], object]
+"""A function of a universe that has ended, which raises AssertionError where the application is wrong."""
+_RUNNING: list[Universe] = []
+_MAX_SHRINKS = 1_000
+_MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
+
+
+def sometimes(what: str, condition: object = True) -> None:
+    """Note in an application that something happened, so that `explore` can tell what never did; elsewhere do nothing.
+
+    Args:
+        what: What happens, as "a lost answer happened".
+        condition: Whether it happened now.
+    """
+    if _RUNNING:
+        _RUNNING[-1].sometimes[what] += bool(condition)
+
+
+def transactions_agree(universe: Universe) -> None:
+    """Check that the books show the net of each transaction as the service posted it, each event once and none lost."""
+    books, service = universe.books, universe.service
+    odd = [name for name, cents in books.items() if type(cents) is not int]
+    if odd:
+        raise InvariantBroken("amounts are whole cents", f"the books show {books[odd[0]]!r} for {odd[0]}", odd[0])
+    for name in sorted({*books, *service}):
+        found, posted = books.get(name, 0), service.get(name, 0)
+        if found == posted:
+            continue
+        effects = [cents for transaction, cents in universe.posted if transaction == name][:_MAX_EFFECTS]
+        sums = {sum(some) for size in range(1, len(effects) + 1) for some in combinations(effects, size)}
+        rule = "the books agree with the service"
+        if found - posted in sums:
+            rule = "each event counts once"
+        elif posted - found in sums:
+            rule = "no event is lost"
+        raise InvariantBroken(
+            rule, f"transaction {name}: the books show {found} cents, the service posted {posted}", name
+        )
+
+
+def refunds_are_made_once(universe: Universe) -> None:
+    """Check that the application did not have the same refund carried out twice."""
+    for (target, body), count in universe.refunds.items():
+        if count > 1:
+            raise InvariantBroken("no refund is made twice", f"{target} {body} was carried out {count} times")
+
+
+def outcomes_are_resolved(universe: Universe) -> None:
+    """Check that each call with an unknown outcome was resolved in the journal."""
+    for entry in universe.journal.unknown():
+        raise InvariantBroken("unknown outcomes are resolved", f"{entry.what} is unknown at the end")
+
+
+MONEY: tuple[Invariant, ...] = (transactions_agree, refunds_are_made_once, outcomes_are_resolved)
+"""The built-in invariants about money; that forgeries are refused and events acknowledged is always checked."""
+
+
+class InvariantBroken(AssertionError):
+    """An invariant that does not hold."""
+
+    def __init__(self, invariant: str, found: str, transaction: str = "") -> None:
+        super().__init__(f"{invariant}: {found}")
+        self.breach = Breach(invariant, found, transaction)
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """A universe in which the application is wrong, made as small as possible.
+
+    `seed` and `universe` replay the one that was found, and `decisions` the small one, of which `story` and `trace` are.
+    """
+
+    seed: int
+    universe: int
+    found_trace: str
+    decisions: Mapping[str, int]
+    breach: Breach
+    story: tuple[Moment, ...]
+    trace: str
+    books: tuple[str, ...]
+
+    def lines(self) -> list[str]:
+        """Return the story as numbered lines, then both books."""
+        told = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
+        return [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
+
+    def export(self, path: str | Path, application: str) -> None:
+        """Write a pytest file that replays the small universe.
+
+        Args:
+            path: File to write.
+            application: Where the application is, as "module:Application".
+        """
+        module, _, name = application.partition(":")
+        decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())
+        told = "\n".join(f"# {line}" for line in self.lines())
+        Path(path).write_text(
+            f'"""{self.breach.invariant.capitalize()}: the shortest story that `workbench test` found."""\n\n'
+            f"from {module} import {name}\nfrom workbench import testing\n\n{told}\n"
+            f"DECISIONS = {{\n{decisions}}}\n\n\n"
+            f"def test_{self.breach.invariant.replace(' ', '_')}() -> None:\n"
+            f"    testing.explore({name}, decisions=DECISIONS).check()\n",
+            encoding="utf-8",
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Exploration(Shown):
+    """What was tried in how many universes, and the failure that was found, if any."""
+
+    seed: int
+    universes: int
+    seconds: float
+    counts: Mapping[str, int]
+    sometimes: Mapping[str, int]
+    coverage: Coverage = attrs.field(eq=False)
+    failure: Failure | None = None
+
+    def check(self) -> None:
+        """Raise AssertionError with the story where something broke, or where something never happened.
+
+        Raises:
+            AssertionError: An invariant does not hold.
+        """
+        never = [what for what, count in self.sometimes.items() if not count]
+        if self.failure is not None or (never and self.universes > 1):
+            raise AssertionError(str(self))
+
+    def sheet(self) -> Sheet:
+        """Return the result as it is shown."""
+        rate = self.universes / self.seconds if self.seconds else 0.0
+        words = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
+        words += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
+        words += [
+            f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
+        ]
+        groups = Counter(group for group, _ in self.coverage.counts)
+        reached = Counter(group for (group, _), count in self.coverage.counts.items() if count)
+        words.append("coverage: " + ", ".join(f"{reached[group]} of {groups[group]} {group}s" for group in groups))
+        if self.failure is None:
+            return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(words))
+        failure = self.failure
+        words.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
+        words.append(f"replay: seed {failure.seed}, universe {failure.universe}, trace {failure.found_trace}")
+        code = (f"The shortest story (trace {failure.trace}):", *failure.lines())
+        status = Cell(("✗ wrong",), "status:failed")
+        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(words), code=code)
+
+
+class _Explorer:
+    """What is the same for all universes of an exploration."""
+
+    def __init__(
+        self, application: Callable[[Universe], Any], invariants: Sequence[Invariant], sandbox: Sandbox, folder: Path,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self._application, self._invariants, self._sandbox = application, invariants, sandbox
+        self._folder, self._options = folder, options
+
+    def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
+        """Run one universe and return it with what broke first."""
+        for left in self._folder.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        universe = Universe(self._application, self._sandbox, decisions, self._folder, **self._options)
+        _RUNNING.append(universe)
+        try:
+            universe.run()
+            for invariant in self._invariants:
+                if universe.breaches:
+                    break
+                try:
+                    invariant(universe)
+                except InvariantBroken as error:
+                    universe.breaches.append(error.breach)
+                except AssertionError as error:
+                    name = getattr(invariant, "__name__", "invariant").replace("_", " ")
+                    universe.breaches.append(Breach(name, str(error) or "does not hold"))
+        finally:
+            _RUNNING.pop()
+        return universe, universe.breaches[0] if universe.breaches else None
+
+    def shrink(self, taken: Mapping[str, int], breach: Breach) -> tuple[Universe, Breach] | None:
+        """Return the smallest universe that Hypothesis finds in which the same invariant breaks."""
+        import hypothesis
+        from hypothesis import strategies as st
+        from hypothesis.database import InMemoryExampleDatabase
+
+        names = list(taken)
+        smallest: list[tuple[Universe, Breach]] = []
+        phases = (hypothesis.Phase.reuse, hypothesis.Phase.shrink)
+        settings = hypothesis.settings(
+            database=InMemoryExampleDatabase(), phases=phases, deadline=None, max_examples=_MAX_SHRINKS,
+            suppress_health_check=list(hypothesis.HealthCheck), print_blob=False, verbosity=hypothesis.Verbosity.quiet,
+            report_multiple_bugs=False,
+        )  # fmt: skip
+
+        @settings
+        @hypothesis.given(st.tuples(*(st.integers(0, taken[name]) for name in names)))
+        def same_breach(numbers: tuple[int, ...]) -> None:
+            fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
+            universe, found = self.run(Decisions(fixed=fixed))
+            if found is not None and found.invariant == breach.invariant:
+                smallest[:] = [(universe, found)]
+                raise _Same
+
+        fuzz: Callable[[bytes], object] = same_breach.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
+        with suppress(_Same):
+            fuzz(bytes(taken[name] for name in names))  # puts it into the database, from where it is made smaller
+        with suppress(_Same, hypothesis.errors.Flaky):  # threads differ from run to run
+            same_breach()
+        return smallest[0] if smallest else None
+
+
+class _Same(Exception):
+    """The universe breaks the same invariant as the one that was found."""
+
+
+def explore(
+    application: Callable[[Universe], Any],
+    *,
+    invariants: Sequence[Invariant] = MONEY,
+    universes: int = 500,
+    seed: int = 1,
+    first: int = 0,
+    universe: int | None = None,
+    decisions: Mapping[str, int] | None = None,
+    scenario: Callable[[Universe], object] | None = None,
+    sandbox: Sandbox | None = None,
+    settle: float = 3_600.0,
+    threads: bool = False,
+    expected: Sequence[str] = (),
+    progress: Callable[[int, int], object] | None = None,
+) -> Exploration:
+    """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
+
+    Of an application that is not asynchronous, every point is failed first in every way, one at a time; then pairs of
+    them, in turn with universes that are drawn as for an asynchronous one.
+
+    Args:
+        application: Makes the application: called with the universe at the start and after each crash. The application has
+            `receive(headers, body)`, which returns the status of the response, and `books()`, which returns cents by
+            transaction; `main()`, if it has one, runs from its start, or every five minutes if it is not asynchronous.
+        invariants: Functions of a universe that has ended, which raise AssertionError where the application is wrong.
+        universes: Number of universes.
+        seed: Seed of all of them.
+        first: Number of the first universe, to resume an exploration.
+        universe: Run this universe alone, as it was found.
+        decisions: Run the universe of these decisions alone, as a failure has them.
+        scenario: Called with each universe to plan its traffic; default: purchases with settlements, reversals and refunds.
+        sandbox: Sandbox whose forks are used; default: a new one.
+        settle: Seconds that the application is given at the end, when nothing goes wrong any more.
+        threads: Whether a delivery that comes twice at the same time is handled by two threads.
+        expected: What `sometimes` has to have noted.
+        progress: Called with the number of universes done, and of all.
+
+    Raises:
+        NotSimulated: The application does something that cannot be reproduced, as to start a thread.
+    """
+    from workbench.sandbox import Sandbox
+
+    with tempfile.TemporaryDirectory() as folder:
+        explorer = _Explorer(
+            application, invariants, sandbox or Sandbox(seed=1), Path(folder),
+            scenario=scenario, settle=settle, threads=threads,
+        )  # fmt: skip
+        began, counts, noted = time.perf_counter(), Counter[str](), Counter(dict.fromkeys(expected, 0))
+        answers: Counter[tuple[str, str]] = Counter()
+        failure, tried = None, 0
+        plans: Iterator[tuple[int, Decisions]]
+        if decisions is not None:
+            plans = iter([(0, Decisions(fixed=decisions))])
+        else:
+            numbers = range(first, universes) if universe is None else range(universe, universe + 1)
+            plans = _plans(explorer, seed, numbers)
+        for number, plan in plans:
+            found, breach = explorer.run(plan)
+            tried += 1
+            counts += found.counts
+            answers += found.answers
+            for what, count in found.sometimes.items():
+                noted[what] += count
+            if progress is not None:
+                progress(number + 1, universes)
+            if breach is not None:
+                small = (found, breach)
+                if universe is None and decisions is None and plan.taken:
+                    small = explorer.shrink(plan.taken, breach) or small
+                failure = _failure(seed, number, found, *small)
+                break
+    return Exploration(
+        seed=seed, universes=tried, seconds=time.perf_counter() - began, counts=counts, sometimes=noted,
+        coverage=Coverage(answers), failure=failure,
+    )  # fmt: skip
+
+
+def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int, Decisions]]:
+    """Yield the decisions of each universe; those of a number are always the same."""
+    points: list[dict[str, int]] = []
+    traffic = ""
+    if numbers and numbers[-1] and not explorer.run(Decisions())[0].asynchronous:
+        runs = [
+            (name, explorer.run(Decisions(seed=name, fixed={}))[0])
+            for name in (f"{seed}/traffic {i}" for i in range(12))
+        ]
+        # little traffic, but with calls of the application if it makes any
+        traffic, rich = max(runs, key=lambda run: (min(run[1].counts["calls"], 2), -len(run[1].decisions.options)))
+        faults = {name: options for name, options in rich.decisions.options.items() if not name.startswith("traffic ")}
+        points = [{name: value} for name, options in faults.items() for value in range(1, options)]
+    for number in numbers:
+        drawn = f"{seed}/{number}"
+        if number == 0:
+            yield number, Decisions()
+        elif number <= len(points):
+            yield number, Decisions(seed=traffic, fixed=points[number - 1])
+        elif points and number % 2:
+            one, other = (random.Random(f"{drawn}/{i}").choice(points) for i in range(2))
+            yield number, Decisions(seed=drawn, fixed={**one, **other})
+        else:
+            yield number, Decisions(seed=drawn)
+
+
+def _failure(seed: int, number: int, found: Universe, small: Universe, breach: Breach) -> Failure:
+    service = {name: cents for name, cents in small.service.items() if cents}
+    names = [name for name in sorted({*small.books, *service}) if small.books.get(name, 0) != service.get(name, 0)]
+    books = [f"     {'transaction':<38} {'application':>12} {'service':>12}"] if names else []
+    books += [f"     {name:<38} {small.books.get(name, 0):>12} {service.get(name, 0):>12}" for name in names]
+    return Failure(
+        seed=seed, universe=number, found_trace=found.trace, decisions=small.decisions.taken, breach=breach,
+        story=tuple(small.story), trace=small.trace, books=tuple(books),
+    )  # fmt: skip

@@ -1,0 +1,310 @@
+"""The course of a universe: its time, what is planned, the process of the application, and where that is killed."""
+
+import hashlib
+import heapq
+import inspect
+import itertools
+import sqlite3
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from workbench.client.journal import Journal
+from workbench.client.messages import Broken, Request, Response
+from workbench.client.pace import Clock
+from workbench.sandbox import Sandbox
+from workbench.session import AsyncSession, Session
+from workbench.testing.decisions import Breach, Decisions, Moment
+from workbench.testing.loop import LABEL, VirtualLoop
+from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock
+
+MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
+"""How often something goes wrong in one universe, by the first word of the decision."""
+_RESTART = 2.0
+_ROUND_TRIP = 0.05
+_MINUTE = 60.0
+_TICK = 300.0  # between the runs of the jobs of an application that is not asynchronous
+FAULTS = (
+    "", "lost before it was carried out", "lost after it was carried out", "cut", "answered too late", "carried out too late",
+    "not connected", "answered 503", "answered 429",
+)  # fmt: skip
+"""What happens to a call."""
+
+
+class Life:
+    """An application that runs, is killed and runs again, in virtual time, against a fork of a sandbox.
+
+    Args:
+        application: Makes the application: called with the universe at the start and after each crash.
+        sandbox: The sandbox that is forked.
+        decisions: What happens.
+        folder: An empty folder, for what the application stores.
+    """
+
+    def __init__(self, application: Callable[[Any], Any], sandbox: Sandbox, decisions: Decisions, folder: Path) -> None:
+        self.now = 0.0
+        self.folder = folder
+        self.sandbox = sandbox.fork()
+        self.clock: Clock = UniverseClock(self)
+        self.decisions = decisions
+        self.story: list[Moment] = []
+        self.counts: Counter[str] = Counter()
+        self.answers: Counter[tuple[str, str]] = Counter()
+        self.breaches: list[Breach] = []
+        self.refunds: Counter[tuple[str, str]] = Counter()  # that the application had carried out
+        self.journal = Journal(clock=self.clock)
+        self.asynchronous = False
+        self.calm = False  # whether nothing goes wrong any more
+        self.threaded = False  # whether threads run whose order is not decided
+        self._factory = application
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._count = itertools.count()
+        self._ordinals: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._ticks = self._moved = 0
+        self._process: Process | None = None
+
+    # what the application uses
+
+    def connect_async(self, **options: Any) -> AsyncSession:
+        """Return a session of the application whose operations are awaited; the arguments are those of a client."""
+        session: AsyncSession = self._connect(ConnectedAsync, options)
+        return session
+
+    def connect(self, **options: Any) -> Session:
+        """Return a session of an application that is not asynchronous."""
+        session: Session = self._connect(Connected, options)
+        return session
+
+    def database(self, name: str = "application.db") -> sqlite3.Connection:
+        """Open a SQLite database of the application: what was committed survives a crash, and nothing else."""
+        process = self._alive()
+        database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
+        database.universe, database.process = self, process
+        sqlite3.Connection.execute(database, "PRAGMA synchronous=OFF")  # a process dies here, not a machine
+        process.databases.append(database)
+        return database
+
+    # what happens
+
+    @property
+    def trace(self) -> str:
+        """The hash of everything that happened, in order: the same for the same seed."""
+        return hashlib.sha256("\n".join(map(str, self.story)).encode()).hexdigest()[:16]
+
+    def tell(self, kind: str, text: str) -> None:
+        """Add a line to the story."""
+        if not self.threaded:
+            self.story.append(Moment(round(self.now, 3), kind, text))
+
+    def move(self, to: float) -> None:
+        """Move the time of the universe and of its sandbox; what is due there happens."""
+        self.now = max(to, self.now)
+        step = int(self.now * 1000) - self._moved
+        if step > 0:
+            self._moved += step
+            self.sandbox.clock.advance(seconds=step / 1000)
+            self.collect()
+
+    def point(self, process: Process, name: str) -> None:
+        """Kill the process here, if it is decided so."""
+        process.check()
+        label = f"crash {LABEL.get()} {name}"
+        self._ordinals[label] += 1
+        if self._decide(f"{label} {self._ordinals[label]}", 2, 0.04):
+            self._kill(process, name)
+            raise ProcessKilled
+
+    def commit(self, process: Process, run: Callable[[], Any]) -> None:
+        """Commit, with a point before and one after at which the process may be killed."""
+        self.point(process, "before a commit")
+        run()
+        self.counts["commits"] += 1
+        self.tell("commit", f"in {LABEL.get()}")
+        self.point(process, "after a commit")
+
+    async def call(
+        self, process: Process, outgoing: Request, send: Callable[[Request], Response],
+        pause: Callable[[float], Awaitable[object]],
+    ) -> Response | Broken:  # fmt: skip
+        """Return the answer to a call of the application, or what became of it instead."""
+        name, effect = outgoing.operation.name, outgoing.operation.effect
+        self.point(process, f"before {name}")
+        self._ordinals[name] += 1
+        number = self._decide(f"call {name} {self._ordinals[name]}", len(FAULTS), 0.12)
+        fault = FAULTS[number]
+        self.counts[f"calls {fault}" if fault else "calls"] += 1
+        await pause(_ROUND_TRIP)
+        process.check()
+        timeout = min(outgoing.deadline - self.now, 3_600.0)
+        carried_out = None
+        if fault in ("", "lost after it was carried out", "cut", "answered too late"):
+            carried_out = self._carry_out(outgoing, send)
+        self.tell("call", f"{name}{_what(outgoing)}: {fault or f'answered {carried_out.status if carried_out else 0}'}")
+        if fault == "carried out too late":
+            self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
+        answer = carried_out or Broken("the connection was lost while waiting for the answer", left=True)
+        if fault in ("answered too late", "carried out too late"):
+            await pause(timeout)
+            answer = Broken("no answer in time", left=True, timeout=True)
+        elif fault == "lost after it was carried out":
+            answer = Broken("the connection was lost while waiting for the answer", left=True)
+        elif fault == "cut" and isinstance(answer, Response):
+            broken = Broken("the connection ended before the end of the answer", left=True)
+            answer = Response(outgoing, answer.status, answer.headers, answer.body[: len(answer.body) // 2], broken)
+        elif fault == "not connected":
+            answer = Broken("no connection: Connection refused", left=False)
+        elif fault.startswith("answered "):
+            answer = Response(outgoing, int(fault[-3:]), {"retry-after": "2"}, b"")
+        process.check()
+        if effect:
+            self.point(process, f"after {name}")
+        outgoing.status = getattr(answer, "status", None)
+        return answer
+
+    def _open(self, cls: type[Any], clock: Clock, **options: Any) -> Any:
+        arguments = {
+            "sandbox": self.sandbox, "base_url": self.sandbox.base_url, "api_key": self.sandbox.full_key,
+            "environment": self.sandbox._environment, "transport": self.sandbox._direct(), "clock": clock,
+        }  # fmt: skip
+        return cls(**{**arguments, "journal": Journal(clock=clock), **options})
+
+    def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:
+        session = self._open(cls, self.clock, **{"journal": self.journal, **options})
+        session._universe, session._process = self, self._alive()
+        return session
+
+    def _alive(self) -> Process:
+        assert self._process is not None
+        self._process.check()
+        return self._process
+
+    def _at(self, when: float, action: Callable[[], object]) -> None:
+        heapq.heappush(self._agenda, (when, next(self._count), action))
+
+    def _decide(self, name: str, options: int, chance: float) -> int:
+        """Decide about a fault; there are at most `MAX_FAULTS`, and none at the end."""
+        kind = name.partition(" ")[0]
+        if self.calm or self.threaded or self._faults[kind] >= MAX_FAULTS[kind]:
+            return 0
+        number = self.decisions.choose(name, options, chance)
+        self._faults[kind] += bool(number)
+        return number
+
+    def _boot(self) -> None:
+        if self._process is not None and not self._process.dead:
+            return
+        number = 0 if self._process is None else self._process.number + 1
+        loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
+        process = self._process = Process(number, loop)
+        if number:
+            self.tell("start", "the application starts again")
+
+        def start() -> None:
+            process.application = self._factory(self)
+            self.asynchronous = inspect.iscoroutinefunction(getattr(process.application, "receive", None))
+            main = getattr(process.application, "main", None)
+            if inspect.iscoroutinefunction(main):
+                loop.start(main(), "main")
+            elif main is not None:
+                self._tick(process)
+
+        self._guard(process, "start", start)
+
+    def _tick(self, process: Process) -> None:
+        """Run the jobs of an application that is not asynchronous, now and every five minutes."""
+
+        def again() -> None:
+            self._ticks -= 1
+            self._tick(process)
+
+        if process.dead:
+            return
+        self._guard(process, "main", process.application.main)
+        if not process.dead:
+            self._ticks += 1
+            self._at(self.now + _TICK, again)
+
+    def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
+        """Run code of the application outside a task; None where it is killed meanwhile."""
+        token = LABEL.set(label)
+        try:
+            return process.loop.run(run)
+        except ProcessKilled:
+            return None
+        finally:
+            LABEL.reset(token)
+            self._bury(process)
+
+    def _kill(self, process: Process, where: str) -> None:
+        process.dead = True
+        process.loop.kill()
+        self.counts["crashes"] += 1
+        label = LABEL.get()
+        if label.startswith("delivery"):
+            self.counts["crashes inside a delivery"] += 1
+        self.tell("crash", f"the process is killed: {where}{f', in {label}' if label else ''}")
+
+    def _bury(self, process: Process) -> None:
+        """Close what a dead process left open, and have it started again."""
+        if process.dead and process.application is not _BURIED:
+            process.application = _BURIED
+            process.loop.dispose()
+            for database in process.databases:
+                with suppress(sqlite3.ProgrammingError):  # it is closed
+                    sqlite3.Connection.rollback(database)
+                database.close()
+            process.databases.clear()
+            self._at(self.now + _RESTART, self._boot)
+
+    def _choose_ready(self, count: int) -> int:
+        self._ordinals["order"] += 1
+        if self.calm:
+            return 0
+        return self.decisions.choose(f"order {self._ordinals['order']}", min(count, 8), 0.15)
+
+    def _failed_task(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if error is not None and not isinstance(error, ProcessKilled):
+            self.tell("error", f"a task failed: {type(error).__name__}: {error}")
+
+    def _before(self, label: str) -> None:
+        """Kill the process at an await, if it is decided so."""
+        process = self._process
+        if not label or process is None or self.calm:
+            return
+        self._ordinals[f"await {label}"] += 1
+        name = f"crash {label} await {self._ordinals[f'await {label}']}"
+        if self._decide(name, 2, 0.006):
+            token = LABEL.set(label)
+            self._kill(process, "at an await")
+            LABEL.reset(token)
+            raise ProcessKilled
+
+    def _carry_out(self, outgoing: Request, send: Callable[[Request], Response], late: bool = False) -> Response:
+        answer = send(outgoing)
+        name = outgoing.operation.name
+        self.answers["answer", f"{name} {answer.status}"] += 1
+        if late:
+            self.tell("service", f"{name}{_what(outgoing)} is carried out late: {answer.status}")
+        if name == "simulate_refund" and answer.status < 300 and "idempotency-cached" not in answer.headers:
+            self.refunds[outgoing.target, (outgoing.body or b"").decode()] += 1
+        self.collect()
+        return answer
+
+    def collect(self) -> None:
+        """Look at what the service has done since the last time."""
+
+
+_BURIED = object()
+
+
+def short(value: object) -> str:
+    """Return the beginning of an id."""
+    return str(value)[:8]
+
+
+def _what(outgoing: Request) -> str:
+    return f" {outgoing.body.decode()[:80]}" if outgoing.body else ""

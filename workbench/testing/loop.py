@@ -1,0 +1,201 @@
+"""An asyncio event loop of virtual time: nothing waits, and a function chooses which of the ready callbacks runs next.
+
+One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does. Threads,
+sockets and subprocesses are refused, since their order would not be reproducible. Of asyncio's private names it uses
+`_get_running_loop` and `_set_running_loop`, which it offers to event loops.
+"""
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, NoReturn
+
+from workbench.errors import WorkbenchError
+
+LABEL: ContextVar[str] = ContextVar("label", default="")
+"""What the current task of the application works on, as "delivery 3"; tasks that it starts inherit it."""
+
+
+class NotSimulated(WorkbenchError):
+    """The application does something that a simulated universe cannot reproduce: a thread, a socket or another event loop."""
+
+
+class _Callback(asyncio.Handle):
+    """A callback that is ready."""
+
+    def __init__(
+        self, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
+    ) -> None:
+        self.context = context if context is not None else copy_context()
+        super().__init__(callback, args, loop, self.context)
+        self.call = callback, args
+
+    def run(self) -> None:
+        callback, args = self.call
+        self.context.run(callback, *args)
+
+
+class _Timer(asyncio.TimerHandle):
+    """A callback that becomes ready at a time."""
+
+    def __init__(
+        self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
+    ) -> None:
+        self.ready = _Callback(callback, args, loop, context)
+        super().__init__(when, callback, args, loop, self.ready.context)
+
+    def cancel(self) -> None:
+        """Cancel it; a loop that is closed has no timers left to cancel."""
+        self.ready.cancel()
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """An event loop whose time is moved by its owner.
+
+    Args:
+        now: Returns the virtual time in seconds.
+        choose: Returns which of so many ready callbacks runs next, from 0.
+        on_error: Called with what asyncio reports about a task that failed.
+    """
+
+    def __init__(
+        self, now: Callable[[], float], choose: Callable[[int], int], on_error: Callable[[dict[str, Any]], object]
+    ) -> None:
+        self._now, self._choose, self._on_error = now, choose, on_error
+        self._ready: list[_Callback] = []
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._count = itertools.count()
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._running = self._closed = False
+        self.refusal: NotSimulated | None = None
+
+    # what its owner does
+
+    def next_time(self) -> float | None:
+        """Return when something is to be done: now, at the time of the next timer, or never (None)."""
+        while self._timers and self._timers[0][2].ready.cancelled():
+            heapq.heappop(self._timers)
+        if self._ready:
+            return self._now()
+        return max(self._timers[0][0], self._now()) if self._timers else None
+
+    def step(self, before: Callable[[str], object] = lambda label: None) -> bool:
+        """Run one ready callback; return False where none is ready.
+
+        Args:
+            before: Called with the label of the callback before it runs; it may raise, and then it is not run.
+        """
+        while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
+            self._ready.append(heapq.heappop(self._timers)[2].ready)
+        self._ready = [callback for callback in self._ready if not callback.cancelled()]
+        if when is None or not self._ready:
+            return False
+        chosen = self._ready[self._choose(len(self._ready)) if len(self._ready) > 1 else 0]
+        before(chosen.context.get(LABEL, ""))
+        self._ready.remove(chosen)
+        self.run(chosen.run)
+        return True
+
+    def run(self, function: Callable[[], Any]) -> Any:
+        """Call a function as a callback of this loop."""
+        if self._running:
+            return function()
+        if asyncio._get_running_loop() is not None:
+            raise NotSimulated("another event loop runs here; call explore() outside of it, or in another thread")
+        self._running = True
+        asyncio._set_running_loop(self)
+        try:
+            return function()
+        finally:
+            asyncio._set_running_loop(None)
+            self._running = False
+            if self.refusal is not None:  # whatever the application made of it
+                raise self.refusal
+
+    def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
+        """Start a task of the application with a label."""
+        context = copy_context()
+        context.run(LABEL.set, label)
+        task: asyncio.Task[Any] = self.run(lambda: self.create_task(coroutine, context=context))
+        return task
+
+    def kill(self) -> None:
+        """Drop all tasks, callbacks and timers. No code of the application runs on because of it."""
+        self._closed = True
+        self._ready.clear()
+        self._timers.clear()
+
+    def dispose(self) -> None:
+        """Close the coroutines of a killed loop; what they do in `finally` must be without effect by now."""
+        for task in self._tasks:
+            if not task.done() and (coroutine := task.get_coro()) is not None:
+                with suppress(BaseException):  # it is dead: whatever it raises, nothing waits for it
+                    coroutine.close()
+
+    # what asyncio asks of a loop
+
+    def time(self) -> float:
+        return self._now()
+
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+        handle = _Callback(callback, args, self, context)
+        if not self._closed:
+            self._ready.append(handle)
+        return handle
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+        return self.call_at(self._now() + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+        timer = _Timer(when, callback, args, self, context)
+        if not self._closed:
+            heapq.heappush(self._timers, (when, next(self._count), timer))
+        return timer
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, *, name: Any = None, context: Context | None = None, **options: Any) -> Any:
+        task = asyncio.Task(coro, loop=self, name=name, context=context, **options)
+        self._tasks.append(task)
+        return task
+
+    def is_running(self) -> bool:
+        return self._running
+
+    def is_closed(self) -> bool:
+        return False  # to a dead process nothing is said: its callbacks are dropped
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self._closed:
+            self._on_error(context)
+
+    async def shutdown_asyncgens(self) -> None:
+        """Do nothing: asynchronous generators end with their process."""
+
+
+def _refused(what: str) -> Callable[..., NoReturn]:
+    def refuse(loop: VirtualLoop, *_: object, **options: object) -> NoReturn:
+        loop.refusal = NotSimulated(f"{what} cannot be simulated: its order depends on this machine")
+        raise loop.refusal
+
+    return refuse
+
+
+for _name, _what in {
+    "run_in_executor": "a thread (asyncio.to_thread, run_in_executor)",
+    "call_soon_threadsafe": "a call from another thread",
+    "create_connection": "a socket (create_connection)",
+    "create_server": "a server (create_server)",
+    "getaddrinfo": "a socket (getaddrinfo)",
+    "subprocess_exec": "a process (subprocess_exec)",
+    "subprocess_shell": "a process (subprocess_shell)",
+    "run_until_complete": "a loop within a loop (run_until_complete)",
+}.items():
+    setattr(VirtualLoop, _name, _refused(_what))

@@ -1,0 +1,150 @@
+"""A process of an application in a universe: its event loop, its sessions and databases, all of which end when it is killed."""
+
+import itertools
+import sqlite3
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+import attrs
+
+from workbench.client.messages import Broken, Request, Response
+from workbench.client.pace import Clock
+from workbench.sandbox import Sandbox
+from workbench.session import AsyncSession, Session
+from workbench.testing.loop import VirtualLoop
+
+
+class World(Protocol):
+    """What a process needs of its universe."""
+
+    now: float
+    sandbox: Sandbox
+
+    def move(self, to: float) -> None:
+        """Move the time."""
+
+    def commit(self, process: "Process", run: Callable[[], Any]) -> None:
+        """Commit, or kill the process before or after it."""
+
+    async def call(
+        self, process: "Process", outgoing: Request, send: Callable[[Request], Response],
+        pause: Callable[[float], Awaitable[object]],
+    ) -> Response | Broken:  # fmt: skip
+        """Return the answer to a call, or what became of it."""
+
+
+class ProcessKilled(BaseException):
+    """The process of the application ends here; nothing that it does afterwards has an effect."""
+
+
+class UniverseClock(Clock):
+    """The time of a universe, with the chance and the ids of calls always the same."""
+
+    def __init__(self, universe: "World") -> None:
+        self._universe = universe
+        self._ids = itertools.count(1)
+
+    def now(self) -> datetime:
+        return self._universe.sandbox.clock.now()
+
+    def monotonic(self) -> float:
+        return self._universe.now
+
+    def sleep(self, seconds: float) -> None:
+        self._universe.move(self._universe.now + seconds)
+
+    def random(self) -> float:
+        return 0.5
+
+    def new_id(self) -> str:
+        return f"{next(self._ids):016x}"
+
+
+class _Connection:
+    """A session whose calls go through a universe."""
+
+    _universe: "World"
+    _process: "Process"
+
+    async def _transmit(self: Any, outgoing: Request) -> Any:
+        return await self._universe.call(self._process, outgoing, self.send_directly, self._pause)
+
+
+class Connected(_Connection, Session):
+    """A session of an application that is not asynchronous."""
+
+
+class ConnectedAsync(_Connection, AsyncSession):
+    """A session of an asynchronous application."""
+
+
+class Cursor(sqlite3.Cursor):
+    """A cursor whose statements may be commits."""
+
+    connection: "Database"
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        return self.connection.guarded(sql, lambda: super(Cursor, self).execute(sql, *parameters), self)
+
+    def executemany(self, sql: str, *parameters: Any) -> Any:
+        return self.connection.guarded(sql, lambda: super(Cursor, self).executemany(sql, *parameters), self)
+
+
+class Database(sqlite3.Connection):
+    """A connection whose commits are points at which the process may be killed."""
+
+    universe: "World"
+    process: "Process"
+
+    def cursor(self, *_: Any) -> Any:
+        self.process.check()
+        return super().cursor(Cursor)
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        return self.cursor().execute(sql, *parameters)
+
+    def executemany(self, sql: str, *parameters: Any) -> Any:
+        return self.cursor().executemany(sql, *parameters)
+
+    def guarded(self, sql: str, run: Callable[[], Any], result: Any) -> Any:
+        """Run a statement; one that commits by itself is a commit."""
+        self.process.check()
+        first = sql.lstrip()[:8].upper()
+        by_itself = self.isolation_level is None and not self.in_transaction and first.startswith(_WRITES)
+        if first.startswith(("COMMIT", "END")) or by_itself:
+            self.universe.commit(self.process, run)
+        else:
+            run()
+        return result
+
+    def commit(self) -> None:
+        self.process.check()
+        if self.in_transaction:
+            self.universe.commit(self.process, super().commit)
+
+    def __exit__(self, kind: Any, *rest: Any) -> Any:
+        if kind is None:
+            self.commit()
+        elif not self.process.dead:
+            self.rollback()
+        return False
+
+
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+
+
+@attrs.define(eq=False)
+class Process:
+    """One life of the application, from its start to a crash."""
+
+    number: int
+    loop: VirtualLoop
+    dead: bool = False
+    application: Any = None
+    databases: list[Database] = attrs.field(factory=list)
+
+    def check(self) -> None:
+        """Raise where the process has been killed."""
+        if self.dead:
+            raise ProcessKilled
