@@ -512,9 +512,12 @@ class Journal:
 
 def what(operation: Operation[..., Any], request: Any) -> str:
     """Return in one line what a call does, without a private value, as the journal has it."""
-    wires = {member.wire: member.name for member in walk.members(operation.request)}
-    path = re.sub(r"\{(\w+)\}", lambda place: str(getattr(request, wires[place[1]])), operation.path)
-    return visible(_what(operation.name, request) or f"{operation.method} {path}", 300)
+    text = _what(operation.name, request)
+    if not text:
+        ids = {member.wire: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
+        text = f"{operation.method} {path}"
+    return visible(text, 300)
 
 
 def _what(name: str, r: Any) -> str:

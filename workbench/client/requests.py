@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from workbench import chains
@@ -190,13 +191,16 @@ def findings(
         limits: What a profile allows a call.
     """
     seen = checks.surveyed(request)
-    if not (seen.doubtful or limits.caps):
+    in_path = path_problems(operation, seen.record)
+    if not (seen.doubtful or limits.caps or in_path):
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
+    named = {problem.path for problem in problems_found}
+    problems_found += tuple(problem for problem in in_path if problem.path not in named)
     problems = (*problems_found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
         problems += address_problems(seen)
@@ -205,6 +209,28 @@ def findings(
         problems = (*pasted, *(problem for problem in problems if problem.path not in places))
     # A number that was never issued is what a sandbox should get.
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
+
+
+_SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
+
+
+def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
+    """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
+    return tuple(
+        Problem(
+            wire,
+            "path",
+            "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone",
+        )
+        for name, wire in _in_path(operation)
+        if not (isinstance(value := getattr(request, name), str) and _SEGMENT.fullmatch(value))
+    )
+
+
+@cache
+def _in_path(operation: Operation[..., Any]) -> tuple[tuple[str, str], ...]:
+    in_path = placeholders(operation.path)
+    return tuple((member.name, member.wire) for member in members(operation.request) if member.wire in in_path)
 
 
 _SHORTEST = 47  # twelve words of three letters; any other private key is longer

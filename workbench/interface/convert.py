@@ -24,6 +24,7 @@ from workbench.schema.readers import READERS, Reader, Unusual, array_reader, cho
 from workbench.schema.readers import Unreadable as Unreadable
 from workbench.schema.readers import read_time as read_time
 from workbench.schema.rules import FULL
+from workbench.schema.strict_json import JsonObject
 from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
@@ -314,7 +315,9 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
         raise error
 
 
-_USUAL: Mapping[type[Kind], type[Any]] = {walk.Text: str, walk.Integer: int, walk.Boolean: bool}
+_USUAL: Mapping[type[Kind], type[Any]] = {
+    walk.Text: str, walk.Integer: int, walk.Boolean: bool, walk.Untyped: JsonObject,
+}  # fmt: skip
 """The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -196,9 +197,13 @@ class Sandbox(Controls):
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
         return self._direct().over_httpx()
 
-    def _direct(self) -> DirectTransport:
-        """Return a transport for a client in this process, which loads no HTTP library."""
-        return DirectTransport(self._engine.answer)
+    def _direct(self, *, faults: bool = True) -> DirectTransport:
+        """Return a transport for a client in this process, which loads no HTTP library.
+
+        Args:
+            faults: Whether fault rules apply to its calls.
+        """
+        return DirectTransport(partial(self._engine.answer, faults=faults))
 
     def fork(self) -> "Sandbox":
         """Return an independent copy in memory. It does not deliver what this one delivers."""

@@ -129,9 +129,10 @@ class RemoteSandbox(Controls):
         status: dict[str, Any] = self._ask_class("GET", None)
         return status
 
-    def class_report(self, kind: str, exercise: str, **detail: Any) -> None:
-        """Report a try of an exercise ("check"), a hint or a reset to the class server."""
-        self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
+    def class_report(self, kind: str, exercise: str, **detail: Any) -> dict[str, Any]:
+        """Report a start, a check or a hint to the class server, and return what is missing by its own check, and new notes."""
+        answer: dict[str, Any] = self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
+        return answer
 
     def _ask_class(self, method: str, content: Mapping[str, Any] | None) -> Any:
         try:

@@ -39,12 +39,26 @@ CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
 """The header of control responses that tells one sandbox from another."""
 
+FOREIGN = "Requests from pages of other origins are not answered"
+NOT_JSON = "the content type must be application/json"
+
 _DOCS = "/docs/"
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
 _HTML = {"content-type": "text/html; charset=utf-8"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
+
+
+def is_foreign(request: Request, url: str) -> bool:
+    """Return whether a page of another origin sent a request to what is served at a URL."""
+    origin = request.headers.get("origin")
+    return origin is not None and origin != f"{url.partition(':')[0]}://{request.headers.get('host')}"
+
+
+def is_json(request: Request) -> bool:
+    """Return whether a request declares its body as JSON, which a page of another origin cannot."""
+    return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
 def refused(
@@ -75,9 +89,8 @@ class App:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
-        origin = request.headers.get("origin")
-        if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.headers.get('host')}":
-            return refused(403, "Requests from pages of other origins are not answered")
+        if is_foreign(request, self._url):
+            return refused(403, FOREIGN)
         try:
             if request.path.startswith(CONTROL_PATH):
                 return await self._control(request)
@@ -125,9 +138,8 @@ class App:
             return refused(404, "Control not found")
         if request.method != "POST" and not (request.method == "GET" and name == "guide"):
             return refused(405, "Method Not Allowed")
-        kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-        if request.body and kind != "application/json":
-            return refused(415, "the content type must be application/json")
+        if request.body and not is_json(request):
+            return refused(415, NOT_JSON)
         try:
             arguments = strict_json.loads(request.body) if request.body else {}
         except strict_json.NotJson as error:

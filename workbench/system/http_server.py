@@ -108,6 +108,7 @@ class _App:
             headers,
             bytes(body),
             local=hosts[0] in LOOPBACK,
+            peer=(scope.get("client") or ("",))[0],
         )
 
 

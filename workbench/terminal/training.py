@@ -64,8 +64,11 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    with closing(classroom.ClassServer((), _existing(folder))) as server:
-        print(server.export(form), end="")
+    from workbench.course.classroom.exports import export
+    from workbench.course.classroom.server import inline_style
+
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        print(export(kept, form, kept.get("seed"), inline_style()), end="")
 
 
 def board(
@@ -95,16 +98,24 @@ def board(
     say(f"The page: {url}/board")
 
 
+def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
+    """Add a learner to a class, which may be served, and print the code."""
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        late = kept.enroll_late(name)
+        say(f"Join: {kept.get('url', 'URL')}/{late.code}")
+    print(late.code)
+
+
 def grade(
     notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
 ) -> None:
-    """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
+    """Run notebooks that learners handed in, and print what a class server of each saw. Your progress stays unchanged.
 
-    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there
-    for it.
+    A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles
+    and HOME.
     """
-    from workbench.course.classroom.class_results import grade as graded
     from workbench.course.classroom.exports import export
+    from workbench.course.classroom.grading import grade as graded
     from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
@@ -153,6 +164,7 @@ class_app = App(name="class", help="Serve a class, show its board, export its re
 class_app.command(serve)
 class_app.command(board)
 class_app.command(results)
+class_app.command(add)
 class_app.command(grade)
 class_app.command(print_pages, name="print")
 class_app.command(verify)
