@@ -232,7 +232,7 @@ def listen(
             wait(_POLL_INTERVAL)
 
 
-def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
+def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
     known = [i for i, refusal in enumerate(refusals) if refusal is last]
     for latest in refusals[known[0] + 1 if known else 0 :]:

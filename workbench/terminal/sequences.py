@@ -21,7 +21,7 @@ from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, session
 
 
-def _names(_: Any) -> list[str]:
+def _names(_: object) -> list[str]:
     return list(sequences.catalogue)
 
 

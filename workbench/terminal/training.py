@@ -173,7 +173,7 @@ class_app.command(verify)
 # drills
 
 
-def _names(_: Any) -> list[str]:
+def _names(_: object) -> list[str]:
     return list(DRILLS)
 
 

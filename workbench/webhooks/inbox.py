@@ -332,23 +332,23 @@ class Inbox:
 
     @overload
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> UserEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> DepositEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> TransactionEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> CardEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> AnyEvent: ...  # fmt: skip
     def wait(
         self,
