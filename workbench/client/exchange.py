@@ -67,7 +67,7 @@ class Exchange:
     def __init__(
         self,
         operation: Operation[..., Any],
-        request: Any,
+        request: object,
         context: ClientContext,
         allowing: Collection[str],
         resend_of: str | None = None,
