@@ -85,7 +85,7 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", ["--help", "users --help", "sandbox guide --fresh"])
-def test_a_reader_that_has_gone_is_no_error(words, unbuffered):
+def test_a_reader_that_has_gone_is_not_an_error(words, unbuffered):
     """Into a pipe that nobody reads, help and results end quietly."""
     read, write = os.pipe()
     os.close(read)
