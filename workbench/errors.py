@@ -8,20 +8,18 @@
     ├── NotArmed                        an effect in production without arm(); nothing was sent
     ├── DuplicateSuspected              the same write again within a day; nothing was sent
     ├── InvalidProfile (ValueError)     a profile of the profiles file is invalid; .problems
-    ├── NotSent                         did not leave this machine; safe to try again; the transport's error is __cause__
-    │   └── CannotRecord                the journal cannot be written, so nothing was sent
-    ├── NoAnswer                        a read got no answer, after its retries
-    ├── OutcomeUnknown                  a call with an effect was sent, no readable answer came; .attempt.id
-    ├── ApiError                        the service refused; .operation .status .error .message .body
-    │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited  ServiceFailure (reads)
-    ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
-    │   ├── ResponseTooLarge            larger than the limit, and not read completely
-    │   └── UnreadableEffect            of a call with an effect, so an OutcomeUnknown too
-    ├── UnexpectedRedirect              a redirect; redirects are never followed
-    │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
-    ├── InvalidWebhook                  a webhook delivery was rejected
-    ├── EventTimeout (TimeoutError)     no matching event arrived in time
-    └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
+    ├── NotSent                         did not leave this machine; safe to try again; the transport's error is
+    __cause__ │   └── CannotRecord                the journal cannot be written, so nothing was sent ├── NoAnswer
+    a read got no answer, after its retries ├── OutcomeUnknown                  a call with an effect was sent, no
+    readable answer came; .attempt.id ├── ApiError                        the service refused; .operation .status .error
+    .message .body │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited
+    ServiceFailure (reads) ├── UnexpectedAnswer                success with an unreadable answer: it was carried out;
+    .problems .body │   ├── ResponseTooLarge            larger than the limit, and not read completely │   └──
+    UnreadableEffect            of a call with an effect, so an OutcomeUnknown too ├── UnexpectedRedirect              a
+    redirect; redirects are never followed │   └── RedirectedEffect            of a call with an effect, so an
+    OutcomeUnknown too ├── InvalidWebhook                  a webhook delivery was rejected ├── EventTimeout
+    (TimeoutError)     no matching event arrived in time └── UnusableFile                    not a workbench database,
+    newer, damaged or full; left unchanged
         └── FileBusy                    another process kept it locked for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
@@ -116,17 +114,19 @@ class Attempt:
 
 
 class WorkbenchError(Exception):
-    """Base class of all errors that this package raises. It can be pickled and copied, whatever its constructor asks for."""
+    """Base class of all errors that this package raises. It can be pickled and copied, whatever its constructor asks
+    for.
+    """
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)
 
 
 def _again(cls: type[WorkbenchError], args: tuple[Any, ...], state: Mapping[str, Any]) -> WorkbenchError:
-    made = cls.__new__(cls, *args)
-    made.args = args
-    made.__dict__.update(state)
-    return made
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 LOG = logging.getLogger("workbench")
@@ -148,7 +148,7 @@ def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Strip internal frames and arguments from errors of a public function, and name arguments that it does not take.
 
     Tracebacks may be printed with the locals of their frames, and those hold requests, keys and bodies. It wraps
-    coroutine functions too. A Python error that comes of a wrong argument becomes a `UsageError`; another error that is
+    coroutine functions too. A Python error caused by a wrong argument becomes a `UsageError`; another error that is
     not ours gets a note that says where it was raised.
     """
 
@@ -196,7 +196,9 @@ def hide_arguments_of_methods(cls: T) -> T:
 def _stripped(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> BaseException:
-    """Return an error without its frames and context; for a Python error that comes of a wrong argument, a UsageError."""
+    """Return an error without its frames and context; for a Python error caused by a wrong argument, a
+    UsageError.
+    """
     frames, error.__traceback__ = error.__traceback__, None
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
@@ -227,10 +229,10 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
     parameters = inspect.signature(function).parameters
     names = [
         name
-        for name, one in parameters.items()
-        if name != "self" and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        for name, parameter in parameters.items()
+        if name != "self" and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
-    open_names = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    open_names = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     if unknown := [] if open_names else [name for name in given if name not in names]:
         return [_unknown_argument(_public_name(function), name, names) for name in unknown]
     try:
@@ -238,9 +240,9 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
     except TypeError as error:
         lacking = [
             Problem(name, "required", "is missing")
-            for name, one in parameters.items()
+            for name, parameter in parameters.items()
             if name in names
-            and one.default is one.empty
+            and parameter.default is parameter.empty
             and name not in given
             and list(parameters).index(name) >= len(args)
         ]
@@ -263,18 +265,20 @@ def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the argument that a Python error says it cannot use: the object without an attribute, or one of its type."""
+    """Return the argument that a Python error says it cannot use: the object without an attribute, or one of its
+    type.
+    """
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, AttributeError):
-        found = [name for name, value in bound.items() if value is error.obj]
+        candidates = [name for name, value in bound.items() if value is error.obj]
     else:
         kind = re.search(r"'([\w.]+)' object|not '?([\w.]+)'?$", str(error))
         named = kind and (kind[1] or kind[2]).rpartition(".")[2]
-        found = [name for name, value in bound.items() if type(value).__name__ == named]
-    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in found]
+        candidates = [name for name, value in bound.items() if type(value).__name__ == named]
+    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates]
 
 
-def _wrong_type(name: str, value: object, hint: Any) -> Problem:
+def _wrong_type(name: str, value: object, hint: object) -> Problem:
     choices = [
         text
         for part in (hint, *typing.get_args(hint))
@@ -286,7 +290,7 @@ def _wrong_type(name: str, value: object, hint: Any) -> Problem:
     return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}")
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     """Return whether a value can be what an annotation says; what is inside of it is not looked at."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
@@ -308,12 +312,21 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 _NAMES = {
-    str: "text", int: "a whole number", float: "a number", bool: "True or False", type(None): "None", datetime: "a datetime",
-    Mapping: "a mapping", Iterable: "an iterable", Sequence: "a list", Collection: "a collection", Callable: "a function",
-}  # fmt: skip
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    type(None): "None",
+    datetime: "a datetime",
+    Mapping: "a mapping",
+    Iterable: "an iterable",
+    Sequence: "a list",
+    Collection: "a collection",
+    Callable: "a function",
+}
 
 
-def _named(hint: Any) -> str:
+def _named(hint: object) -> str:
     """Return what an annotation takes, as text."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
@@ -345,7 +358,7 @@ def _in_python(problem: Problem) -> Problem:
 
 
 def _snake(text: str) -> str:
-    return re.sub("(?<=[a-z0-9])[A-Z]", lambda found: f"_{found[0].lower()}", text)
+    return re.sub("(?<=[a-z0-9])[A-Z]", lambda match: f"_{match[0].lower()}", text)
 
 
 _NAMES_MEMBERS = frozenset({"one_of", "any_of"})
@@ -388,7 +401,7 @@ def allowed_names(names: Iterable[object]) -> str:
 def _nearest(name: object, names: Iterable[object]) -> str:
     from difflib import get_close_matches  # for an error alone
 
-    near = get_close_matches(str(name).lower(), texts := [str(one) for one in names], 1, 0.6)
+    near = get_close_matches(str(name).lower(), texts := [str(name) for name in names], 1, 0.6)
     near = near or [text for text in texts if text.lower() == str(name).lower()]
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -401,7 +414,9 @@ def unknown_name(name: object, names: Iterable[object], what: str = "an argument
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value that is not one of the allowed ones, with the nearest one. It does not hold the value."""
+    """Return the problem of a value that is not one of the allowed ones, with the nearest one. It does not hold the
+    value.
+    """
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
 
@@ -419,7 +434,9 @@ class NotArmed(WorkbenchError):
 
 
 class DuplicateSuspected(WorkbenchError):
-    """The same operation with the same body was already sent within a day; nothing was sent now. `earlier` is the earlier attempt's id."""
+    """The same operation with the same body was already sent within a day; nothing was sent now. `earlier` is the
+    earlier attempt's id.
+    """
 
     def __init__(self, message: str, *, earlier: str) -> None:
         self.earlier = earlier
@@ -454,9 +471,15 @@ class OutcomeUnknown(WorkbenchError):
     """
 
     def __init__(
-        self, text: str, *, attempt: Attempt, status: int | None = None, error: str | None = None,
-        message: str | None = None, correlation_id: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        text: str,
+        *,
+        attempt: Attempt,
+        status: int | None = None,
+        error: str | None = None,
+        message: str | None = None,
+        correlation_id: str | None = None,
+    ) -> None:
         self.attempt = attempt
         self.status = status
         self.error = error
@@ -472,18 +495,24 @@ class ApiError(WorkbenchError):
     """By which the service finds the call in its own logs, where the answer has it."""
 
     def __init__(
-        self, *, operation: str, status: int, error: str | None = None, message: str | None = None, body: Any = None,
+        self,
+        *,
+        operation: str,
+        status: int,
+        error: str | None = None,
+        message: str | None = None,
+        body: object = None,
         hint: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.operation = operation
         self.status = status
         self.error = error
         self.message = message
         self.body = body
         self.hint = hint
-        words = visible(message or error or "no error message", _SHOWN)
+        shown = visible(message or error or "no error message", _SHOWN)
         kind = f" ({visible(error, 80)})" if error and message else ""
-        super().__init__(f"{operation} was refused with {status}{kind}: {words}{'. ' + hint if hint else ''}")
+        super().__init__(f"{operation} was refused with {status}{kind}: {shown}{'. ' + hint if hint else ''}")
 
     @staticmethod
     def of(status: int) -> type["ApiError"]:
@@ -534,7 +563,9 @@ STATUSES: Mapping[int, type[ApiError]] = {
 class UnexpectedAnswer(WorkbenchError):
     """The service reported success, but its answer cannot be read: the call was carried out."""
 
-    def __init__(self, message: str, *, problems: Iterable[Problem] = (), body: Any = None, status: int = 200) -> None:
+    def __init__(
+        self, message: str, *, problems: Iterable[Problem] = (), body: object = None, status: int = 200
+    ) -> None:
         self.problems = tuple(problems)
         self.body = body
         self.status: int | None = status
@@ -546,13 +577,20 @@ class ResponseTooLarge(UnexpectedAnswer):
 
 
 class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
-    """A call with an effect succeeded, but its answer is unreadable or too large: it was carried out, with what result is unknown.
+    """A call with an effect succeeded, but its answer is unreadable or too large: it was carried out, with what result
+    is unknown.
 
     The journal has it as done. Never send it again.
     """
 
     def __init__(
-        self, message: str, *, attempt: Attempt, problems: Iterable[Problem] = (), body: Any = None, status: int = 200
+        self,
+        message: str,
+        *,
+        attempt: Attempt,
+        problems: Iterable[Problem] = (),
+        body: object = None,
+        status: int = 200,
     ) -> None:
         OutcomeUnknown.__init__(self, message, attempt=attempt)
         UnexpectedAnswer.__init__(self, message, problems=problems, body=body, status=status)
@@ -575,7 +613,9 @@ class EventTimeout(WorkbenchError, TimeoutError):
 
 
 class UnusableFile(WorkbenchError):
-    """A file is not a workbench database, is of a newer version or damaged, or the disk is full; it was left unchanged."""
+    """A file is not a workbench database, is of a newer version or damaged, or the disk is full; it was left
+    unchanged.
+    """
 
 
 class FileBusy(UnusableFile):
@@ -590,6 +630,18 @@ class MissingExtra(WorkbenchError, ImportError):
         super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
 
 
+_AT_THE_TOP = {
+    "ApiError",
+    "InvalidRequest",
+    "NotFound",
+    "NotSent",
+    "OutcomeUnknown",
+    "WorkbenchError",
+}  # of the package
+_NARROWER = {"InvalidArguments", "RedirectedEffect"}  # caught by their bases
+
+
 def __dir__() -> list[str]:
-    public = (Problem, Attempt, WorkbenchError)
-    return sorted(name for name, found in globals().items() if isinstance(found, type) and issubclass(found, public))
+    public = (Problem, WorkbenchError)
+    names = {name for name, value in globals().items() if isinstance(value, type) and issubclass(value, public)}
+    return sorted(names - _AT_THE_TOP - _NARROWER)

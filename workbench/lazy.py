@@ -20,7 +20,8 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
 
     Args:
         package: The `__name__` of the package.
-        names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name there.
+        names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name
+            there.
     """
     # IPython calls its two hooks by name; people do not.
     public = sorted(name for name in names if not name.endswith("_ipython_extension"))

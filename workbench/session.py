@@ -38,7 +38,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
-"""The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none alive."""
+"""The session made last, for `latest()`: the course checks it without being handed one. A weak reference keeps none
+alive.
+"""
 
 
 class _Unset:
@@ -55,9 +57,15 @@ class _Session(BaseClient):
 
     @hide_arguments
     def __init__(
-        self, *, sandbox: Any = None, keys: tuple[str, ...] = (), inbox: Path | None = None, name: str = "",
-        behaviors: Mapping[str, Any] | None = None, **settings: Any,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        sandbox: Any = None,
+        keys: tuple[str, ...] = (),
+        inbox: Path | None = None,
+        name: str = "",
+        behaviors: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
         """Make a session; `connect()` does it with less to say.
 
         Args:
@@ -118,8 +126,8 @@ class _Session(BaseClient):
         Raises:
             WrongEnvironment: The session is connected to a real service, which lists no examples.
         """
-        found: dict[str, Any] = self.sandbox.guide(self._key.header().decode())
-        return found
+        guide: dict[str, Any] = self.sandbox.guide(self._key.header().decode())
+        return guide
 
     @property
     def events(self) -> "list[AnyEvent]":
@@ -164,7 +172,9 @@ def sandbox_times(api: Any) -> dict[str, datetime]:
     """Return when each event of a session happened by the clock of its sandbox, by id; nothing of a real service."""
     sandbox = sandbox_of(api)
     return (
-        {} if sandbox is None else {one["event"]["id"]: datetime.fromisoformat(one["at"]) for one in sandbox.events()}
+        {}
+        if sandbox is None
+        else {event["event"]["id"]: datetime.fromisoformat(event["at"]) for event in sandbox.events()}
     )
 
 
@@ -172,10 +182,17 @@ def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
     """Return a session on another embedded sandbox, such as a fork, with the key and settings of a session."""
     clock, context = SandboxTime(sandbox), context_of(like)
     return Session(
-        sandbox=sandbox, base_url=sandbox.base_url, api_key=like._key, environment=sandbox._environment, clock=clock,
-        transport=sandbox._direct(), journal=Journal(clock=clock), timeout=context.timeout, check=context.check,
+        sandbox=sandbox,
+        base_url=sandbox.base_url,
+        api_key=like._key,
+        environment=sandbox._environment,
+        clock=clock,
+        transport=sandbox._direct(),
+        journal=Journal(clock=clock),
+        timeout=context.timeout,
+        check=context.check,
         wire_names=like.converter.names,
-    )  # fmt: skip
+    )
 
 
 def behaviors_of(api: Any) -> Mapping[str, Any]:
@@ -214,15 +231,27 @@ class SandboxTime(Clock):
 
 @hide_arguments
 def connect(
-    where: str | None = None, *,
-    api_key: str | Key | Callable[[], str] | None = None, tenant: str | None = None, timeout: float | None = _UNSET,
-    check: bool = True, journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
-    wire_names: Mapping[str, str] | None = None, ca_file: str | Path | None = None, idempotency_header: str | None = None,
-    seed: int | None = None, behavior: "Behavior | None" = None, environment: EnvironmentName | None = None,
-    path: str | Path | None = None, public_webhooks: bool | None = None,
-    clock: datetime | str | None = None, world: WorldSize | None = None, code: str | None = None,
+    where: str | None = None,
+    *,
+    api_key: str | Key | Callable[[], str] | None = None,
+    tenant: str | None = None,
+    timeout: float | None = _UNSET,
+    check: bool = True,
+    journal: Journal | str | Path | Literal[False] | None = None,
+    limits: Limits | None = None,
+    wire_names: Mapping[str, str] | None = None,
+    ca_file: str | Path | None = None,
+    idempotency_header: str | None = None,
+    seed: int | None = None,
+    behavior: "Behavior | None" = None,
+    environment: EnvironmentName | None = None,
+    path: str | Path | None = None,
+    public_webhooks: bool | None = None,
+    clock: datetime | str | None = None,
+    world: WorldSize | None = None,
+    code: str | None = None,
     http: Mapping[str, Any] | None = None,
-) -> Session:  # fmt: skip
+) -> Session:
     """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
 
     Args:
@@ -236,7 +265,8 @@ def connect(
         journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
             memory for a sandbox, in a file for a real service.
         limits: Rates, caps and the list of recipients.
-        wire_names: Wire names that differ from the assumed ones, as {"simulate_authorization.decline_reason": "reason"}.
+        wire_names: Wire names that differ from the assumed ones, as {"simulate_authorization.decline_reason":
+            "reason"}.
         ca_file: Certificates to trust in place of the usual ones.
         idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
@@ -245,11 +275,12 @@ def connect(
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
         path: Embedded sandbox only: file that keeps its state.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
-        clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as "x60".
+        clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as
+            "x60".
         world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
         http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
-        code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()` and
-            `connect(seed=…)` open your sandbox there.
+        code: Your code in a class that is served at the URL `where`. Where WORKBENCH_CLASS names a class, `connect()`
+            and `connect(seed=…)` open your sandbox there.
 
     Raises:
         UsageError: Arguments are not allowed; all problems are named.
@@ -264,7 +295,8 @@ def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[...
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation
-        other.__signature__ = inspect.signature(function).replace(return_annotation=returned)  # type: ignore[attr-defined]
+        signature = inspect.signature(function).replace(return_annotation=returned)
+        other.__signature__ = signature  # type: ignore[attr-defined]
         return other
 
     return signed
@@ -278,8 +310,8 @@ async def connect_async(*args: Any, **given: Any) -> AsyncSession:
     arguments.apply_defaults()
     import asyncio  # not before there is an event loop
 
-    made = await asyncio.to_thread(_session_settings, **arguments.arguments)
-    return AsyncSession(**made)
+    prepared = await asyncio.to_thread(_session_settings, **arguments.arguments)
+    return AsyncSession(**prepared)
 
 
 _EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks", "clock", "world")
@@ -293,8 +325,8 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     client = given if timeout is _UNSET else {**given, "timeout": timeout}
     problems = [*_embedded_problems(embedded), *client_problems(**client)]
     if where is not None and not isinstance(where, str):
-        words = f"must be the name of a profile or a URL, not a {type(where).__name__}"
-        problems.insert(0, Problem("where", "type", words))
+        text = f"must be the name of a profile or a URL, not a {type(where).__name__}"
+        problems.insert(0, Problem("where", "type", text))
     if problems:
         raise UsageError(problems, of="connect")
     if code is not None:
@@ -318,9 +350,9 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         named = {name: table.pop(name) for name in _EMBEDDED if name in table}
         named["behavior"] = {**table, **({"behavior": named["behavior"]} if "behavior" in named else {})}
         embedded = {**named, **embedded}
-        found = _embedded_problems(embedded)
-        if found:
-            raise InvalidProfile(found)
+        invalid = _embedded_problems(embedded)
+        if invalid:
+            raise InvalidProfile(invalid)
         names = {**profile.wire_names, **client.pop("wire_names", {})}
         client = {"timeout": profile.timeout, "limits": profile.limits, **client, "wire_names": names}
         return _embedded(client, embedded) | {"name": profile.name}
@@ -333,16 +365,20 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     settings["wire_names"] = {**settings["wire_names"], **client.pop("wire_names", {})}
     signing = os.environ.get("WORKBENCH_WEBHOOK_KEY")
     return {
-        **settings, **client, "name": profile.name, "behaviors": profile.sandbox, "keys": (signing,) if signing else (),
+        **settings,
+        **client,
+        "name": profile.name,
+        "behaviors": profile.sandbox,
+        "keys": (signing,) if signing else (),
         "inbox": state_path() / f"inbox-{profile.name}.db",
-    }  # fmt: skip
+    }
 
 
 def _refuse(given: Mapping[str, Any], where: str) -> None:
     if given:
-        words = " and ".join(f"`{name}`" for name in given)
+        text = " and ".join(f"`{name}`" for name in given)
         raise UsageError(
-            f"{words} {'applies' if len(given) == 1 else 'apply'} only to an embedded sandbox, not to {where}"
+            f"{text} {'applies' if len(given) == 1 else 'apply'} only to an embedded sandbox, not to {where}"
         )
 
 
@@ -374,10 +410,15 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
     key = sandbox.full_key if tenant is None else _sandbox_key(sandbox, sandbox.guide(), tenant)
     clock = SandboxTime(sandbox)
     return {
-        "sandbox": sandbox, "base_url": sandbox.base_url, "api_key": key,
-        "environment": sandbox._environment, "transport": sandbox._direct(), "clock": clock,
-        "journal": Journal(clock=clock), **client,
-    }  # fmt: skip
+        "sandbox": sandbox,
+        "base_url": sandbox.base_url,
+        "api_key": key,
+        "environment": sandbox._environment,
+        "transport": sandbox._direct(),
+        "clock": clock,
+        "journal": Journal(clock=clock),
+        **client,
+    }
 
 
 def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
@@ -388,19 +429,25 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     guide = control.guide()
     key = _sandbox_key(control, guide, client.pop("tenant", None))
     return {
-        "sandbox": control, "base_url": control.base_url, "api_key": key, "environment": guide["environment"], **client
-    }  # fmt: skip
+        "sandbox": control,
+        "base_url": control.base_url,
+        "api_key": key,
+        "environment": guide["environment"],
+        **client,
+    }
 
 
 def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
-    """Return a session for each tenant of the sandbox of a session, the session's own first; of a service only itself."""
+    """Return a session for each tenant of the sandbox of a session, the session's own first; of a service only
+    itself.
+    """
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}
     keys: Mapping[str, str] = api.guide()["api_keys"]
     mine = api.guide()["tenant"]["name"]
-    found: dict[str, BaseClient] = {mine: api}
-    for one in sandbox.tenants():
-        if one.name not in found and one.keys:
-            found[one.name] = api._view(_key=Key.of(keys[one.keys[0]]), _inboxes=[])
-    return found
+    sessions: dict[str, BaseClient] = {mine: api}
+    for tenant in sandbox.tenants():
+        if tenant.name not in sessions and tenant.keys:
+            sessions[tenant.name] = api._view(_key=Key.of(keys[tenant.keys[0]]), _inboxes=[])
+    return sessions

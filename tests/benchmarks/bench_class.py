@@ -68,7 +68,7 @@ class Learner:
             took.append(time.perf_counter() - began)
             if request.method == "POST" and request.url.path.endswith("/_class"):
                 said = json.loads(request.content)
-                if said["kind"] == "check" and not said["missing"] and answer.status_code == 200:
+                if said["kind"] == "check" and answer.status_code == 200 and not json.loads(answer.read())["missing"]:
                     reports.setdefault(said["exercise"], time.time())
             return answer
 
@@ -188,7 +188,7 @@ class Server:
         assert found is not None
         self.key = found[1]
         lines = (line.strip() for line in out)
-        found_codes = (code[0] for line in lines if (code := re.search(r"\w+-\d+-\w+$", line)))
+        found_codes = (code[0] for line in lines if (code := re.search(r"[a-z]+-\w{4}-\w{4}$", line)))
         self.codes = [next(found_codes) for _ in range(self._learners)]
 
     def kill(self) -> None:

@@ -132,7 +132,7 @@ def run(hours: float, learners: int, rate: float, seed: int, out: Path) -> None:
         key = re.findall(r"trainer key: (\S+)", served.stderr.readline())[0]
         codes: list[str] = []
         while len(codes) < learners:
-            codes += re.findall(r"\w+-\d+-\w+", served.stdout.readline())
+            codes += re.findall(r"[a-z]+-\w{4}-\w{4}", served.stdout.readline())
         until = time.monotonic() + hours * 3600
         class_ = [Learner(f"{url}/{code}", random.Random(f"{seed}-{code}")) for code in codes]
         pause = learners / rate

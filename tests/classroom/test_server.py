@@ -1,22 +1,33 @@
 """A class on one server: isolation of learners, the board, locks and notes, results, and a restart."""
 
+import asyncio
+import csv
+import io
 import json
 import re
+import socket
+import sqlite3
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
 import workbench as wb
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
-from workbench.course.classroom.class_results import Results, read_roster
+from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
 from workbench.course.classroom.exports import FORMS
-from workbench.course.classroom.server import MAX_WRONG_CODES, ClassServer
+from workbench.course.classroom.server import MAX_ENTRIES_A_MINUTE, MAX_WRONG_CODES, ClassServer
+from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
+from workbench.system.messages import Request
 
 pytestmark = pytest.mark.slow  # each serves a class
 
@@ -139,18 +150,35 @@ def test_production_is_the_learners_too(ann: Caller, bob: Caller) -> None:
     assert answer.status_code == 404
 
 
-@pytest.mark.slow
 def test_a_mistyped_code_is_named(url: str) -> None:
     """Whoever mistypes the code learns that it is the code."""
     with pytest.raises(wb.errors.WrongEnvironment, match=r'"No learner has this code" .*check the code'):
         wb.connect(url, code="olive-42-haron")
 
 
-def test_a_wrong_code_is_refused_and_cannot_be_searched_for(url: str, ann: Caller) -> None:
+def test_wrong_codes_are_counted_and_touch_no_learner(url: str, ann: Caller, trainer: Trainer) -> None:
     answers = [httpx.get(f"{url}/olive-{n}-olive/_sandbox/guide").status_code for n in range(MAX_WRONG_CODES + 3)]
 
-    assert answers == [404] * MAX_WRONG_CODES + [503] * 3
-    assert ann.get("_sandbox/guide").status_code == 503
+    assert answers == [404] * MAX_WRONG_CODES + [429] * 3
+    assert ann.get("_sandbox/guide").status_code == 200
+    assert ann.buy(100)
+    assert trainer.board()["wrong_codes"] == {"127.0.0.1": MAX_WRONG_CODES}
+
+
+def test_wrong_codes_of_one_address_are_not_counted_for_another(server: ClassServer) -> None:
+    def status(peer: str) -> int:
+        wrong = Request("GET", "/olive-2222-2222/_sandbox/guide", peer=peer)
+        return asyncio.run(server.handle(wrong)).status
+
+    assert [status("192.0.2.1") for _ in range(MAX_WRONG_CODES + 1)][-2:] == [404, 429]
+    assert status("192.0.2.2") == 404
+
+
+def test_codes_are_too_many_to_be_searched() -> None:
+    """At 2,000 codes a second, one of 200 codes is found after a year at the earliest, on average."""
+    guesses = len(_WORDS) * len(_LETTERS) ** 8 / MAX_LEARNERS / 2
+
+    assert guesses / 2_000 > 365 * 24 * 3600
 
 
 def test_the_board_needs_the_trainers_key(url: str, ann: Caller) -> None:
@@ -168,29 +196,199 @@ def test_the_page_loads_nothing_from_elsewhere(url: str) -> None:
 
 
 def test_the_board_shows_tries_hints_and_who_is_stuck(ann: Caller, trainer: Trainer) -> None:
-    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "start-1", "number": 2})
+    httpx.post(f"{ann.url}/_class", json={"kind": "hint", "exercise": "breaking-1", "number": 2})
     for _ in range(3):
-        assert ann.tell("start-1", "no authorization of 4.20 USD.") == 200
+        assert ann.tell("breaking-1", "no refund.") == 200
 
     row = trainer.row("Ann")
-    assert row["stuck"] == ["start-1"]
-    result = row["results"]["start-1"]
-    assert (result["tries"], result["hints"], result["last_problem"]) == (3, 2, "no authorization of 4.20 USD.")
+    assert row["stuck"] == ["breaking-1"]
+    result = row["results"]["breaking-1"]
+    assert (result["tries"], result["hints"], result["last_problem"]) == (3, 2, "no refund.")
     assert trainer.row("Bob")["results"] == {}
 
 
-def test_what_a_kernel_reports_is_confirmed_by_the_sandbox(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+@pytest.mark.parametrize("exercise", EXERCISES)
+def test_a_forged_report_is_a_score_in_no_form(
+    server: ClassServer, ann: Caller, trainer: Trainer, exercise: str
+) -> None:
+    for content in ({"missing": []}, {"missing": [], "confirmed": True, "done": True}):
+        body = {"kind": "check", "exercise": exercise, **content}
+        assert httpx.post(f"{ann.url}/_class", json=body).status_code == 200
+
+    result = trainer.row("Ann")["results"][exercise]
+    assert (result["done"], result["reported"]) == (False, EXERCISES[exercise].reported)
+    assert trainer.row("Ann")["done"] == 0
+    assert not any(row["done"] for row in server.results.signed(7)["results"])
+    graded = csv.DictReader(io.StringIO(server.export("nbgrader")))
+    assert not any(float(row["score"]) for row in graded if row["student_id"] == "Ann")
+    assert not any(one["score"] for one in json.loads(server.export("otter"))["Ann"]["tests"])
+    assert f"<li>{EXERCISES[exercise].title}" not in server.export("html")
+
+
+def test_what_the_server_saw_counts_whatever_a_kernel_reports(ann: Caller, trainer: Trainer) -> None:
     body = {"cardId": ann.guide["cards"]["active"][1], "amount": 420, **PURCHASE}
     made = httpx.post(f"{ann.url}/v1/simulate/transactions/authorize", json=body, headers=ann.key).json()
     ann.control("settle", transaction_id=made["transactionId"])
-    ann.tell("start-1")
-    bob.tell("start-1")
+    ann.tell("start-1", "something that is not missing")
 
-    assert trainer.row("Ann")["results"]["start-1"]["confirmed"] is True
-    assert (
-        trainer.row("Bob")["results"]["start-1"] | {"confirmed": False, "done": True}
-        == trainer.row("Bob")["results"]["start-1"]
-    )
+    assert trainer.row("Ann")["results"]["start-1"]["done"] is True
+    assert trainer.row("Ann")["results"]["start-1"]["last_problem"] == ""
+
+
+def test_an_exercise_that_only_a_journal_shows_is_reported(ann: Caller, trainer: Trainer) -> None:
+    ann.tell("breaking-1", "the outcome is unknown")
+    ann.tell("breaking-1")
+
+    result = trainer.row("Ann")["results"]["breaking-1"]
+    assert (result["reported"], result["done"], result["tries"]) == (True, False, 2)
+
+
+def test_entries_of_a_learner_are_limited(server: ClassServer, ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    hint = {"kind": "hint", "exercise": "start-1", "number": 3}
+    statuses = [httpx.post(f"{ann.url}/_class", json=hint).status_code for _ in range(MAX_ENTRIES_A_MINUTE + 2)]
+
+    assert statuses == [200] * MAX_ENTRIES_A_MINUTE + [429] * 2
+    assert server.results.count("Ann") == 1  # hints that were shown before are no entries
+    assert httpx.post(f"{ann.url}/_class", json={**hint, "number": 300_000}).status_code == 429
+    assert httpx.post(f"{bob.url}/_class", json={**hint, "number": 300_000}).status_code == 400
+    assert bob.tell("start-1") == 200
+
+
+def test_reports_of_other_pages_are_refused(ann: Caller) -> None:
+    report = json.dumps({"kind": "hint", "exercise": "start-1", "number": 1})
+    sent = partial(httpx.post, f"{ann.url}/_class", content=report)
+
+    assert sent(headers={"content-type": "text/plain"}).status_code == 415
+    assert sent().status_code == 415
+    assert sent(headers={"content-type": "application/json", "origin": "https://example.com"}).status_code == 403
+    assert sent(headers={"content-type": "application/json"}).status_code == 200
+
+
+def test_a_learner_who_fills_the_disk_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.course.classroom.server.MAX_LEARNER_BYTES", 2**20)
+    with closing(ClassServer(["Ann", "Bob"], tmp_path)) as server, server.serve() as url:
+        ann, bob = (Caller(url, one.code) for one in server.learners)
+        for number in range(600):
+            made = ann.control("snapshot", name=f"{number}" * 100)
+            if made.get("statusCode") == 413:
+                break
+
+        assert made["statusCode"] == 413
+        assert "reset" in made["message"]
+        assert bob.buy(100)
+        ann.control("reset")
+        assert Caller(url, server.learners[0].code).buy(100)
+
+
+def test_a_held_file_of_one_learner_makes_no_other_wait(tmp_path: Path) -> None:
+    with closing(ClassServer(["Ann", "Bob"], tmp_path)) as server, server.serve() as url:
+        ann, bob = (Caller(url, one.code) for one in server.learners)
+        ann.buy(100)
+        bob.buy(100)
+        held = sqlite3.connect(next(tmp_path.glob(f"{server.learners[0].code}-sandbox.db")), isolation_level=None)
+        results = sqlite3.connect(tmp_path / "class.db", isolation_level=None)
+        with closing(held), closing(results), ThreadPoolExecutor(40) as threads:
+            held.execute("BEGIN EXCLUSIVE")
+            results.execute("BEGIN IMMEDIATE")
+            waiting = [threads.submit(ann.buy, 100) for _ in range(20)]
+            waiting += [threads.submit(ann.tell, "start-1", "nothing") for _ in range(20)]
+            time.sleep(0.3)
+            began = time.monotonic()
+            bob.buy(100)
+            took = time.monotonic() - began
+            held.execute("ROLLBACK")
+            results.execute("ROLLBACK")
+            for one in waiting:
+                with suppress(httpx.HTTPError):
+                    one.result()
+
+    assert took < 2
+
+
+def test_two_servers_do_not_share_a_folder(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(closing(ClassServer(["Ann"], tmp_path))) for _ in range(2))
+        stack.enter_context(first.serve())
+        with pytest.raises(wb.errors.FileBusy):
+            stack.enter_context(second.serve())
+
+
+def test_the_port_stays(tmp_path: Path) -> None:
+    urls = []
+    for _ in range(2):
+        with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
+            urls.append(url)
+    with ExitStack() as stack:
+        server = stack.enter_context(closing(ClassServer((), tmp_path)))
+        stack.enter_context(socket.create_server(("127.0.0.1", urlsplit(url).port or 0)))
+        with pytest.raises(wb.WorkbenchError, match="sheets and notebooks name port"):
+            stack.enter_context(server.serve())
+
+    assert urls[0] == urls[1]
+
+
+def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
+    with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
+        with closing(Results(tmp_path / "class.db")) as elsewhere:  # as the command does
+            late = elsewhere.enroll_late("Late")
+        other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"]
+
+        assert Caller(url, late.code).buy(100)
+        assert Caller(url, other).buy(100)
+        assert [row["learner"] for row in Trainer(server, url).board()["learners"]] == ["Ann", "Late", "Later"]
+        assert Trainer(server, url).act("all", "enroll", name="Late").status_code == 400
+
+
+def test_a_learner_with_work_has_joined_after_a_restart(tmp_path: Path) -> None:
+    with closing(ClassServer(["Ann", "Bob"], tmp_path)) as server, server.serve() as url:
+        Caller(url, server.learners[0].code).buy(100)
+    with closing(ClassServer((), tmp_path)) as server:
+        ann, bob = server.board()["learners"]
+
+    assert ann["seen"] is not None
+    assert bob["seen"] is None
+
+
+def test_the_trainers_actions_go_past_faults(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    trainer.act("all", "add_fault", kind="status", times=5)
+    pushed = trainer.act("all", "event", event="a purchase of 12.50 USD (transaction.created)").json()
+
+    assert (list(pushed["done"]), pushed["failed"]) == (["Ann", "Bob"], {})
+    assert [one["event"]["action"] for one in bob.control("events")][-1] == "created"
+
+
+def test_an_action_that_fails_for_one_is_done_for_the_others(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    for one in ann.guide["users"]["manualReview"]:
+        ann.control("review", user_or_owner_id=one, status="approved")
+    assert "manualReview" not in ann.get("_sandbox/guide").json()["users"]
+    answer = trainer.act("all", "event", event="a denied application (user.updated)").json()
+
+    assert list(answer["done"]) == ["Bob"]
+    assert "manualReview" in answer["failed"]["Ann"]
+
+
+def test_a_pause_stops_effects_of_all_until_it_ends(ann: Caller, bob: Caller, trainer: Trainer) -> None:
+    trainer.act("all", "pause")
+    body = {"cardId": ann.guide["cards"]["active"][0], "amount": 100, **PURCHASE}
+    refused = httpx.post(f"{ann.url}/v1/simulate/transactions/authorize", json=body, headers=ann.key)
+
+    assert (refused.status_code, refused.json()["message"]) == (403, "The class is paused by your trainer")
+    assert trainer.board()["paused"]
+    assert ann.get("_class").status_code == 200
+    trainer.act("all", "resume")
+    assert bob.buy(100)
+
+
+def test_a_note_is_shown_below_the_next_check_task_or_hint(server: ClassServer, url: str, trainer: Trainer) -> None:
+    with wb.connect(url, code=server.learners[0].code) as api:
+        trainer.act(["Ann"], "note", text="Look at the guide")
+        first, second = wb.course.check("start-1", api), wb.course.check("start-1", api)
+        trainer.act(["Ann"], "note", text="And at the cards")
+        hint = wb.course.hint("start-1")
+
+    assert "Note from your trainer: Look at the guide" in str(first)
+    assert "Note from your trainer" not in str(second)
+    assert "Note from your trainer: And at the cards" in str(hint)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +436,7 @@ def test_results_are_signed(server: ClassServer, ann: Caller, trainer: Trainer) 
 
 
 def test_a_cell_of_the_results_never_becomes_a_formula(server: ClassServer, ann: Caller) -> None:
-    ann.tell("start-1", "=1+1")
+    ann.tell("breaking-1", "=1+1")
 
     assert "'=1+1" in server.export("csv")
 
@@ -275,7 +473,7 @@ def test_a_roster_that_cannot_be_used_is_refused(tmp_path: Path, text: str) -> N
     file = tmp_path / "roster.csv"
     file.write_text(text, encoding="utf-8")
 
-    with pytest.raises(wb.InvalidRequest, match="learners"):
+    with pytest.raises(wb.errors.UsageError, match="learners"):
         read_roster(file)
 
 
@@ -297,10 +495,10 @@ def test_learners_are_listed_by_name_and_number() -> None:
 
 
 def test_the_board_is_shown_in_a_notebook(server: ClassServer, url: str, ann: Caller) -> None:
-    ann.tell("start-1", "no <b>authorization</b> of 4.20 USD.")
+    ann.tell("breaking-1", "no <b>authorization</b> of 4.20 USD.")
     shown = wb.course.board(url, server.trainer_key)
 
-    assert "start-1: no <b>authorization</b>" in str(shown)
+    assert "breaking-1: no <b>authorization</b>" in str(shown)
     assert "&lt;b&gt;" in shown._repr_html_()
     with pytest.raises(wb.errors.WrongEnvironment, match="trainer's key"):
         wb.course.board(url, "x")
@@ -314,11 +512,11 @@ def test_the_board_in_a_notebook_acts(server: ClassServer, url: str, monkeypatch
         shown.act("lock", lesson=LESSONS[0])
 
         assert wb.course.notes(api) == ("Look at the guide",)
-        with pytest.raises(wb.InvalidRequest, match="locked by your trainer"):
+        with pytest.raises(wb.errors.UsageError, match="locked by your trainer"):
             wb.course.check("start-1", api)
-        with pytest.raises(wb.InvalidRequest, match="kind"):
+        with pytest.raises(wb.errors.UsageError, match="kind"):
             shown.act("add_fault", ["Ann"], kind="nothing")
-        with pytest.raises(wb.InvalidRequest, match="argument"):
+        with pytest.raises(wb.errors.UsageError, match="argument"):
             shown.act("note", "Ann")
 
 
@@ -341,6 +539,7 @@ def test_every_action_of_the_board_works(server: ClassServer) -> None:
     for action in ACTIONS.values():
         first = {field.name: field.choices[0] if field.choices else field.value for field in action.fields}
         numbers = {field.name for field in action.fields if field.kind == "number"}
+        first |= {"name": "Cem"} if action.name == "enroll" else {}
         given = {name: int(value) if name in numbers else value for name, value in first.items() if value}
         server.act(["Ann", "Bob"], action.name, **({"text": "hello"} if action.name == "note" else given))
 
@@ -414,11 +613,11 @@ def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, 
 
 
 def test_a_ticket_opens_one_page_once(ann: Caller, trainer: Trainer) -> None:
-    ann.tell("start-1", "not <b>yet</b>")
+    ann.tell("breaking-1", "not <b>yet</b>")
     made = httpx.post(f"{trainer.url}/board/ticket", json={"page": "summary"}, headers=trainer.key).json()["ticket"]
     page = httpx.get(f"{trainer.url}/board/page?ticket={made}")
 
-    assert "start-1: not &lt;b&gt;yet&lt;/b&gt;" in page.text
+    assert "breaking-1: not &lt;b&gt;yet&lt;/b&gt;" in page.text
     assert "<style" not in page.text
     assert httpx.get(f"{trainer.url}/board/page?ticket={made}").status_code == 401
     assert httpx.get(f"{trainer.url}/board/page?ticket=").status_code == 401
@@ -434,7 +633,7 @@ def test_nothing_of_a_class_reaches_a_real_service(
         assert api.list_contracts()
         monkeypatch.setenv("WORKBENCH_READONLY", "0")
         wb.course.in_class(False)
-        with pytest.raises(wb.InvalidRequest, match="nothing can be armed"):
+        with pytest.raises(wb.errors.UsageError, match="nothing can be armed"):
             real.arm(operations={"update_user"}, minutes=1, reason="a lesson")
         with pytest.raises(wb.errors.NotArmed, match="this is a class"):
             real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)

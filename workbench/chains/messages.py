@@ -161,7 +161,7 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
     return keccak256(keccak256(encode_type(name, types).encode()) + b"".join(fields))
 
 
-def _encode_number(kind: str, value: Any, path: str) -> bytes:
+def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
     if isinstance(value, str) and _DECIMAL.fullmatch(value):  # as wallets' JSON writes large ones
@@ -175,7 +175,7 @@ def _encode_number(kind: str, value: Any, path: str) -> bytes:
     return number.to_bytes(32, signed=signed)
 
 
-def _encode_bytes(kind: str, value: Any, path: str) -> bytes:
+def _encode_bytes(kind: str, value: object, path: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
     elif isinstance(value, str) and _HEX.fullmatch(value):
@@ -294,8 +294,8 @@ def solana_message(
 ) -> bytes:
     """Return the 32 bytes that the service signs for a Solana contract; the arguments as for EVM contracts.
 
-    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs. assumed:
-    withdrawal_solana_message
+    EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
+    assumed: withdrawal_solana_message
     """
     if chain_of(chain_id).family is not Family.SOLANA:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Solana chain")

@@ -40,7 +40,7 @@ class Connections:
         self._held: tuple[Any, Any] = ((), None)
         self._lock = threading.Lock()
 
-    def get(self, *owner: Any) -> Any:
+    def get(self, *owner: object) -> Any:
         """Return the transport of this process, and of an owner within it."""
         whose = (os.getpid(), *owner)
         held = self._held
@@ -49,7 +49,7 @@ class Connections:
                 held = self._held = self._held if self._held[0] == whose else (whose, self._make())
         return held[1]
 
-    def take(self, *owner: Any) -> Any:
+    def take(self, *owner: object) -> Any:
         """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
         held, self._held = self._held, ((), None)
         return held[1] if held[0] == (os.getpid(), *owner) else None
@@ -66,12 +66,22 @@ class BaseClient(Operations, ABC):
 
     @hide_arguments
     def __init__(
-        self, *, base_url: str, api_key: str | Key | Callable[[], str], environment: EnvironmentName = "sandbox", timeout: float | None = 30.0,
-        transport: Any = None, check: bool = True, wire_names: Mapping[str, str] | None = None,
-        journal: Journal | str | Path | Literal[False] | None = None, limits: Limits | None = None,
-        ca_file: str | Path | None = None, idempotency_header: str | None = None, clock: Clock | None = None,
+        self,
+        *,
+        base_url: str,
+        api_key: str | Key | Callable[[], str],
+        environment: EnvironmentName = "sandbox",
+        timeout: float | None = 30.0,
+        transport: Any = None,
+        check: bool = True,
+        wire_names: Mapping[str, str] | None = None,
+        journal: Journal | str | Path | Literal[False] | None = None,
+        limits: Limits | None = None,
+        ca_file: str | Path | None = None,
+        idempotency_header: str | None = None,
+        clock: Clock | None = None,
         http: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make a client.
 
         Args:
@@ -95,9 +105,15 @@ class BaseClient(Operations, ABC):
             UsageError: Arguments cannot be used; all problems are named.
         """
         problems = client_problems(
-            base_url=base_url, environment=environment, timeout=timeout, limits=limits, wire_names=wire_names,
-            idempotency_header=idempotency_header, journal=journal, http=http,
-        )  # fmt: skip
+            base_url=base_url,
+            environment=environment,
+            timeout=timeout,
+            limits=limits,
+            wire_names=wire_names,
+            idempotency_header=idempotency_header,
+            journal=journal,
+            http=http,
+        )
         if problems:
             raise UsageError(problems, of=type(self).__name__)
         if isinstance(api_key, str):
@@ -147,9 +163,15 @@ class BaseClient(Operations, ABC):
     # views and descriptions
 
     def allowing(
-        self, *, partial_address: bool = False, masked_value: bool = False, unusual_text: bool = False,
-        unverified_address: bool = False, again: bool = False, resend: bool = False,
-    ) -> Self:  # fmt: skip
+        self,
+        *,
+        partial_address: bool = False,
+        masked_value: bool = False,
+        unusual_text: bool = False,
+        unverified_address: bool = False,
+        again: bool = False,
+        resend: bool = False,
+    ) -> Self:
         """Return a view of this client that also accepts the unusual requests named here.
 
         Args:
@@ -163,7 +185,7 @@ class BaseClient(Operations, ABC):
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
         return self._view(_allowing=self._allowing | chosen)
 
-    def _view(self, **changes: Any) -> Self:
+    def _view(self, **changes: object) -> Self:
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__, **changes)
         return view
@@ -221,7 +243,9 @@ class BaseClient(Operations, ABC):
 
     @property
     def converter(self) -> Converter:
-        """The converter of records, with this client's wire names: a `cattrs.Converter` of its own, which takes hooks."""
+        """The converter of records, with this client's wire names: a `cattrs.Converter` of its own, which takes
+        hooks.
+        """
         context = self._context
         if context.converter is converter(context.converter.names):  # shared by all until somebody may register a hook
             context.converter = Converter(context.converter.names)
@@ -238,10 +262,10 @@ class BaseClient(Operations, ABC):
 
         It is a list that grows with each answer, retries included, in this thread or task.
         """
-        found: list[Response] = []
-        before = RESPONSES.set((*RESPONSES.get(), (self._context, found)))
+        responses: list[Response] = []
+        before = RESPONSES.set((*RESPONSES.get(), (self._context, responses)))
         try:
-            yield found
+            yield responses
         finally:
             RESPONSES.reset(before)
 
@@ -285,7 +309,7 @@ class BaseClient(Operations, ABC):
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
             "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
-            "journal": "none" if self._journal is None else self._journal.place,
+            "journal": "none" if self._journal is None else self._journal._place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
             "wire_names": sorted(self._context.converter.names),
@@ -296,15 +320,15 @@ class BaseClient(Operations, ABC):
         if not hasattr(self, "_context"):  # refused while it was made, and printed by a traceback with locals
             return f"<{type(self).__name__}, not made>"
         armed = self.armed
-        words = [self.environment, self.host, f"key {self._key.fingerprint}"]
+        facts = [self.environment, self.host, f"key {self._key.fingerprint}"]
         if self.environment == "production":
             until = f"ARMED until {armed.until:%H:%M:%S} UTC: " if armed else "reads only, not armed"
-            words.append(until + ", ".join(sorted(armed.operations) if armed else ()))
+            facts.append(until + ", ".join(sorted(armed.operations) if armed else ()))
         if self._allowing:
-            words.append(f"allowing {', '.join(sorted(self._allowing))}")
-        return f"<{type(self).__name__} {', '.join(words)}>"
+            facts.append(f"allowing {', '.join(sorted(self._allowing))}")
+        return f"<{type(self).__name__} {', '.join(facts)}>"
 
-    def __reduce_ex__(self, _: Any) -> Any:
+    def __reduce_ex__(self, _: object) -> Any:
         raise TypeError("a client is not pickled: it holds a key and connections")
 
     def _transport(self) -> Any:
@@ -319,14 +343,16 @@ class BaseClient(Operations, ABC):
             self._journal.close()
 
     @abstractmethod
-    def _resend(self, request: Any, attempt: str) -> Any:
+    def _resend(self, request: object, attempt: str) -> Any:
         """Send a request again, as the resend of an entry of the journal."""
 
     @hide_arguments
     def from_wire(
-        self, operation: str | Operation[..., Any] | Call[..., Any], body: bytes | str | Mapping[str, Any] | None = None,
+        self,
+        operation: str | Operation[..., Any] | Call[..., Any],
+        body: bytes | str | Mapping[str, Any] | None = None,
         **path_arguments: str,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Read a wire body as the request record of an operation, with this client's wire names; `send` sends it.
 
         Members that the interface does not name are left out, with a warning. Sending checks the request's rules.
@@ -357,7 +383,9 @@ def allowed_by(client: BaseClient) -> frozenset[str]:
 
 
 def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
-    """Return a view of a client in which a call that waits for its pace, or to be sent again, is not sent once it is stopped."""
+    """Return a view of a client in which a call that waits for its pace, or to be sent again, is not sent once it is
+    stopped.
+    """
     return client._view(_stopped=stopped)
 
 

@@ -18,7 +18,8 @@ from workbench.schema.walk import is_record
 class Cleaner:
     """Masks what a text, or JSON values of any depth, repeat of private values, also in other case or grouping.
 
-    Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an export.
+    Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an
+    export.
 
     Args:
         operation: The operation; what its records declare private is masked under its name, whatever the value.
@@ -26,11 +27,13 @@ class Cleaner:
         key: Returns the key, which is masked too.
     """
 
-    def __init__(self, operation: Operation[..., Any], request: Any, key: Callable[[], bytes]) -> None:
+    def __init__(self, operation: Operation[..., Any], request: object, key: Callable[[], bytes]) -> None:
         self._operation, self._request, self._key = operation, request, key
 
-    def __call__(self, value: Any) -> Any:
-        """Return a text or JSON values, names of members too, with private values masked; a number becomes a text then."""
+    def __call__(self, value: object) -> Any:
+        """Return a text or JSON values, names of members too, with private values masked; a number becomes a text
+        then.
+        """
         if isinstance(value, str):
             return self._pattern.sub(DOTS, value) if self._is_near(value) else value
         if isinstance(value, Mapping):
@@ -48,7 +51,9 @@ class Cleaner:
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """What a text may hold as it stands: beginnings of escapes, and short values, which are no part of other words."""
+        """What a text may hold as it stands: beginnings of escapes, and short values, which are no part of other
+        words.
+        """
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 
@@ -57,15 +62,15 @@ class Cleaner:
         folded = map(_letters, self._texts)
         return frozenset(form.lstrip("0") or form for form in folded if len(form) > 3)
 
-    def _member(self, name: str, value: Any) -> Any:
+    def _member(self, name: str, value: object) -> Any:
         is_private = _letters(name) in self._private_names and not isinstance(value, bool | Mapping | None)
         return DOTS if is_private else self(value)
 
     @cached_property
     def _private_names(self) -> frozenset[str]:
         records = (self._operation.request, self._operation.answer)
-        leaves = (one for cls in records if is_record(cls) for _, one in walk.leaves(cls))
-        return frozenset(_letters(one.wire) for one in leaves if one.about.privacy is not OPEN)
+        leaves = (leaf for cls in records if is_record(cls) for _, leaf in walk.leaves(cls))
+        return frozenset(_letters(leaf.wire) for leaf in leaves if leaf.about.privacy is not OPEN)
 
     def _private(self) -> Iterator[Any]:
         for _, member, value, _ in walk.values(self._request):
@@ -83,7 +88,7 @@ class Cleaner:
         return re.compile("|".join(filter(None, patterns)) or r"(?!)")
 
 
-def _plain(value: Any) -> Iterator[Any]:
+def _plain(value: object) -> Iterator[Any]:
     """Yield the single values of one; a request that is not checked may hold mappings."""
     if isinstance(value, Mapping):
         value = list(value.values())
@@ -100,7 +105,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", plain).casefold()
 
 
-def _forms(value: Any) -> Iterator[str]:
+def _forms(value: object) -> Iterator[str]:
     """Yield a value as text; a date also as other countries write it."""
     text = str(value)
     yield text
@@ -137,7 +142,7 @@ def _character(character: str) -> str:
 
 def _grouped(text: str) -> str:
     """Return the pattern of a private text; numbers may be grouped in any way, and words separated."""
-    words = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
+    letter_groups = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
     letters = "".join(re.findall(r"[^\W_]", text))
     if not letters:
         return re.escape(text)
@@ -145,6 +150,6 @@ def _grouped(text: str) -> str:
         forms = "|".join(sorted({re.escape(text), re.escape(text.upper())}))
         return rf"(?<![^\W_])(?:{forms})(?![^\W_])"
     if any(map(str.isdigit, letters)):
-        words = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
-        return "0*" + _SEPARATOR.join(words)
-    return _SEPARATOR.join(words)
+        letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
+        return "0*" + _SEPARATOR.join(letter_groups)
+    return _SEPARATOR.join(letter_groups)

@@ -1,4 +1,6 @@
-"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that needs it."""
+"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that
+needs it.
+"""
 
 import os
 from abc import abstractmethod

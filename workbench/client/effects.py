@@ -40,11 +40,13 @@ _NEXT: Mapping[str, str] = {
         "the same value; a full one may be refused the second time."
     ),
     "simulate_refund": (
-        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have an id "
+        "Look for a transaction.completed event with a negative amount, of this transaction or, where refunds have "
+        "an id "
         "of their own, of its card; sending it again may credit the cardholder twice."
     ),
     "create_payment_account": (
-        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may create a duplicate."
+        "The service lists no payment accounts: look in its dashboard for the nickname; sending it again may create "
+        "a duplicate."
     ),
     "delete_payment_account": "Send it again when you are sure: an answer that the account is not found means done.",
     "update_user": (
@@ -156,7 +158,9 @@ NEAR = timedelta(minutes=15)
 
 
 def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
-    """Return whether an event may be the effect of a call, by its ids, its amount or its masked person, and its time."""
+    """Return whether an event may be the effect of a call, by its ids, its amount or its masked person, and its
+    time.
+    """
     body = event.body
     if not is_record(body):
         return False

@@ -1,7 +1,7 @@
 """One call, without I/O of its own: what sends a request and what waits are given to it, awaited or not.
 
-A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are tried
-up to three times; a call with an effect is sent again only where it provably never left.
+A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
+tried up to three times; a call with an effect is sent again only where it provably never left.
 """
 
 import logging
@@ -22,17 +22,23 @@ from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import request_problems
+from workbench.client.requests import path_problems, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
 from workbench.schema import checks, strict_json
 
 _IN_SPANS = {
-    "method": "http.request.method", "path": "url.template", "host": "server.address", "status": "http.response.status_code",
-    "try": "workbench.try", "operation": "workbench.operation", "environment": "workbench.environment",
-    "attempt": "workbench.attempt", "request_id": "workbench.request_id",
-}  # fmt: skip
+    "method": "http.request.method",
+    "path": "url.template",
+    "host": "server.address",
+    "status": "http.response.status_code",
+    "try": "workbench.try",
+    "operation": "workbench.operation",
+    "environment": "workbench.environment",
+    "attempt": "workbench.attempt",
+    "request_id": "workbench.request_id",
+}
 """What of a record of the log is an attribute of its span, by the conventions of OpenTelemetry where they have one."""
 
 
@@ -59,9 +65,13 @@ class Exchange:
     """One call under way: what to send, what was met, whether it may go on, how it ended."""
 
     def __init__(
-        self, operation: Operation[..., Any], request: Any, context: ClientContext, allowing: Collection[str],
+        self,
+        operation: Operation[..., Any],
+        request: object,
+        context: ClientContext,
+        allowing: Collection[str],
         resend_of: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.operation = operation
         self.request = request
         self.seen = checks.Survey(request)  # until it is made
@@ -97,7 +107,7 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        if seen.doubtful or context.limits.caps:
+        if seen.doubtful or context.limits.caps or path_problems(operation, self.request):
             problems = request_problems(
                 operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
             )
@@ -105,7 +115,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = self.clean
+        outgoing.clean = lambda value: self.clean(value)  # made when something has to be masked
         try:
             if operation.effect:
                 self.record(outgoing)
@@ -119,8 +129,8 @@ class Exchange:
                 self.record_end()
             finally:  # again, since an interrupt may have kept the first one from it
                 self.record_end()
-            for words in self.notices:
-                advise(words)
+            for notice in self.notices:
+                advise(notice)
 
     async def send(self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any]) -> None:
         """Send, again where that is allowed, until there is an answer or an error."""
@@ -178,10 +188,15 @@ class Exchange:
         if recorder is not None and context.real:
             digest = recorder.digest(operation, f"{outgoing.target}\0".encode() + (outgoing.body or b""))
         entry = Entry(
-            id=context.clock.new_id(), operation=operation.name, what=what(operation, self.request),
-            started=context.clock.now(), environment=context.environment, outcome=Outcome.SENDING, digest=digest,
+            id=context.clock.new_id(),
+            operation=operation.name,
+            what=what(operation, self.request),
+            started=context.clock.now(),
+            environment=context.environment,
+            outcome=Outcome.SENDING,
+            digest=digest,
             resend_of=self.resend_of,
-        )  # fmt: skip
+        )
         if (key := self.idempotency_key(entry.id, digest)) is not None:  # assumed: idempotency
             entry = attrs.evolve(entry, idempotency_key=key)
             header = context.idempotency_header or IDEMPOTENCY_HEADER
@@ -200,7 +215,8 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the key to send: that of the first attempt, the caller's, or the id of the call where a header is named.
+        """Return the key to send: that of the first attempt, the caller's, or the id of the call where a header is
+        named.
 
         Raises:
             InvalidRequest: The caller's key belongs to another call.
@@ -280,17 +296,21 @@ class Exchange:
 
     def outcome_unknown(self, known: str, response: Response | None = None) -> NoReturn:
         """Raise for a call that left, and whose outcome is unknown."""
-        found, status = Refusal(), None
+        refusal, status = Refusal(), None
         if response is not None:
-            status, found = response.status, messages.refusal(response, self.clean)
-            if not isinstance(found.body, dict):  # a page of a proxy may show what others sent
-                found = Refusal(message=messages.without_values(found.message or "") or None)
-        words = f"{known} ({found.summary})" if found.summary else known
-        self.end(Outcome.UNKNOWN, status=status, error=words)
+            status, refusal = response.status, messages.refusal(response, self.clean)
+            if not isinstance(refusal.body, dict):  # a page of a proxy may show what others sent
+                refusal = Refusal(message=messages.without_values(refusal.message or "") or None)
+        message = f"{known} ({refusal.summary})" if refusal.summary else known
+        self.end(Outcome.UNKNOWN, status=status, error=message)
         raise errors.OutcomeUnknown(
-            unknown_text(self.named, words), attempt=self.named, status=status, error=found.error,
-            message=found.message, correlation_id=found.correlation_id,
-        )  # fmt: skip
+            unknown_text(self.named, message),
+            attempt=self.named,
+            status=status,
+            error=refusal.error,
+            message=refusal.message,
+            correlation_id=refusal.correlation_id,
+        )
 
     @property
     def retry_budget_note(self) -> str:
@@ -357,12 +377,14 @@ class Exchange:
 
     def _is_gone(self, response: Response) -> bool:
         """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
-        found = messages.refusal(response, self.clean)
+        refusal = messages.refusal(response, self.clean)
         documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
-        return (response.status, found.error, found.message) == documented
+        return (response.status, refusal.error, refusal.message) == documented
 
     def limited(self, response: Response) -> float:
-        """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed it."""
+        """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed
+        it.
+        """
         self.context.on_rate_limit()
         clock, asked = self.context.clock, self.asked_pause(response)
         if asked is None:  # longer than is waited for
@@ -399,24 +421,28 @@ class Exchange:
     def refused(self, response: Response) -> NoReturn:
         """Raise the error of a refusal, in the service's words."""
         status = response.status
-        found = messages.refusal(response, self.clean)
+        refusal = messages.refusal(response, self.clean)
         kind, asked = errors.ApiError.of(status), retry_after(response.headers, self.context.clock.now()) or 0.0
         advice = None
         if kind is errors.RateLimited:
             advice = f"Try again after {asked:.0f} s" if asked > 0 else "Try again later"
-        elif not messages.names_value(found, self.request):
+        elif not messages.names_value(refusal, self.request):
             advice = messages.hint(self.operation, status, self.context.host)
         exists = status == 409 and self.resend_of is not None and bool(getattr(self.request, "external_id", None))
         if exists:
             advice = "Probably created by the earlier attempt"
         error = kind(
-            operation=self.operation.name, status=status, error=found.error, message=found.message, body=found.body,
+            operation=self.operation.name,
+            status=status,
+            error=refusal.error,
+            message=refusal.message,
+            body=refusal.body,
             hint=advice,
-        )  # fmt: skip
+        )
         if isinstance(error, errors.RateLimited) and asked > 0:
             error.retry_after = asked
-        error.correlation_id = found.correlation_id
-        self.end(Outcome.REFUSED, status=status, error=found.summary or None)
+        error.correlation_id = refusal.correlation_id
+        self.end(Outcome.REFUSED, status=status, error=refusal.summary or None)
         if exists and self.context.recorder is not None and self.resend_of is not None:
             note = f"sent again, and its external id exists already ({self.named.id})"
             self.context.recorder.resolve(self.resend_of, Outcome.DONE, note, "resend")
@@ -466,11 +492,13 @@ class Exchange:
     # what an answer says besides
 
     def log(self, outcome: Response | Broken, seconds: float) -> None:
-        """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a private value."""
+        """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a
+        private value.
+        """
         if isinstance(outcome, Response):
-            for context, found in RESPONSES.get():
+            for context, collected in RESPONSES.get():
                 if context is self.context:
-                    found.append(outcome)
+                    collected.append(outcome)
         traces = sys.modules.get("opentelemetry.trace")  # a program that traces has imported it
         if traces is None and not LOG.isEnabledFor(logging.INFO):
             return
@@ -478,11 +506,17 @@ class Exchange:
         if isinstance(outcome, Response):
             status, request_id = outcome.status, visible(self.clean(outcome.request_id or ""), 80) or None
         call = {
-            "operation": name, "method": self.operation.method, "path": self.operation.path,
-            "host": self.context.host, "environment": self.context.environment, "try": self.tries,
-            "status": status, "seconds": round(seconds, 6), "attempt": self.attempt and self.attempt.id,
+            "operation": name,
+            "method": self.operation.method,
+            "path": self.operation.path,
+            "host": self.context.host,
+            "environment": self.context.environment,
+            "try": self.tries,
+            "status": status,
+            "seconds": round(seconds, 6),
+            "attempt": self.attempt and self.attempt.id,
             "request_id": request_id,
-        }  # fmt: skip
+        }
         LOG.info("%s: %s, %.3f s, try %d", name, status or "no answer", seconds, self.tries, extra={"call": call})
         if traces is not None:
             _trace(traces, call, failed=status is None or status >= 400)
@@ -492,15 +526,15 @@ class Exchange:
         date = response.headers.get("date")
         if date is not None:
             self.context.newest_date = (date, self.context.clock.now().timestamp())
-        for name, words in messages.NOTICES.items():
+        for name, notice in messages.NOTICES.items():
             if (value := response.headers.get(name)) is not None:
                 say = LOG.warning if name == "workbench-fault" else self.notices.append
-                self.once(name, f"{words} ({visible(value, 120)})", say)
+                self.once(name, f"{notice} ({visible(value, 120)})", say)
 
-    def once(self, kind: str, words: str, say: Callable[[str], object]) -> None:
+    def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
         """Keep a notice of an operation, and say it the first time."""
         of_all = kind == "workbench-ignored"  # what a sandbox does not honor, it does not honor in any operation
-        key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {words}"
+        key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:
             self.context.noticed[key] = text
             say(text)

@@ -173,7 +173,8 @@ class ClientContext:
     def check_duplicate(self, what: str, earlier: Any) -> None:
         """Refuse the same write within a day in production; elsewhere warn of it."""
         said = (
-            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome {earlier.outcome.shown} "
+            f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
+            f"{earlier.outcome.shown} "
             f"(journal {earlier.id})"
         )
         if self.production:
@@ -244,25 +245,25 @@ def _is_on(value: str) -> bool:
 
 def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozenset[str]:
     named = [operations] if isinstance(operations, str) else operations
-    rows = [one.operation if isinstance(one, Call) else one for one in named]
-    names = {one.name if isinstance(one, Operation) else one for one in rows}
+    rows = [name.operation if isinstance(name, Call) else name for name in named]
+    names = {row.name if isinstance(row, Operation) else row for row in rows}
     wrong = sorted(str(name) for name in names if name not in OPERATIONS or not OPERATIONS[name].effect)
     if wrong or not names:
-        words = f"; not {visible(', '.join(wrong), 100)}" if wrong else ""
-        problems.append(Problem("operations", "enum", f"must be names of operations with an effect{words}"))
+        rejected = f"; not {visible(', '.join(wrong), 100)}" if wrong else ""
+        problems.append(Problem("operations", "enum", f"must be names of operations with an effect{rejected}"))
     return frozenset(names)
 
 
-def confirmation_text(operation: Operation[..., Any], request: Any, host: str) -> str:
+def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
     """Return what a person confirms before a call in production: the operation, the host, and each value that is sent.
 
     Money and destinations come first. Of secret values only the last four characters are shown.
     """
-    rows = [(one, path, value) for path, one, value, _ in values(request)]
+    rows = [(field, path, value) for path, field, value, _ in values(request)]
     rows.sort(key=lambda row: _importance(row[0]))
     typed = confirmation(operation, request)
     lines = [f"PRODUCTION, {host}: {operation.name}: {typed.says if typed else operation.doc.rstrip('.')}."]
-    lines += [f"{path}: {_confirmed(one, value)}" for one, path, value in rows]
+    lines += [f"{path}: {_confirmed(field, value)}" for field, path, value in rows]
     return "\n".join(lines)
 
 
@@ -302,7 +303,7 @@ def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
         case "update_user" if r.is_active is False:
             subject, says = r.user_id, "user {} is deactivated"
         case "update_user" if r.wallet_address or r.solana_address or r.stellar_address:
-            wallets = [one for one in (r.wallet_address, r.solana_address, r.stellar_address) if one]
+            wallets = [address for address in (r.wallet_address, r.solana_address, r.stellar_address) if address]
             subject, says = r.user_id, f"user {{}} gets the wallet {', '.join(map(visible, wallets))}"
         case _:
             return None

@@ -1,7 +1,7 @@
 """The journal: the history of calls with an effect, recorded before they leave, and their outcome.
 
-It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A call is on
-disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
+It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A
+call is on disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
 """
 
 import getpass
@@ -61,7 +61,7 @@ _COLUMNS = (
     "id, operation, what, environment, started, ending, ended, status, error, request, answer, digest, process, "
     "resend_of, said"
 )
-_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"  # noqa: S608 - our own names
+_INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS.split(', ')))})"
 _ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
 _MAX_UNWRITTEN = 1000
 _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
@@ -116,9 +116,13 @@ class Recorder:
         with self._opening:
             if self._database is None:
                 self._database = Database(
-                    self._path, application=APPLICATION, schema=_SCHEMA, checked=["calls", "notes", "keys"],
-                    version=_VERSION, added=("keys", "keys_key"),
-                )  # fmt: skip
+                    self._path,
+                    application=APPLICATION,
+                    schema=_SCHEMA,
+                    checked=["calls", "notes", "keys"],
+                    version=_VERSION,
+                    added=("keys", "keys_key"),
+                )
                 self._database.remove_ended_leases()
             if self._unwritten:
                 with self._database.write():
@@ -137,7 +141,7 @@ class Recorder:
         with _usable("read"):
             file = self.opened()
             whole = file.undamaged(table)
-            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)  # noqa: S608 - our own names
+            return file.run(f"SELECT {columns} FROM {table} WHERE {test} AND {whole} ORDER BY number", values)
 
     # for the client
 
@@ -146,16 +150,30 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, shown: dict[str, Any], call: Any) -> None:
-        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome, its outcome is unknown.
+    def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
+        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome,
+        its outcome is unknown.
 
         Raises:
             CannotRecord: It cannot be recorded, so it must not leave.
         """
         row = [
-            entry.id, entry.operation, entry.what, entry.environment, entry.started, entry.outcome.value, None,
-            None, None, shown, None, entry.digest, self._here(), entry.resend_of, None,
-        ]  # fmt: skip
+            entry.id,
+            entry.operation,
+            entry.what,
+            entry.environment,
+            entry.started,
+            entry.outcome.value,
+            None,
+            None,
+            None,
+            shown,
+            None,
+            entry.digest,
+            self._here(),
+            entry.resend_of,
+            None,
+        ]
         self._calls[entry.id] = call
         if self._path is None and entry.idempotency_key is None:  # a process that ends takes it along in any case
             with self._opening:
@@ -174,7 +192,13 @@ class Recorder:
         self._write(_INSERT, tuple(map(_column, row)))
 
     def finish(
-        self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
+        self,
+        attempt: str,
+        outcome: Outcome,
+        *,
+        status: int | None = None,
+        answer: object = None,
+        error: str | None = None,
     ) -> None:
         """Record the outcome of a call.
 
@@ -189,17 +213,21 @@ class Recorder:
                     row[_ENDING:_REQUEST], row[_REQUEST + 1] = ending, kept
                 return
         self._write(
-            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = 'sending'",
+            "UPDATE calls SET ending = ?, ended = ?, status = ?, error = ?, answer = ? WHERE id = ? AND ending = "
+            "'sending'",
             (*map(_column, (*ending, kept)), attempt),
         )
 
     def earlier(self, digest: str) -> Entry | None:
         """Return the newest entry with the same body within a day that may have had its effect."""
-        test = "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', 'not_sent')"
-        found = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
-        return found[-1] if found else None
+        test = (
+            "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
+            "'not_sent')"
+        )
+        entries = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
+        return entries[-1] if entries else None
 
-    def check_same(self, attempt: str, operation: str, shown: Any, digest: str) -> None:
+    def check_same(self, attempt: str, operation: str, shown: object, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
 
         Raises:
@@ -214,7 +242,7 @@ class Recorder:
         (entry,) = self.entries("id = ?", (attempt,))
         return entry.idempotency_key
 
-    def check_key(self, key: str, operation: str, shown: Any, digest: str) -> None:
+    def check_key(self, key: str, operation: str, shown: object, digest: str) -> None:
         """Refuse an idempotency key that was sent with another request.
 
         Raises:
@@ -245,8 +273,8 @@ class Recorder:
             return []
         with _usable("read"):
             key = _KEY.format(undamaged=self.opened().undamaged("keys"))
-        found = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
-        return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in found]
+        entries = [_entry(row) for row in self.rows("calls", f"{_COLUMNS}, {key}", test, values)]
+        return [self._lost(entry, here) if entry.outcome is Outcome.SENDING else entry for entry in entries]
 
     def _lost(self, entry: Entry, here: str) -> Entry:
         call = self._calls.get(entry.id)
@@ -272,14 +300,14 @@ def _usable(how: str) -> Iterator[None]:
         raise CannotRecord(f"The journal cannot be {how}: {reason}") from None
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: object) -> Any:
     """Return a request or an answer as it is shown and kept."""
     if isinstance(value, list):
         return [_masked(item) for item in value]
     return masked(value) if is_record(value) else None
 
 
-def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
+def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
     """Return whether a request is that of an entry, by its digest, or masked where there is none."""
     if entry.operation != operation:
         return False
@@ -288,7 +316,7 @@ def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
     return bool(json.loads(_json(shown)) == entry.request)
 
 
-def _column(value: Any) -> Any:
+def _column(value: object) -> Any:
     """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
     if value is None or value.__class__ is str:
         return value
@@ -310,10 +338,12 @@ def _entry(row: tuple[Any, ...]) -> Entry:
         outcome=outcome,
         ended=None if ended is None else datetime.fromisoformat(ended),
         answer=None if answer is None else json.loads(answer),
-        resolution=None if said is None else Resolution(
+        resolution=None
+        if said is None
+        else Resolution(
             outcome=Outcome(said["end"]), note=said["note"], by=said["by"], at=datetime.fromisoformat(said["at"])
         ),
-    )  # fmt: skip
+    )
 
 
 Entries = list[Entry]
@@ -338,7 +368,7 @@ class Journal:
         self._recorder = Recorder(path, clock or Clock())
 
     @property
-    def place(self) -> str:
+    def _place(self) -> str:
         """Where it is kept: "memory" or a path."""
         return self._recorder.place
 
@@ -364,18 +394,23 @@ class Journal:
         return len(self._recorder.rows("calls", "number"))
 
     def __getitem__(self, attempt: str) -> Entry:
-        if (found := self.get(attempt)) is None:
+        if (entry := self.get(attempt)) is None:
             raise UsageError(f"the journal has no entry {visible(str(attempt), 60)!r}", of="journal")
-        return found
+        return entry
 
     def get(self, attempt: str) -> Entry | None:
         """Return the entry of an attempt's id; None where there is none."""
         return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
     def list(
-        self, *, operation: Any = None, outcome: str | None = None, since: datetime | None = None,
-        until: datetime | None = None, text: str | None = None,
-    ) -> Entries:  # fmt: skip
+        self,
+        *,
+        operation: object = None,
+        outcome: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+    ) -> Entries:
         """Return the entries that match, oldest first; all of them without arguments.
 
         Args:
@@ -403,23 +438,33 @@ class Journal:
 
     def unknown(self) -> Entries:
         """Return the calls with an unknown outcome."""
-        found = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
-        return [entry for entry in found if entry.is_unknown]
+        entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
+        return [entry for entry in entries if entry.is_unknown]
 
     def export(self) -> Rows:
         """Return all entries as plain data for JSON, private values masked, as they are kept."""
         return [
             {
-                "started": entry.started.isoformat(), "id": entry.id, "outcome": str(entry.final_outcome),
-                "resolved_by": entry.resolution and entry.resolution.by, "operation": entry.operation, "what": entry.what,
-                "status": entry.status, "error": entry.error, "environment": entry.environment,
-                "idempotency_key": entry.idempotency_key, "request": dict(entry.request), "answer": entry.answer,
+                "started": entry.started.isoformat(),
+                "id": entry.id,
+                "outcome": str(entry.final_outcome),
+                "resolved_by": entry.resolution and entry.resolution.by,
+                "operation": entry.operation,
+                "what": entry.what,
+                "status": entry.status,
+                "error": entry.error,
+                "environment": entry.environment,
+                "idempotency_key": entry.idempotency_key,
+                "request": dict(entry.request),
+                "answer": entry.answer,
             }
             for entry in self
-        ]  # fmt: skip
+        ]
 
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
-        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected later."""
+        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected
+        later.
+        """
         entry, said = self[attempt], _outcome(outcome)
         if said is None or said not in {Outcome.DONE, Outcome.NOT_SENT}:
             raise UsageError('an unknown outcome is resolved as "done" or "not_sent"', of="journal.resolve")
@@ -430,7 +475,7 @@ class Journal:
         self._recorder.resolve(attempt, said, note, _person())
         return self[attempt]
 
-    def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
+    def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again; its effect may then happen twice.
 
         The journal keeps no bodies, so the request is given again and has to be the same one. It is sent with the
@@ -455,7 +500,9 @@ class Journal:
         entry, recorder = self[attempt], self._recorder
         ahead = (recorder.skew() if recorder.skew else None) or 0.0
         earliest = entry.started - NEAR - timedelta(seconds=ahead)
-        return [one for one in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, one, earliest)]
+        return [
+            event for event in (recorder.events() if recorder.events else ()) if may_be_evidence(entry, event, earliest)
+        ]
 
     def close(self) -> None:
         """Close the file."""
@@ -466,14 +513,17 @@ class Journal:
             held = f"{len(self)} calls, {len(self.unknown())} unknown"
         except CannotRecord:  # what prints a list of things must not fail over one of them
             held = "cannot be read"
-        return f"<journal in {self.place}: {held}>"
+        return f"<journal in {self._place}: {held}>"
 
 
-def what(operation: Operation[..., Any], request: Any) -> str:
+def what(operation: Operation[..., Any], request: object) -> str:
     """Return in one line what a call does, without a private value, as the journal has it."""
-    wires = {one.wire: one.name for one in walk.members(operation.request)}
-    path = re.sub(r"\{(\w+)\}", lambda place: str(getattr(request, wires[place[1]])), operation.path)
-    return visible(_what(operation.name, request) or f"{operation.method} {path}", 300)
+    text = _what(operation.name, request)
+    if not text:
+        ids = {member.wire: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
+        text = f"{operation.method} {path}"
+    return visible(text, 300)
 
 
 def _what(name: str, r: Any) -> str:
@@ -507,7 +557,7 @@ def _what(name: str, r: Any) -> str:
     return ""
 
 
-def _money(cents: Any) -> str:
+def _money(cents: object) -> str:
     """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
     if type(cents) is not int:
         return "an amount"
@@ -515,8 +565,8 @@ def _money(cents: Any) -> str:
     return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
 
 
-def _changed(r: Any, *ids: str) -> str:
-    wires = {one.name: one.wire for one in walk.members(type(r))}
+def _changed(r: object, *ids: str) -> str:
+    wires = {member.name: member.wire for member in walk.members(type(r))}
     return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
 
 
@@ -525,9 +575,9 @@ def recorder_of(journal: Journal) -> Recorder:
     return journal._recorder
 
 
-def _outcome(words: str) -> Outcome | None:
+def _outcome(text: str) -> Outcome | None:
     """Return an outcome by its name, or as it is shown."""
-    name = str(words).replace(" ", "_")
+    name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 
 

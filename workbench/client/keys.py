@@ -1,4 +1,5 @@
-"""What belongs to this user and this machine: the state folder, the installation's secret, and API keys as they are held.
+"""What belongs to this user and this machine: the state folder, the installation's secret, and API keys as they are
+held.
 
 A key is never printed, copied into a dump or pickled; it is shown by a fingerprint, and bound to a host.
 """
@@ -9,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from workbench.errors import CannotRecord, InvalidProfile, Problem, UsageError, advise, hide_arguments
 from workbench.system.files import make_folder, sync_folder
@@ -75,9 +76,9 @@ def installation_secret() -> bytes:
     path = state_folder() / "secret"
     reason = "it is damaged; remove it to have a new one made"
     try:
-        found = read_or_make(path, os.urandom(32))
-        if len(found) == 32:
-            return found
+        secret = read_or_make(path, os.urandom(32))
+        if len(secret) == 32:
+            return secret
     except OSError as error:
         reason = error.strerror or type(error).__name__
     raise CannotRecord(f"The secret of this installation, {path}, cannot be used ({reason}); nothing was sent.")
@@ -117,16 +118,16 @@ class Key:
     def __repr__(self) -> str:
         return f"<key {getattr(self, 'fingerprint', 'refused')}>"
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a key does not change")
 
     def __copy__(self) -> "Key":
         return self
 
-    def __deepcopy__(self, _: Any) -> "Key":
+    def __deepcopy__(self, _: object) -> "Key":
         return self
 
-    def __reduce_ex__(self, _: Any) -> NoReturn:
+    def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError("a key is not pickled")
 
 
@@ -169,15 +170,15 @@ def pin(fingerprint: str, host: str, environment: str) -> None:
     path = state_folder() / "pins" / f"{fingerprint}.json"
     try:
         make_folder(path.parent)
-        found = json.loads(read_or_make(path, json.dumps(here).encode()))
-        pinned = f"{found['host']} ({found['environment']})"
+        stored = json.loads(read_or_make(path, json.dumps(here).encode()))
+        pinned = f"{stored['host']} ({stored['environment']})"
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidProfile(
             f"{path} cannot be read, so the key cannot be compared with its host; remove it to start anew"
         ) from None
-    if found != here:
-        words = (
+    if stored != here:
+        text = (
             f"with fingerprint {fingerprint} belongs to {pinned}, not to {host} ({environment}). If it really moved, "
             f"remove {path}"
         )
-        raise InvalidProfile((Problem("api_key", "pinned", words),))
+        raise InvalidProfile((Problem("api_key", "pinned", text),))

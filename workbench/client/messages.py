@@ -93,9 +93,9 @@ class Refusal:
     @property
     def summary(self) -> str:
         """Error and message in one line; empty where there is neither."""
-        words = ": ".join(part for part in (self.error, self.message) if part)
+        text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
-        return "; ".join(part for part in (visible(words, 200), visible(named, 100)) if part)
+        return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
 
 
 MAX_REFUSAL = 200_000  # bytes of a refusal that are read
@@ -114,26 +114,28 @@ def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
     if not isinstance(raw, dict):
         return Refusal(raw, None, raw if isinstance(raw, str) else None)
     return Refusal(
-        raw, _text(raw.get("error")) or _text(raw.get("code")), _text(raw.get("message", raw.get("msg"))),
+        raw,
+        _text(raw.get("error")) or _text(raw.get("code")),
+        _text(raw.get("message", raw.get("msg"))),
         _text(raw.get("correlationId")),
-    )  # fmt: skip
+    )
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if isinstance(value, list):
         return "; ".join(part for part in value if isinstance(part, str)) or None
     return value if isinstance(value, str) else None
 
 
-def without_values(words: str) -> str:
+def without_values(text: str) -> str:
     """Return text of a proxy without what may be a value: each word with a digit or an @ is masked."""
-    return re.sub(r"\S*[0-9@]\S*", masks.DOTS, words)
+    return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 
-def names_value(refused: Refusal, request: Any) -> bool:
+def names_value(refused: Refusal, request: object) -> bool:
     """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
-    found = (value for _, _, value, _ in walk.values(request))
-    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in found)
+    values = (value for _, _, value, _ in walk.values(request))
+    return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:

@@ -1,4 +1,6 @@
-"""How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads for."""
+"""How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads
+for.
+"""
 
 import os
 import threading
@@ -51,7 +53,9 @@ def delay(tries: int, chance: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date by the clock of `Date`; None where there is no usable one. assumed: rate_limits"""
+    """Read a Retry-After header, in seconds or as a date by the clock of `Date`; None where there is no usable one.
+    assumed: rate_limits
+    """
     value = headers.get("retry-after")
     if value is None or len(value) > 64:
         return None

@@ -44,10 +44,10 @@ class Findings(tuple[Finding, ...]):
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
         """Return the findings of one verdict."""
-        return tuple(one for one in self if one.verdict == verdict)
+        return tuple(finding for finding in self if finding.verdict == verdict)
 
     def __str__(self) -> str:
-        tested = [str(one) for one in self if one.verdict is not Verdict.UNTESTED]
+        tested = [str(finding) for finding in self if finding.verdict is not Verdict.UNTESTED]
         return "\n".join([*tested, f"untested: {len(self) - len(tested)} assumptions that cannot be checked by reads"])
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ Seen = Iterator[tuple[str, bool, str]]
 """Ids of assumptions, whether what was seen fits them, and what was seen."""
 
 
-def verify(api: Any, user_id: str | None) -> Findings:
+def verify(api: object, user_id: str | None) -> Findings:
     """Call a service with at most seven reads, and return the result for each assumption.
 
     Args:
@@ -71,17 +71,17 @@ def verify(api: Any, user_id: str | None) -> Findings:
     seen: dict[str, tuple[Verdict, str]] = {}
     for number, read in enumerate((_contracts(api), _unknown_user(api), _rewards(api, user_id))):
         try:
-            for assumption, fits, words in _refusals(read):
+            for assumption, fits, evidence in _refusals(read):
                 if seen.get(assumption, ("",))[0] is not Verdict.CONTRADICTED:
-                    seen[assumption] = (Verdict.CONFIRMED if fits else Verdict.CONTRADICTED, words)
+                    seen[assumption] = (Verdict.CONFIRMED if fits else Verdict.CONTRADICTED, evidence)
         except (ApiError, NoAnswer, NotSent, UnexpectedAnswer) as error:
             if number == 0 and not isinstance(error, BadRequest):
                 raise
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for row in assumptions():
-        verdict, words = seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
-        found.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=words, change=row.change))
-    return Findings(sorted(found.values(), key=lambda one: [*Verdict].index(one.verdict)))
+        verdict, evidence = seen.get(row.id, (Verdict.UNTESTED, "cannot be checked by reads"))
+        findings.setdefault(row.id, Finding(id=row.id, verdict=verdict, seen=evidence, change=row.change))
+    return Findings(sorted(findings.values(), key=lambda finding: [*Verdict].index(finding.verdict)))
 
 
 def _refusals(read: Seen) -> Seen:
@@ -110,10 +110,10 @@ def _contracts(api: Any) -> Seen:
             yield "chain_numbers", chain in {1500, 1501}, f"a contract on Stellar has the chain id {chain}"
         elif contract.program_address is not None:
             yield "chain_numbers", chain in {900, 901, 902}, f"a contract on Solana has the chain id {chain}"
-        unknown = sorted({one.path for one in checks.flags(contract) if one.rule == "unknown"})
+        unknown = sorted({flag.path for flag in checks.flags(contract) if flag.rule == "unknown"})
         if unknown:
-            words = f"a response has undocumented members: {', '.join(unknown[:5])}"
-            yield "unknown_members", True, words
+            text = f"a response has undocumented members: {', '.join(unknown[:5])}"
+            yield "unknown_members", True, text
 
 
 def _unknown_user(api: Any) -> Seen:
@@ -142,14 +142,14 @@ def _rewards(api: Any, user_id: str | None) -> Seen:
     yield "list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items"
     if first and second:
         moved = second[0] != first[0]
-        words = f"offset 1 returned {'another' if moved else 'the same'} item"
-        yield "list_rewards_activity.offset", moved, words
+        text = f"offset 1 returned {'another' if moved else 'the same'} item"
+        yield "list_rewards_activity.offset", moved, text
     yield "list_rewards_activity.user_id", True, "a user's items were returned"
     for kind in ("earned", "redeemed"):
-        if any(one.type not in {None, kind} for one in items):
-            only = all(one.type == kind for one in read(type=kind, limit=10))
-            words = f"type {kind} returned {'only those items' if only else 'other items too'}"
-            yield "list_rewards_activity.type", only, words
-    times = [one.created_at for one in items if one.created_at is not None]
+        if any(item.type not in {None, kind} for item in items):
+            only = all(item.type == kind for item in read(type=kind, limit=10))
+            text = f"type {kind} returned {'only those items' if only else 'other items too'}"
+            yield "list_rewards_activity.type", only, text
+    times = [item.created_at for item in items if item.created_at is not None]
     if len(times) == len(items):
         yield "rewards_order", times == sorted(times, reverse=True), "ten items in order of createdAt"

@@ -1,5 +1,5 @@
-"""Settings of a client: the base URL, options of its connections, and profiles, which say where a service is, what it is
-and what is allowed there, from a TOML file and WORKBENCH_* variables.
+"""Settings of a client: the base URL, options of its connections, and profiles, which say where a service is, what it
+is and what is allowed there, from a TOML file and WORKBENCH_* variables.
 
     [profiles.acme-test]
     base_url = "https://api.example.com/v1"
@@ -9,7 +9,8 @@ and what is allowed there, from a TOML file and WORKBENCH_* variables.
     http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-A base URL has one spelling: `https` unless it stays on this machine, without user, password, query or fragment. The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
+A base URL has one spelling: `https` unless it stays on this machine, without user, password, query or fragment. The
+file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox` table.
 """
 
 import getpass
@@ -73,10 +74,10 @@ def base_url(text: str) -> BaseUrl:
     Raises:
         InvalidProfile: It cannot be used; the message says what would be right.
     """
-    found = base_url_or_problem(text)
-    if isinstance(found, str):
-        raise UsageError([Problem("base_url", "base_url", found)])
-    return found
+    url = base_url_or_problem(text)
+    if isinstance(url, str):
+        raise UsageError([Problem("base_url", "base_url", url)])
+    return url
 
 
 def base_url_or_problem(text: object) -> BaseUrl | str:
@@ -116,8 +117,8 @@ Rule = Mapping[str, Any]
 """What a value has to be, as a function, and the same in words; the metadata of a field."""
 
 
-def _rule(fits: Callable[[Any], object], words: str) -> Rule:
-    return {"fits": fits, "words": words}
+def _rule(fits: Callable[[Any], object], message: str) -> Rule:
+    return {"fits": fits, "words": message}
 
 
 _TEXT = _rule(lambda value: isinstance(value, str) and value, "must be text")
@@ -129,7 +130,8 @@ _SECONDS = _rule(
     lambda value: _is_number(value) and value <= 600, "must be a number of seconds, more than 0 and at most 600"
 )
 _ADDRESSES = _rule(
-    lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value), "must be a list of addresses"
+    lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "must be a list of addresses",
 )
 _POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
 _FUNCTION = _rule(callable, "must be a function")
@@ -148,7 +150,7 @@ _LIMITS: Mapping[str, Rule] = {
 
 
 def _rules(cls: type[Any]) -> Mapping[str, Rule]:
-    return {one.name: one.metadata for one in attrs.fields(cls) if one.metadata}
+    return {field.name: field.metadata for field in attrs.fields(cls) if field.metadata}
 
 
 @attrs.frozen(kw_only=True)
@@ -183,13 +185,13 @@ class HttpOptions:
             return self.proxy
         from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
-        found = getproxies_environment()
-        if proxy_bypass_environment(host, found):
+        proxies = getproxies_environment()
+        if proxy_bypass_environment(host, proxies):
             return None
-        return found.get(scheme) or found.get("all")
+        return proxies.get(scheme) or proxies.get("all")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
@@ -199,8 +201,8 @@ def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, pro
     for key, value in table.items():
         rule = rules.get(key)
         if rule is None:
-            words = f"is not known; there are {', '.join(rules)}"
-            problems.append(Problem(where + visible(key, 60), "unknown", words))
+            text = f"is not known; there are {', '.join(rules)}"
+            problems.append(Problem(where + visible(key, 60), "unknown", text))
         elif not rule["fits"](value):
             problems.append(Problem(where + key, "type", rule["words"]))
         else:
@@ -217,34 +219,42 @@ def unused_proxy(options: HttpOptions) -> str | None:
 
 
 def client_problems(
-    *, base_url: Any = None, environment: Any = "sandbox", timeout: Any = None, limits: Any = None, wire_names: Any = None,
-    idempotency_header: Any = None, journal: Any = None, http: Any = None, **_: Any,
-) -> list[Problem]:  # fmt: skip
+    *,
+    base_url: object = None,
+    environment: object = "sandbox",
+    timeout: object = None,
+    limits: object = None,
+    wire_names: object = None,
+    idempotency_header: object = None,
+    journal: object = None,
+    http: object = None,
+    **_: object,
+) -> list[Problem]:
     """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
-    found = []
+    problems = []
     if environment not in ("sandbox", "production"):
-        found.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
+        problems.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
     if base_url is not None and isinstance(url := base_url_or_problem(base_url), str):
-        found.append(Problem("base_url", "base_url", url))
+        problems.append(Problem("base_url", "base_url", url))
     if timeout is not None and not _is_number(timeout):
-        found.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
+        problems.append(Problem("timeout", "minimum", "must be a number of seconds, more than 0"))
     if limits is not None and not isinstance(limits, Limits):
-        found.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
+        problems.append(Problem("limits", "type", "must be Limits(…), as Limits(amount=100_000)"))
     if idempotency_header is not None and (wrong := header_problem(idempotency_header)):
-        found.append(Problem("idempotency_header", "header", wrong))
+        problems.append(Problem("idempotency_header", "header", wrong))
     if isinstance(http, Mapping):
-        checked(http, _rules(HttpOptions), "http.", found)
+        checked(http, _rules(HttpOptions), "http.", problems)
     elif http is not None:
-        found.append(Problem("http", "type", "must be a mapping of options, as {'trust_env': True}"))
+        problems.append(Problem("http", "type", "must be a mapping of options, as {'trust_env': True}"))
     if wire_names is not None and not isinstance(wire_names, Mapping):
-        found.append(Problem("wire_names", "type", "must be a mapping of names"))
+        problems.append(Problem("wire_names", "type", "must be a mapping of names"))
     else:
-        found += wire_name_problems(wire_names or {})
+        problems += wire_name_problems(wire_names or {})
     if not isinstance(journal, Journal | str | Path | None) and journal is not False:
-        found.append(Problem("journal", "type", "must be a Journal, a path or False"))
+        problems.append(Problem("journal", "type", "must be a Journal, a path or False"))
     if journal is False and environment == "production":
-        found.append(Problem("journal", "required", "is needed in production"))
-    return found
+        problems.append(Problem("journal", "required", "is needed in production"))
+    return problems
 
 
 # profiles
@@ -349,13 +359,13 @@ def _read(name: str, table: dict[str, Any], path: Path, problems: list[Problem])
     if (
         "base_url" not in table
         and not table.get("sandbox")
-        and not any(one.path == f"{where}base_url" for one in problems)
+        and not any(problem.path == f"{where}base_url" for problem in problems)
     ):
-        words = "is missing; a profile without it needs a [sandbox] table"
-        problems.append(Problem(f"{where}base_url", "required", words))
+        message = "is missing; a profile without it needs a [sandbox] table"
+        problems.append(Problem(f"{where}base_url", "required", message))
     shared = ("base_url", "environment", "idempotency_header", "wire_names", "http")
-    found = client_problems(**{key: table[key] for key in shared if key in table})
-    problems.extend(attrs.evolve(problem, path=where + problem.path) for problem in found)
+    shared_problems = client_problems(**{key: table[key] for key in shared if key in table})
+    problems.extend(attrs.evolve(problem, path=where + problem.path) for problem in shared_problems)
     if "ca_file" in table and not Path(table["ca_file"]).is_file():
         problems.append(Problem(f"{where}ca_file", "file", "is not a file"))
     url = base_url_or_problem(table.get("base_url"))
@@ -374,9 +384,11 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
     except OSError:
         loose = ""
     return Problem(
-        where, "key_in_file", f"looks like a key, and keys are never read from a file; use {key_variable(name)}, "
+        where,
+        "key_in_file",
+        f"looks like a key, and keys are never read from a file; use {key_variable(name)}, "
         f"the keyring or the prompt.{loose}",
-    )  # fmt: skip
+    )
 
 
 def key_variable(profile: str) -> str:
@@ -399,11 +411,17 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
         pin(key.fingerprint, url.host, profile.environment)
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
     return {
-        "base_url": profile.base_url, "api_key": key, "environment": profile.environment, "timeout": profile.timeout,
-        "ca_file": profile.ca_file, "wire_names": profile.wire_names, "limits": profile.limits,
-        "idempotency_header": profile.idempotency_header, "journal": Journal(path),
+        "base_url": profile.base_url,
+        "api_key": key,
+        "environment": profile.environment,
+        "timeout": profile.timeout,
+        "ca_file": profile.ca_file,
+        "wire_names": profile.wire_names,
+        "limits": profile.limits,
+        "idempotency_header": profile.idempotency_header,
+        "journal": Journal(path),
         "http": profile.http,
-    }  # fmt: skip
+    }
 
 
 @hide_arguments
@@ -425,11 +443,11 @@ def find_key(profile: Profile) -> Key:
         return stored
     if can_prompt():
         return Key(getpass.getpass(f"API key of {profile.name} ({profile.environment}): ").strip())
-    words = (
+    text = (
         f"is missing for profile {profile.name!r}; set {' or '.join(variables)}, or store it in the keyring as "
         f"{APPLICATION} / {profile.name}"
     )
-    raise InvalidProfile((Problem("api_key", "required", words),))
+    raise InvalidProfile((Problem("api_key", "required", text),))
 
 
 def _from_keyring(name: str) -> Key | None:

@@ -1,7 +1,8 @@
-"""The network below the clients, and the only file that imports httpx and httpcore; it is loaded by the first call that needs it.
+"""The network below the clients, and the only file that imports httpx and httpcore; it is loaded by the first call that
+needs it.
 
-httpcore's connections are transports of httpx, with deadlines and a trace of how far a request got. Nothing follows redirects,
-reads the environment, keeps cookies or logs queries.
+httpcore's connections are transports of httpx, with deadlines and a trace of how far a request got. Nothing follows
+redirects, reads the environment, keeps cookies or logs queries.
 """
 
 import asyncio
@@ -46,7 +47,9 @@ class Trace:
 
 
 class _Seconds(float):
-    """Seconds for one step, as httpcore hands them on; `until` is when the call has to be over, by the monotonic clock."""
+    """Seconds for one step, as httpcore hands them on; `until` is when the call has to be over, by the monotonic
+    clock.
+    """
 
     until: float
 
@@ -107,9 +110,12 @@ def _through(proxy: str) -> dict[str, Any]:
 def _for_httpcore(request: httpx.Request) -> httpcore.Request:
     url = request.url
     return httpcore.Request(
-        request.method, httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-        headers=request.headers.raw, content=request.stream, extensions=request.extensions,
-    )  # fmt: skip
+        request.method,
+        httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
+        headers=request.headers.raw,
+        content=request.stream,
+        extensions=request.extensions,
+    )
 
 
 class TimelyTransport:
@@ -117,10 +123,13 @@ class TimelyTransport:
 
     def __init__(self, ssl_context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
         options: dict[str, Any] = {
-            "ssl_context": ssl_context, "max_connections": http.max_connections, "http2": http.http2,
-            "max_keepalive_connections": http.max_keepalive_connections, "keepalive_expiry": http.keepalive_expiry,
+            "ssl_context": ssl_context,
+            "max_connections": http.max_connections,
+            "http2": http.http2,
+            "max_keepalive_connections": http.max_keepalive_connections,
+            "keepalive_expiry": http.keepalive_expiry,
             "network_backend": TimelyBackend(),
-        }  # fmt: skip
+        }
         if proxy is None:
             self._pool = httpcore.ConnectionPool(**options)
         else:
@@ -175,11 +184,13 @@ def _broken(failure: Exception, outgoing: Request) -> Broken:
     name = next((cls.__name__ for cls in type(failure).__mro__ if cls.__name__ in _FAILURES), "")
     met = _FAILURES.get(name, _Met())
     text = outgoing.clean(str(failure))
-    words = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
+    message = f"{met.words}: {visible(text, 200)}" if name == "ConnectError" and text else met.words
     return Broken(
-        words, left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN, timeout="Timeout" in name,
+        message,
+        left=not outgoing.surely_not_sent if met.sent else outgoing.phase >= WRITTEN,
+        timeout="Timeout" in name,
         cause=getattr(httpx, name)(text) if met.harmless else None,  # the caught one holds the request with its key
-    )  # fmt: skip
+    )
 
 
 class _TooLarge(Exception):
@@ -307,9 +318,12 @@ def _wired(
     else:
         url = httpx.URL(base + outgoing.target)
     request = httpx.Request(
-        outgoing.operation.method, url, headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
-        stream=httpx.ByteStream(outgoing.body or b""), extensions=extensions,
-    )  # fmt: skip
+        outgoing.operation.method,
+        url,
+        headers=outgoing.headers if http.on_request else [*outgoing.headers, key],
+        stream=httpx.ByteStream(outgoing.body or b""),
+        extensions=extensions,
+    )
     if http.on_request:
         http.on_request(request)
         request.headers[key[0].decode()] = key[1].decode()
@@ -319,9 +333,10 @@ def _wired(
 def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> httpx.AsyncHTTPTransport:
     """Return connections of an asynchronous client."""
     limits = httpx.Limits(
-        max_connections=http.max_connections, max_keepalive_connections=http.max_keepalive_connections,
+        max_connections=http.max_connections,
+        max_keepalive_connections=http.max_keepalive_connections,
         keepalive_expiry=http.keepalive_expiry,
-    )  # fmt: skip
+    )
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits, http2=http.http2, proxy=proxy)
 
 
@@ -330,8 +345,10 @@ class SeparateConnections(httpx.AsyncBaseTransport):
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
         self._options: dict[str, Any] = {
-            "ssl_context": context, "http2": http.http2, "keepalive_expiry": http.keepalive_expiry,
-        }  # fmt: skip
+            "ssl_context": context,
+            "http2": http.http2,
+            "keepalive_expiry": http.keepalive_expiry,
+        }
         self._proxy = proxy
         self._idle: list[Any] = []
         self._open: set[Any] = set()

@@ -45,7 +45,11 @@ _chosen: list["weakref.ref[Any]"] = []
 
 @attrs.frozen(kw_only=True)
 class Exercise:
-    """A task of a notebook, its check, and up to three hints, the last of which contains the code."""
+    """A task of a notebook, its check, and up to three hints, the last of which contains the code.
+
+    Attributes:
+        reported: Whether only the learner's session shows that it is done, not the sandbox; in a class it is never a score.
+    """
 
     id: str
     notebook: str
@@ -53,6 +57,7 @@ class Exercise:
     task: str
     hints: tuple[str, ...] = attrs.field(converter=tuple, repr=False)
     check: Check = attrs.field(repr=False)
+    reported: bool = False
 
 
 EXERCISES: Mapping[str, Exercise] = {
@@ -135,26 +140,28 @@ class Display(Shown):
 class CheckResult(Display):
     """The result of a check: `done`, or what is `missing`."""
 
-    def __init__(self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "") -> None:
+    def __init__(
+        self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "", notes: tuple[str, ...] = ()
+    ) -> None:
         self.exercise = exercise
         self.missing = missing
         self.done = not missing
         self.looked_at = looked_at
         title = f"Exercise {exercise.id}: {exercise.title}"
         words = [f"Missing: {visible(what)}" for what in missing]
-        notes = [f"Checked: {looked_at}."] if looked_at else []
+        advice = [f"Checked: {looked_at}."] if looked_at else []
         count = len(exercise.hints)
-        notes.append(f'wb.course.hint("{exercise.id}") shows a hint; the last of {count} contains the code.')
+        advice.append(f'wb.course.hint("{exercise.id}") shows a hint; the last of {count} contains the code.')
         if self.done:
-            words, notes = ["The sandbox received everything that the exercise asks for."], []
+            words, advice = ["The sandbox received everything that the exercise asks for."], []
         status = _DONE if self.done else _OPEN
-        super().__init__(Sheet(title=title, status=status, words=tuple(words), notes=tuple(notes)))
+        super().__init__(Sheet(title=title, status=status, words=tuple(words), notes=(*advice, *notes)))
 
 
 class Hint(Display):
     """One hint: number `number` of `of`."""
 
-    def __init__(self, exercise: Exercise, number: int) -> None:
+    def __init__(self, exercise: Exercise, number: int, notes: tuple[str, ...] = ()) -> None:
         self.exercise = exercise
         self.number = number
         self.of = len(exercise.hints)
@@ -162,9 +169,9 @@ class Hint(Display):
         title, lines = f"Hint {number} of {self.of} for {exercise.id}", tuple(self.text.split("\n"))
         if number < self.of:
             note = f'wb.course.hint("{exercise.id}") shows the next hint.'
-            super().__init__(Sheet(title=title, words=lines, notes=(note,)))
+            super().__init__(Sheet(title=title, words=lines, notes=(note, *notes)))
         else:
-            super().__init__(Sheet(title=title, code=lines, notes=("This is the last hint.",)))
+            super().__init__(Sheet(title=title, code=lines, notes=("This is the last hint.", *notes)))
 
 
 class CourseProgress(Display):
@@ -189,7 +196,7 @@ class CourseProgress(Display):
         super().__init__(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=notes))
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     """Return a number of tries, hints or minutes; an exercise that was not begun has none."""
     return "" if not isinstance(value, int | float) else str(round(value)) if value == 0 or value >= 1 else "< 1"
 
@@ -224,17 +231,19 @@ def task(exercise: str) -> Display:
     """Return the task of an exercise; its minutes count from the first time."""
     one = _exercise(exercise)
     _keep(one.id)
-    report(_used() or session.latest(), "start", one.id)
-    return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,)))
+    _, notes = report(_used() or session.latest(), "start", one.id)
+    return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,), notes=notes))
 
 
-def use(api: Any) -> None:
+def use(api: object) -> None:
     """Check exercises on this session instead of the newest one; None restores the default."""
     _chosen[:] = [] if api is None else [weakref.ref(api)]
 
 
-def check(exercise: str, api: Any = None) -> CheckResult:
+def check(exercise: str, api: object = None) -> CheckResult:
     """Check an exercise by what the service received and holds, and return whether it is done, or what is missing.
+
+    In a class the server checks it, by what it saw itself.
 
     Args:
         exercise: Its id.
@@ -250,9 +259,11 @@ def check(exercise: str, api: Any = None) -> CheckResult:
         chosen, api = "the session chosen by wb.course.use" if _used() else "the session made last", _session()
     _require_open(found, api)
     seen = SandboxEvidence(api)
-    checked = CheckResult(found, tuple(found.check(seen)), f"{chosen}, {seen.where}")
+    in_class = _class_of(api) is not None
+    missing = () if in_class and not found.reported else tuple(found.check(seen))
+    missing, notes = report(api, "check", found.id, missing=missing)
+    checked = CheckResult(found, missing, f"{chosen}, {seen.where}", notes)
     _keep(found.id, tried=True, done=checked.done)
-    report(api, "check", found.id, missing=checked.missing)
     return checked
 
 
@@ -272,11 +283,11 @@ def hint(exercise: str, number: int | None = None) -> Hint:
     api = _used() or session.latest()
     _require_open(found, api)
     _keep(found.id, hint=wanted)
-    report(api, "hint", found.id, number=wanted)
-    return Hint(found, wanted)
+    _, notes = report(api, "hint", found.id, number=wanted)
+    return Hint(found, wanted, notes)
 
 
-def quiz(name: str, answer: Any = None) -> QuizResult:
+def quiz(name: str, answer: object = None) -> QuizResult:
     """Ask a question of a notebook, or return the feedback to your answer.
 
     Args:
@@ -351,25 +362,30 @@ def in_class(on: bool = True) -> Display:
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
 
-def notes(api: Any = None) -> tuple[str, ...]:
+def notes(api: object = None) -> tuple[str, ...]:
     """Return the notes of your trainer, oldest first; empty outside a class."""
     in_class = _class_of(_session() if api is None else api)
     return () if in_class is None else tuple(visible(note["text"]) for note in in_class.class_status()["notes"])
 
 
-def report(api: Any, kind: str, exercise: str, **detail: Any) -> None:
-    """Report what was done to the class, where the session is in one."""
-    if (in_class := _class_of(api)) is not None:
-        in_class.class_report(kind, exercise, **detail)
+def report(
+    api: Any, kind: str, exercise: str, missing: tuple[str, ...] = (), **detail: Any
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Report what was done to the class, where the session is in one; return what is missing, and new notes of the trainer."""
+    if (in_class := _class_of(api)) is None:
+        return missing, ()
+    answer = in_class.class_report(kind, exercise, missing=missing, **detail)
+    notes = tuple(f"Note from your trainer: {visible(note)}" for note in answer["notes"])
+    return tuple(visible(what) for what in answer["missing"]), notes
 
 
-def _class_of(api: Any) -> RemoteSandbox | None:
+def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server, None outside a class."""
     sandbox: Any = session.sandbox_of(api)
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox.in_class else None
 
 
-def _require_open(exercise: Exercise, api: Any) -> None:
+def _require_open(exercise: Exercise, api: object) -> None:
     if (in_class := _class_of(api)) is not None and exercise.notebook in in_class.class_status()["locked"]:
         raise UsageError(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
@@ -406,7 +422,7 @@ def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int =
     _write(FILE, exercise, **values)
 
 
-def _write(file: str, id_: str, /, **values: Any) -> None:
+def _write(file: str, id_: str, /, **values: object) -> None:
     """Add facts about an exercise or a quiz to a file of the user's state."""
     stored = read_stored(file)
     write_stored(file, {**stored, id_: {**stored.get(id_, {}), **values}})

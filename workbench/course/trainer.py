@@ -45,7 +45,7 @@ class Board(Shown):
     __repr__ = Shown.__str__
 
     def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
-        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`.
+        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`; return what was `done` and `failed`.
 
         Args:
             action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on the
@@ -58,9 +58,9 @@ class Board(Shown):
         """
         named = learners if learners == "all" or isinstance(learners, list) else [learners]
         content = {"learners": named, "action": action, "arguments": arguments}
-        done: dict[str, Any] = self._exchange("POST", "act", content)["done"]
+        answer: dict[str, Any] = self._exchange("POST", "act", content)
         self.refresh()
-        return done
+        return answer
 
     def live(self, seconds: float = 1.0) -> None:
         """Show the board in a notebook and keep it up to date, until `stop()` or the end of the kernel.
@@ -92,7 +92,7 @@ class Board(Shown):
         if self._shown is not None:
             self._shown.set()
 
-    def _exchange(self, method: str, path: str, content: Any = None) -> Any:
+    def _exchange(self, method: str, path: str, content: object = None) -> Any:
         try:
             answer = self._http.request(method, path, json=content)
         except httpx.HTTPError as error:
@@ -129,7 +129,7 @@ def _grid(found: dict[str, Any]) -> Grid:
     rows = tuple(_row(one, exercises) for one in found["learners"])
     stuck = [visible(one["learner"], 40) for one in found["learners"] if one["stuck"]]
     done = sum(one["done"] for one in found["learners"])
-    count = sum(one["lesson"] != "drills" for one in found["exercises"])
+    count = sum(one["scored"] for one in found["exercises"])
     return Grid(
         title=f"Class board: {done} of {len(rows) * count} exercises done",
         columns=("learner", "is", "done", "tries", "hints", "minutes", "stuck at", "last problem", *exercises),
@@ -150,7 +150,9 @@ def _row(one: dict[str, Any], exercises: list[str]) -> tuple[Cell, ...]:
 
 def last_problem(one: dict[str, Any]) -> str:
     """Return the exercise of a learner that is open, the one where the learner is stuck first, and its last problem."""
-    open_ = [each for each in one["results"].values() if not each["done"] and each["last_problem"]]
+    open_ = [
+        each for each in one["results"].values() if not each["done"] and not each["reported"] and each["last_problem"]
+    ]
     found = next((each for each in open_ if each["exercise"] in one["stuck"]), open_[-1] if open_ else None)
     return "" if found is None else f"{found['exercise']}: {found['last_problem']}"
 
@@ -159,5 +161,6 @@ def _state(result: dict[str, Any] | None, stuck: bool) -> Cell:
     if result is None:
         return Cell(("",))
     glyph, role = ("!", "status:denied") if stuck else _STATES[result["done"]]
+    glyph = "⚑" if result["reported"] else glyph
     hints = f" {result['hints']}{'H' if result['last_hint'] else 'h'}" if result["hints"] else ""
     return Cell((f"{glyph} {result['tries']}{hints}",), role)

@@ -1,8 +1,8 @@
 """Between records and the wire: a cattrs converter with hooks for our records, made from their declarations.
 
-Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value of
-another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value, and
-members that the interface does not know are problems.
+Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value
+of another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value,
+and members that the interface does not know are problems.
 """
 
 import re
@@ -24,6 +24,7 @@ from workbench.schema.readers import READERS, Reader, Unusual, array_reader, cho
 from workbench.schema.readers import Unreadable as Unreadable
 from workbench.schema.readers import read_time as read_time
 from workbench.schema.rules import FULL
+from workbench.schema.strict_json import JsonObject
 from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
@@ -36,9 +37,9 @@ Names = Mapping[str, str]
 class Converter(cattrs.Converter):
     """A `cattrs.Converter` that knows our records, with the wire names of a profile; get it from `converter()`.
 
-    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records and
-    standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types: after
-    `register_structure_hook(Decimal, …)` those of all records are read by that one.
+    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records
+    and standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types:
+    after `register_structure_hook(Decimal, …)` those of all records are read by that one.
     """
 
     def __init__(self, names: Names) -> None:
@@ -58,7 +59,7 @@ class Converter(cattrs.Converter):
         """Return the wire name of a member."""
         return self.names.get(f"{snake(cls.__name__)}.{member.name}", member.wire) if self.names else member.wire
 
-    def structure(self, obj: Any, cl: type[T]) -> T:
+    def structure(self, obj: object, cl: type[T]) -> T:
         """Return wire members as a record, or as anything made of records and standard types.
 
         Raises:
@@ -80,7 +81,7 @@ class Converter(cattrs.Converter):
         read = self._reader(cls, strict=not issubclass(cls, Answer))
         return self._our(read if cls is not Event else lambda raw, _: self._with_body(read(raw)))
 
-    def _list_hook(self, cls: Any) -> Callable[[Any, Any], list[Any]]:
+    def _list_hook(self, cls: object) -> Callable[[Any, Any], list[Any]]:
         (inner,) = get_args(cls)
         hook = self.get_structure_hook(inner)
         read = array_reader(lambda value: hook(value, inner))
@@ -95,20 +96,22 @@ class Converter(cattrs.Converter):
                 unusual in `marks`.
         """
         fields = []
-        for one in members(cls):
-            kind, absent = one.kind, None if one.required else one.default
+        for member in members(cls):
+            kind, absent = member.kind, None if member.required else member.default
             if strict and kind == walk.Integer(full=True):
                 absent = FULL
             elif not strict and isinstance(kind, walk.Array):
                 absent = ()
             stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
             usual, read_value = self._value_reader(kind, strict)
-            fields.append((getattr(cls, one.name).__set__, self.wire_name(cls, one), usual, read_value, stays, absent))
+            fields.append(
+                (getattr(cls, member.name).__set__, self.wire_name(cls, member), usual, read_value, stays, absent)
+            )
         known = frozenset(wire for _, wire, *_ in fields)
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
-        def read(raw: Any, _: Any = None) -> Any:
+        def read(raw: object, _: object = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
             record = new(cls)  # filled through its slots: half the time of its constructor
@@ -148,7 +151,9 @@ class Converter(cattrs.Converter):
         return read
 
     def _value_reader(self, kind: Kind, strict: bool) -> tuple[type[Any] | None, Reader]:
-        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a kind."""
+        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a
+        kind.
+        """
         match kind:
             case walk.Array(of=inner):
                 return None, array_reader(self._value_reader(inner, strict)[1])
@@ -183,12 +188,12 @@ class Converter(cattrs.Converter):
             return self.structure([] if operation.many else {}, operation.returns)
         answer = self.structure(raw, operation.returns)
         cls = operation.answer
-        known = [one for one in members(cls) if not one.about.assumed]
+        known = [member for member in members(cls) if not member.about.assumed]
         for place, item in enumerate(raw if operation.many else [raw]):
-            if known and all(item.get(self.wire_name(cls, one)) is None for one in known):
-                names = ", ".join(self.wire_name(cls, one) for one in known)
-                words = f"has none of the members that the document names: {names}"
-                raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", words),))
+            if known and all(item.get(self.wire_name(cls, name)) is None for name in known):
+                names = ", ".join(self.wire_name(cls, name) for name in known)
+                text = f"has none of the members that the document names: {names}"
+                raise Unreadable((Problem(f"[{place}]" if operation.many else "", "required", text),))
         return answer
 
     # writing
@@ -196,17 +201,18 @@ class Converter(cattrs.Converter):
     def _writer(self, cls: type[Any], extra: bool) -> Callable[[Any], dict[str, Any]]:
         """Return what writes a record, with the unknown members of the answers in it or without them."""
         fields = [
-            (one.name, self.wire_name(cls, one), self.kind_writer(one.kind, extra), one.default) for one in members(cls)
+            (member.name, self.wire_name(cls, member), self.kind_writer(member.kind, extra), member.default)
+            for member in members(cls)
         ]
 
         def write(record: Any) -> dict[str, Any]:
-            made: dict[str, Any] = {}
+            written: dict[str, Any] = {}
             for name, wire, write_value, default in fields:
                 value = getattr(record, name)
                 if value is None or value is FULL or (value == () and default == ()):
                     continue
-                made[wire] = write_value(value) if write_value else value
-            return {**made, **record.extra} if extra and record.extra else made
+                written[wire] = write_value(value) if write_value else value
+            return {**written, **record.extra} if extra and record.extra else written
 
         return write
 
@@ -231,7 +237,7 @@ class Converter(cattrs.Converter):
 
     # requests
 
-    def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    def write_request(self, operation: Operation[..., Any], request: object) -> tuple[dict[str, str], dict[str, Any]]:
         """Return a request as the members of its path, and those of its query or body.
 
         An address taken from an answer is sent without its `extra`: only what the interface names is sent.
@@ -243,7 +249,7 @@ class Converter(cattrs.Converter):
     def read_request(
         self,
         operation: Operation[..., Any],
-        body: Any,
+        body: object,
         path: Mapping[str, str] | None = None,
         *,
         from_query: bool = False,
@@ -271,21 +277,29 @@ class Converter(cattrs.Converter):
         except Unreadable as error:
             request, problems = error.partial, error.problems
         unknown = [problem.path for problem in problems if problem.rule == "unknown"] + in_path
-        return request, first_problems(one for one in problems if one.rule != "unknown"), tuple(unknown[:MAX_PROBLEMS])
+        return (
+            request,
+            first_problems(problem for problem in problems if problem.rule != "unknown"),
+            tuple(unknown[:MAX_PROBLEMS]),
+        )
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
         """Return the texts of a query as JSON values; text that is none stays, and breaks a rule."""
-        made = dict(raw)
-        for one in members(cls):
-            wire = self.wire_name(cls, one)
-            text = made.get(wire)
-            if isinstance(one.kind, walk.Boolean) and text in ("true", "false"):
-                made[wire] = text == "true"
-            elif isinstance(one.kind, walk.Integer) and isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,400}", text):
-                made[wire] = int(text)
-            elif text is None and one.required and one.about.otherwise is not None:
-                made[wire] = one.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
-        return made
+        parsed = dict(raw)
+        for member in members(cls):
+            wire = self.wire_name(cls, member)
+            text = parsed.get(wire)
+            if isinstance(member.kind, walk.Boolean) and text in ("true", "false"):
+                parsed[wire] = text == "true"
+            elif (
+                isinstance(member.kind, walk.Integer)
+                and isinstance(text, str)
+                and re.fullmatch(r"-?[0-9]{1,400}", text)
+            ):
+                parsed[wire] = int(text)
+            elif text is None and member.required and member.about.otherwise is not None:
+                parsed[wire] = member.about.otherwise  # assumed: see the behavior `withdrawal_unit_default`
+        return parsed
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
@@ -301,7 +315,9 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
         raise error
 
 
-_USUAL: Mapping[type[Kind], type[Any]] = {walk.Text: str, walk.Integer: int, walk.Boolean: bool}
+_USUAL: Mapping[type[Kind], type[Any]] = {
+    walk.Text: str, walk.Integer: int, walk.Boolean: bool, walk.Untyped: JsonObject,
+}  # fmt: skip
 """The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
@@ -316,7 +332,7 @@ _TYPES: Mapping[type[Kind], type[Any]] = {type(kind): cls for cls, kind in _SCAL
 def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
     """Return what reads a value by a hook of the user, whose errors make it unreadable."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         try:
             return hook(value, cls)
         except (ValueError, TypeError, LookupError, ArithmeticError, cattrs.BaseValidationError) as error:
@@ -325,7 +341,7 @@ def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
     return read
 
 
-def _read_scalar(kind: Kind, value: Any, _: Any) -> Any:
+def _read_scalar(kind: Kind, value: object, _: object) -> Any:
     read = READERS[kind](value)
     return read.value if isinstance(read, Unusual) else read
 

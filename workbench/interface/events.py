@@ -291,7 +291,9 @@ _DECLINE_WORDS = {
 }
 _SPEND_WORDS = {
     "spend.status": {
-        "pending": "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized",
+        "pending": (
+            "authorized and held, not yet posted; with a positive authorizationUpdateAmount: more was authorized"
+        ),
         "reversed": "the hold was lowered or released; give back what it no longer covers",
         "declined": "refused; declinedReason says why, and no money was held",
         "completed": "posted: settled, or with a negative amount refunded; postedAt is set",
@@ -310,25 +312,40 @@ _CARD_WORDS = {
     "canceled": "can never be used again",
 }
 _LINKS = "Events, links from operations to events"
-EVENT_KINDS: Mapping[str, EventKind] = {kind.name: kind for kind in (
-    EventKind(
-        "user", "updated", UserUpdated, "A user's compliance or application status changed", 'Events, "user.updated"',
-        words={
-            "applicationStatus": _APPLICATION_WORDS,
-            "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
-        },
-    ),
-    EventKind(
-        "microDeposit", "received", MicroDepositReceived, "A deposit smaller than 2.00 USD arrived on a payment route",
-        'Events, "microDeposit.received"', words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
-    ),
-    *(
-        EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
-        for action, doc in _TRANSACTIONS.items()
-    ),
-    EventKind(
-        "card", "updated", CardUpdated, "A card's status or limit changed", assumed=CARD_FIELDS,
-        words={"status": _CARD_WORDS},
-    ),
-)}  # fmt: skip
+EVENT_KINDS: Mapping[str, EventKind] = {
+    kind.name: kind
+    for kind in (
+        EventKind(
+            "user",
+            "updated",
+            UserUpdated,
+            "A user's compliance or application status changed",
+            'Events, "user.updated"',
+            words={
+                "applicationStatus": _APPLICATION_WORDS,
+                "statusChangeReason": {"provider_initiated": "the service provider itself made the change"},
+            },
+        ),
+        EventKind(
+            "microDeposit",
+            "received",
+            MicroDepositReceived,
+            "A deposit smaller than 2.00 USD arrived on a payment route",
+            'Events, "microDeposit.received"',
+            words={"rail": {"ach": "a batch transfer", "wire": "a wire transfer"}},
+        ),
+        *(
+            EventKind("transaction", action, TransactionChanged, doc, _LINKS, KINDS, words=_SPEND_WORDS)
+            for action, doc in _TRANSACTIONS.items()
+        ),
+        EventKind(
+            "card",
+            "updated",
+            CardUpdated,
+            "A card's status or limit changed",
+            assumed=CARD_FIELDS,
+            words={"status": _CARD_WORDS},
+        ),
+    )
+}
 """The kinds of events by name, as `user.updated`."""

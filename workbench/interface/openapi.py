@@ -2,8 +2,8 @@
 
 What is sent is described as strictly as `checks.problems` takes it, except that unknown members are let through, as the
 service drops them silently. What is received is described loosely: its patterns and lengths are `x-pattern` and
-`x-maxLength`, and any text may stand in place of a known word, so that no tool refuses an answer for them. An assumption
-carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
+`x-maxLength`, and any text may stand in place of a known word, so that no tool refuses an answer for them. An
+assumption carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
 """
 
 import re
@@ -53,22 +53,28 @@ def document(
         more: Operations that are served beyond the twelve of the interface.
         settings: Behaviors of a sandbox that change what is described; by default only the interface is.
     """
-    made = _Document(converter(names), settings or {})
+    builder = _Document(converter(names), settings or {})
     paths: dict[str, dict[str, Any]] = {}
     for operation in (*OPERATIONS.values(), *more):
-        paths.setdefault(operation.path, {})[operation.method.lower()] = made.operation(operation)
-    webhooks = {kind.name: {"post": made.event(kind)} for kind in EVENT_KINDS.values()}
-    made.schemas["Event"] = {"oneOf": [_ref(_event_name(kind)) for kind in EVENT_KINDS.values()]}
-    keys: list[Schema] = [{"ApiKey": []}, *([{"Bearer": []}] if made.settings.get("bearer_keys") else [])]
+        paths.setdefault(operation.path, {})[operation.method.lower()] = builder.operation(operation)
+    webhooks = {kind.name: {"post": builder.event(kind)} for kind in EVENT_KINDS.values()}
+    builder.schemas["Event"] = {"oneOf": [_ref(_event_name(kind)) for kind in EVENT_KINDS.values()]}
+    keys: list[Schema] = [{"ApiKey": []}, *([{"Bearer": []}] if builder.settings.get("bearer_keys") else [])]
     tags = dict.fromkeys(
-        tag for at in (paths, webhooks) for one in at.values() for row in one.values() for tag in row["tags"]
+        tag
+        for at in (paths, webhooks)
+        for operation_row in at.values()
+        for row in operation_row.values()
+        for tag in row["tags"]
     )
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Card issuing service",
             "version": VERSION,
-            "description": "Made from the interface as data; what is marked `x-assumed` is an assumption, with its reason.",
+            "description": (
+                "Made from the interface as data; what is marked `x-assumed` is an assumption, with its reason."
+            ),
         },
         "servers": [{"url": server}],
         "tags": [{"name": tag} for tag in tags],
@@ -78,9 +84,9 @@ def document(
         "components": {
             "securitySchemes": {
                 "ApiKey": {"type": "apiKey", "in": "header", "name": KEY_HEADER},
-                **({"Bearer": {"type": "http", "scheme": "bearer"}} if made.settings.get("bearer_keys") else {}),
+                **({"Bearer": {"type": "http", "scheme": "bearer"}} if builder.settings.get("bearer_keys") else {}),
             },
-            "schemas": dict(sorted(made.schemas.items())),
+            "schemas": dict(sorted(builder.schemas.items())),
         },
     }
 
@@ -96,19 +102,21 @@ class _Document:
     def operation(self, operation: Operation[..., Any]) -> Schema:
         """Return one operation."""
         cls = operation.request
-        in_path = [one for one in members(cls) if self.converter.wire_name(cls, one) in placeholders(operation.path)]
-        rest = [one for one in members(cls) if one not in in_path]
+        in_path = [
+            field for field in members(cls) if self.converter.wire_name(cls, field) in placeholders(operation.path)
+        ]
+        rest = [field for field in members(cls) if field not in in_path]
         tag = next(part for part in operation.path.split("/") if part not in ("", "issuing", "tenants", "simulate"))
-        made: Schema = {
+        described: Schema = {
             "operationId": operation.name,
             "tags": [tag],
             "summary": operation.doc,
             "description": f"Source: {operation.source}." + (" In the sandbox only." if operation.sandbox_only else ""),
             **_assumed(operation.assumed),
         }
-        parameters = [self._parameter(cls, one, "path") for one in in_path]
+        parameters = [self._parameter(cls, field, "path") for field in in_path]
         if operation.in_query:
-            parameters += [self._parameter(cls, one, "query") for one in rest]
+            parameters += [self._parameter(cls, field, "query") for field in rest]
         elif rest:
             self.schemas[cls.__name__] = schema = self._record(cls, rest, sent=True)
             if operation is OPERATIONS["simulate_authorization"] and "currency" in self.settings:
@@ -118,14 +126,14 @@ class _Document:
             _, body = self.converter.write_request(operation, example(cls))
             needed = "required" in (schema["allOf"][0] if "allOf" in schema else schema) or "allOf" in schema
             needed = needed or (operation.sandbox_only and self.settings.get("empty_body") == "400")
-            made["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), self._written(body))}
+            described["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), self._written(body))}
         if parameters:
-            made["parameters"] = parameters
+            described["parameters"] = parameters
         if operation.roles:
-            made["security"] = [{"ApiKey": sorted(operation.roles)}]
+            described["security"] = [{"ApiKey": sorted(operation.roles)}]
         failures = (*operation.failures, *self._conventions(operation))
-        made["responses"] = {str(operation.success): self._success(operation), **_failures(failures)}
-        return made
+        described["responses"] = {str(operation.success): self._success(operation), **_failures(failures)}
+        return described
 
     def _conventions(self, operation: Operation[..., Any]) -> Iterator[Failure]:
         """Yield failures that a behavior adds to those of the interface."""
@@ -172,34 +180,34 @@ class _Document:
             "responses": {"2XX": {"description": "Received"}},
         }
 
-    def _parameter(self, cls: type[Any], one: Member, where: str) -> Schema:
+    def _parameter(self, cls: type[Any], field: Member, where: str) -> Schema:
         return {
-            "name": self.converter.wire_name(cls, one),
+            "name": self.converter.wire_name(cls, field),
             "in": where,
-            "required": where == "path" or _needed(one),
-            "description": one.about.doc,
-            **_assumed(one.about.assumed),
-            "schema": self._schema(one.kind, one, sent=True) | _otherwise(one),
-            "example": self._written(example_of(cls, one)),
+            "required": where == "path" or _needed(field),
+            "description": field.about.doc,
+            **_assumed(field.about.assumed),
+            "schema": self._schema(field.kind, field, sent=True) | _otherwise(field),
+            "example": self._written(example_of(cls, field)),
         }
 
-    def _written(self, value: Any) -> Any:
+    def _written(self, value: object) -> Any:
         """Return a value of a record as JSON holds it."""
         return strict_json.loads(strict_json.dumps(self.converter.unstructure(value)))
 
     def _success(self, operation: Operation[..., Any]) -> Schema:
-        made: Schema = {"description": "Done"}
+        described: Schema = {"description": "Done"}
         if operation.success != 204:
             schema, answer = self._reference(operation.answer, sent=False), example(operation.answer)
             many = ({"type": "array", "items": schema}, [answer]) if operation.many else (schema, answer)
-            made |= _json(many[0], self._written(many[1]))
+            described |= _json(many[0], self._written(many[1]))
         links = {}
         for start, to, name, source in _LINKS:
             if start == operation.name:
                 taken = OPERATIONS[to].request
                 wire = self.converter.wire_name(taken, member(taken, name))
                 links[to] = {"operationId": to, "parameters": {wire: f"$response.body#/{source}"}}
-        return made | ({"links": links} if links else {})
+        return described | ({"links": links} if links else {})
 
     def _reference(self, cls: type[Any], *, sent: bool, partial: bool = False) -> Schema:
         """Return a reference to the schema of a record, which is made where it is not there."""
@@ -210,36 +218,36 @@ class _Document:
 
     def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
         """Return the schema of a record: strict where it is sent, loose where it is received."""
-        names = {one: self.converter.wire_name(cls, one) for one in fields}
-        made: Schema = {"type": "object"}
+        names = {field: self.converter.wire_name(cls, field) for field in fields}
+        schema: Schema = {"type": "object"}
         if not sent:
-            made["description"] = (cls.__doc__ or "").strip().splitlines()[0]
-        made["properties"] = {name: self._member(one, sent) for one, name in names.items()}
-        required = [name for one, name in names.items() if (_needed(one) if sent else one.about.needed)]
+            schema["description"] = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
+        schema["properties"] = {name: self._member(field, sent) for field, name in names.items()}
+        required = [name for field, name in names.items() if (_needed(field) if sent else field.about.needed)]
         if required and not partial:
-            made["required"] = required
-        spelled = {one.name: name for one, name in names.items()}
+            schema["required"] = required
+        spelled = {field.name: name for field, name in names.items()}
         crossed = [_crossed(rule, spelled) for rule in cross_rules(cls)] if sent else []
         # Beside `properties`, generators take `oneOf` for the entire schema, and lose the members.
-        return {"allOf": [made, *crossed]} if crossed else made
+        return {"allOf": [schema, *crossed]} if crossed else schema
 
-    def _member(self, one: Member, sent: bool) -> Schema:
-        made = {**self._schema(one.kind, one, sent), "description": one.about.doc}
-        if one.about.rule.unit:
-            made["x-unit"] = one.about.rule.unit
-        if one.about.privacy is not Privacy.OPEN:
-            made["x-privacy"] = one.about.privacy.value
-        return made | _otherwise(one) | _assumed(one.about.assumed)
+    def _member(self, field: Member, sent: bool) -> Schema:
+        described = {**self._schema(field.kind, field, sent), "description": field.about.doc}
+        if field.about.rule.unit:
+            described["x-unit"] = field.about.rule.unit
+        if field.about.privacy is not Privacy.OPEN:
+            described["x-privacy"] = field.about.privacy.value
+        return described | _otherwise(field) | _assumed(field.about.assumed)
 
-    def _schema(self, kind: Kind, one: Member, sent: bool) -> Schema:
-        rule, loose = one.about.rule, "" if sent else "x-"
+    def _schema(self, kind: Kind, field: Member, sent: bool) -> Schema:
+        rule, loose = field.about.rule, "" if sent else "x-"
         match kind:
             case walk.Nested(of=cls):
-                return self._reference(cls, sent=sent, partial=one.about.partial)
+                return self._reference(cls, sent=sent, partial=field.about.partial)
             case walk.Array(of=inner):
-                return {"type": "array", "items": self._schema(inner, one, sent)}
-            case walk.Choice(of=words):
-                known: Schema = {"type": "string", "enum": [str(word) for word in words]}
+                return {"type": "array", "items": self._schema(inner, field, sent)}
+            case walk.Choice(of=enum):
+                known: Schema = {"type": "string", "enum": [str(word) for word in enum]}
                 return known if sent else {"anyOf": [known, {"type": "string"}]}
             case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
@@ -252,7 +260,7 @@ class _Document:
                 pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
-                    "type": ["string", "null"] if one.about.nullable and not sent else "string",
+                    "type": ["string", "null"] if field.about.nullable and not sent else "string",
                     **({"format": form} if form else {}),
                     **{loose + name: value for name, value in limits.items() if value is not None},
                 }
@@ -288,17 +296,21 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(schema: Schema, shown: Any) -> Schema:
+def _json(schema: Schema, shown: object) -> Schema:
     return {"content": {"application/json": {"schema": schema, "example": shown}}}
 
 
-def _needed(one: Member) -> bool:
+def _needed(field: Member) -> bool:
     """Whether a request without the member is refused by the service: FULL means leaving it out."""
-    return one.required and one.about.otherwise is None and not (isinstance(one.kind, walk.Integer) and one.kind.full)
+    return (
+        field.required
+        and field.about.otherwise is None
+        and not (isinstance(field.kind, walk.Integer) and field.kind.full)
+    )
 
 
-def _otherwise(one: Member) -> Schema:
-    return {} if one.about.otherwise is None else {"default": one.about.otherwise}
+def _otherwise(field: Member) -> Schema:
+    return {} if field.about.otherwise is None else {"default": field.about.otherwise}
 
 
 def _assumed(reason: Reason | None) -> Schema:
@@ -306,18 +318,22 @@ def _assumed(reason: Reason | None) -> Schema:
 
 
 def _failures(failures: Collection[Failure]) -> Schema:
-    made: Schema = {}
-    for status in sorted({one.status for one in failures}):
-        found = [one for one in failures if one.status == status]
-        made[str(status)] = {
-            "description": "; ".join(f"{one.error}: {one.when}" for one in found),
+    schema: Schema = {}
+    for status in sorted({failure.status for failure in failures}):
+        of_status = [failure for failure in failures if failure.status == status]
+        schema[str(status)] = {
+            "description": "; ".join(f"{failure.error}: {failure.when}" for failure in of_status),
             **_json(
                 _ref("Error"),
-                {"statusCode": status, "error": found[0].error, "message": re.sub(r"\{\w+\}", "…", found[0].message)},
+                {
+                    "statusCode": status,
+                    "error": of_status[0].error,
+                    "message": re.sub(r"\{\w+\}", "…", of_status[0].message),
+                },
             ),
-            **_assumed(next((one.assumed for one in found if one.assumed), None)),
+            **_assumed(next((failure.assumed for failure in of_status if failure.assumed), None)),
         }
-    return made
+    return schema
 
 
 def _crossed(rule: CrossRule, spelled: Mapping[str, str]) -> Schema:

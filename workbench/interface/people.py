@@ -1,4 +1,7 @@
-"""Users, companies, owners, what is filed for them, and payment accounts. Source: Resources, "User", "Company application"."""
+"""Users, companies, owners, what is filed for them, and payment accounts.
+
+Source: Resources, "User", "Company application".
+"""
 
 from collections.abc import Mapping
 from datetime import date, datetime

@@ -1,4 +1,7 @@
-"""The twelve operations, each a row that is the method of both clients, and their failures. Source: Endpoints, Errors, Authentication."""
+"""The twelve operations, each a row that is the method of both clients, and their failures.
+
+Source: Endpoints, Errors, Authentication.
+"""
 
 import inspect
 import re
@@ -151,19 +154,19 @@ class Operation(Generic[P, R]):
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
         """Return the path with its places filled, and the query where there is one. A place without a value stays."""
-        made = self.path
+        target = self.path
         for name, value in path.items():
-            made = made.replace("{" + name + "}", quote(str(value), safe=""))
+            target = target.replace("{" + name + "}", quote(str(value), safe=""))
         if self.in_query and query:
-            words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
-            made += "?" + urlencode(words, quote_via=quote)
-        return made
+            texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
+            target += "?" + urlencode(texts, quote_via=quote)
+        return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
         """Return what stands in the places of a path, after the base URL; None for a path of another operation."""
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
-        found = re.fullmatch(pattern, path)
-        return None if found is None else found.groupdict()
+        match = re.fullmatch(pattern, path)
+        return None if match is None else match.groupdict()
 
     @property
     def request(self) -> type[Any]:

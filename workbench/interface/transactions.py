@@ -1,4 +1,7 @@
-"""Simulated card transactions, in the sandbox only, disputes, and rewards (points). Source: Endpoints 3-5, 10 and 12."""
+"""Simulated card transactions, in the sandbox only, disputes, and rewards (points).
+
+Source: Endpoints 3-5, 10 and 12.
+"""
 
 from datetime import datetime
 from decimal import Decimal
@@ -152,6 +155,9 @@ class RewardsItem(Answer):
 
 @record
 class RewardsActivity(Answer):
-    """One page of rewards activity; it carries no total, hasMore or cursor. Source: Resources, "Rewards activity item"."""
+    """One page of rewards activity; it carries no total, hasMore or cursor.
+
+    Source: Resources, "Rewards activity item".
+    """
 
     items: tuple[RewardsItem, ...] = about("The items of the page")

@@ -54,7 +54,7 @@ def _read_file(path: Path) -> dict[str, Any]:
 
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        words = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
+        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
     except ValueError as error:  # also where it is not UTF-8
-        words = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
-    raise UsageError([Problem("behavior", "file", words)])
+        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
+    raise UsageError([Problem("behavior", "file", text)])

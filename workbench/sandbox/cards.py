@@ -1,7 +1,7 @@
 """Cards, their simulated transactions and disputes: holds, settlements, refunds, and the money at each step.
 
-Of each card, at any time: available + held + posted - refunded = limit (assumed: card_money). A reversal never frees more than was authorized,
-and refunds never exceed what settled.
+Of each card, at any time: available + held + posted - refunded = limit (assumed: card_money). A reversal never frees
+more than was authorized, and refunds never exceed what settled.
 """
 
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"], declined_reason=reason)
 
 
-def new_transaction(key: str, card: Record, at: int, **members: Any) -> Record:
+def new_transaction(key: str, card: Record, at: int, **members: object) -> Record:
     """Make a transaction of a card as the store keeps it."""
     nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
     of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
@@ -207,8 +207,8 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 def shown_dispute(dispute: Record) -> Dispute:
     """Return a dispute as it is answered."""
-    made: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
-    return made
+    record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
+    return record
 
 
 def add_dispute(
@@ -228,12 +228,12 @@ def add_dispute(
 
 def _step(context: RequestContext, what: str, record: Record, action: str) -> Transition:
     status = record["status"]
-    found = _TABLES[what].get((status, action))
-    if found is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
+    transition = _TABLES[what].get((status, action))
+    if transition is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
         done = _DONE.get(action, f"{action.removesuffix('e')}ed")
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
         raise context.error("{reason}", reason=reason)
-    return found
+    return transition
 
 
 _TABLES: Mapping[str, Table] = {"transaction": TRANSACTION, "card": CARD, "dispute": DISPUTE}
@@ -252,7 +252,7 @@ def _move(context: RequestContext, transaction: Record, **by: int) -> None:
     context.store.save("card", card, **{name: card[name] + cents for name, cents in by.items()})
 
 
-def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: Any) -> None:
+def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: object) -> None:
     names = context.store.get("user", transaction["user"]).get("names", 0)
     state = {name: transaction[name] for name in _CHANGING if name in transaction}
     for kind in kinds:

@@ -1,5 +1,5 @@
-"""Withdrawals: the signatures of the service, with keys made from the seed, one per contract, and the chains of the sandbox: the teaching
-wallets of admins (EVM), and the transaction that executes a withdrawal.
+"""Withdrawals: the signatures of the service, with keys made from the seed, one per contract, and the chains of the
+sandbox: the teaching wallets of admins (EVM), and the transaction that executes a withdrawal.
 """
 
 from collections.abc import Callable, Mapping
@@ -87,14 +87,14 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
         raise usage_error("the service's signature is used up. Sign again")
     elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
         raise usage_error("it has to be sent from an admin of the contract (from), whose signature is their half")
-    token = next((one for one in contract["tokens"] if chains.same_address(one["address"], call.asset)), None)
+    token = next((token for token in contract["tokens"] if chains.same_address(token["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")
     left = Decimal(token["balance"]) - Decimal(call.amount).scaleb(-token["decimals"])
     if left < 0:
         raise usage_error("the contract holds less than asked")
     changed = {**token, "balance": _whole_tokens(left)}
-    tokens = [changed if one is token else one for one in contract["tokens"]]
+    tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
     environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has moved, so they are all used up
     for scope in (contract["tenant"], contract["id"]):
@@ -143,7 +143,7 @@ def _is_active(environment: Environment, contract: Record, call: WithdrawParamet
     """Return whether a signature was not used: what is signed on Stellar has no nonce that would tell."""
     salt = chains.write_salt(call.salt)
     kept = environment.store.all(f"signature/{contract['id']}")
-    return any(one["answer"]["signature"]["salt"] == salt for one in kept)
+    return any(signature["answer"]["signature"]["salt"] == salt for signature in kept)
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
@@ -154,7 +154,8 @@ def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> N
     for nonce in range(now - 1, max(-1, now - 21), -1):  # the last that were used up
         if signed(nonce):
             raise usage_error(
-                f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign again"
+                f"{what} signature is for nonce {nonce}, which is used up: the contract's nonce is now {now}. Sign "
+                "again"
             )
     raise usage_error(f"the signature is not {what} over this withdrawal")
 
@@ -179,9 +180,15 @@ def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str
         def signed(nonce: int, salt: bytes = salt, signature: bytes = signature) -> bool:
             for admin in left:
                 message = chains.withdraw_typed_data(
-                    user=admin, proxy=contract["proxy_address"], salt=salt, chain_id=contract["chain_id"],
-                    asset=call.asset, amount=call.amount, recipient=call.recipient, nonce=nonce,
-                )  # fmt: skip
+                    user=admin,
+                    proxy=contract["proxy_address"],
+                    salt=salt,
+                    chain_id=contract["chain_id"],
+                    asset=call.asset,
+                    amount=call.amount,
+                    recipient=call.recipient,
+                    nonce=nonce,
+                )
                 if _recovers(chains.digest(message), signature, admin):
                     left.remove(admin)
                     return True
@@ -252,7 +259,9 @@ def _scope(context: RequestContext, contract: Record) -> str:
 
 
 def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record, Record, str]:
-    """Find the contract to withdraw from, and its admin: of those that fit, the one created first. assumed: withdrawal_contract_choice"""
+    """Find the contract to withdraw from, and its admin: of those that fit, the one created first.
+    assumed: withdrawal_contract_choice
+    """
     fitting = [
         (contract, token)
         for contract in of_tenant(context)
@@ -283,8 +292,8 @@ def _recipient(context: RequestContext, contract: Record, address: str) -> str:
 
 
 def _ready(kept: Record) -> WithdrawalSignature:
-    made: WithdrawalSignature = from_json(WithdrawalSignature, {"status": "ready", **kept, **kept["answer"]})
-    return made
+    signature: WithdrawalSignature = from_json(WithdrawalSignature, {"status": "ready", **kept, **kept["answer"]})
+    return signature
 
 
 def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
@@ -293,7 +302,8 @@ def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
     assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message
 
     Args:
-        withdrawal: `user` (an admin), `asset`, `amount` in native units, `recipient`, `expires_at` in unix seconds, `salt`.
+        withdrawal: `user` (an admin), `asset`, `amount` in native units, `recipient`, `expires_at` in unix seconds,
+            `salt`.
     """
     chain_id, proxy = contract["chain_id"], contract["proxy_address"]
     if family_of(chain_id) is Family.STELLAR:

@@ -1,7 +1,7 @@
 """What handlers work with: time and chance, the environment of a sandbox, and the context of one request or control.
 
-Time is moved by controls alone and is part of the store, so that copies have their own; all that looks random comes from the
-seed.
+Time is moved by controls alone and is part of the store, so that copies have their own; all that looks random comes
+from the seed.
 """
 
 import threading
@@ -159,9 +159,9 @@ class Seeds:
         return blake2b(b"card-issuing-workbench:%d" % self.seed, digest_size=32).digest()
 
     @classmethod
-    def of(cls, made: Mapping[str, Any]) -> "Seeds":
+    def of(cls, settings: Mapping[str, Any]) -> "Seeds":
         """Return the seeds of a sandbox from what it was made with."""
-        return cls(made["seed"], made.get("secret", ""), made.get("full_key", ""))
+        return cls(settings["seed"], settings.get("secret", ""), settings.get("full_key", ""))
 
     def api_key(self, name: str) -> str:
         """Return the API key of a name."""
@@ -217,7 +217,7 @@ class RequestContext:
         """Return a new id."""
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
-    def emit(self, kind: str, tenant: str, **of: Any) -> None:
+    def emit(self, kind: str, tenant: str, **of: object) -> None:
         """Store an event; its wire form is made when it is read."""
         number, name = self.cause
         if number == 0:
@@ -249,12 +249,12 @@ class RequestContext:
         Raises:
             ApiError: There is none; a record of another tenant reads the same.
         """
-        found: Record | None = self.store.get(kind, key.lower())
-        if found is None or found["tenant"] != self.tenant["id"]:
+        record: Record | None = self.store.get(kind, key.lower())
+        if record is None or record["tenant"] != self.tenant["id"]:
             raise self.error(f"{kind.replace('_', ' ').capitalize()} not found")
-        return found
+        return record
 
-    def error(self, of: Failure | str, assumed: str | None = None, **words: object) -> ApiError:
+    def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
         """Return the error of a failure, or of the failure with this message.
 
         Args:
@@ -271,7 +271,7 @@ class RequestContext:
             operation=self.cause[1],
             status=failure.status,
             error=failure.error,
-            message=failure.message.format(**words) if words else failure.message,
+            message=failure.message.format(**message) if message else failure.message,
         )
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
@@ -281,7 +281,7 @@ class RequestContext:
         return self.error("{problems}", assumed, problems=problems)
 
 
-def plain(record: Any) -> dict[str, Any]:
+def plain(record: object) -> dict[str, Any]:
     """Return the members of a record as plain values by attribute name."""
     kept: dict[str, Any] = {}
     for name, value in given(record).items():

@@ -1,5 +1,5 @@
-"""Where money comes from: collateral contracts with their addresses and tokens, and the wallets of users as their owners; payment
-accounts, and the payment routes that deposits arrive on.
+"""Where money comes from: collateral contracts with their addresses and tokens, and the wallets of users as their
+owners; payment accounts, and the payment routes that deposits arrive on.
 
 All addresses are made from the seed and exist nowhere else; whatever shows one warns not to send funds.
 Source: Endpoints 1, 6, 7, 8, 11.
@@ -43,9 +43,9 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
         raise context.error(table.NO_CORPORATE_CARDS)
     shows_stellar = context.settings["stellar_contracts"]
     return [
-        from_json(IssuingContract, one)
-        for one in of_tenant(context)
-        if shows_stellar or family_of(one["chain_id"]) is not Family.STELLAR
+        from_json(IssuingContract, contract)
+        for contract in of_tenant(context)
+        if shows_stellar or family_of(contract["chain_id"]) is not Family.STELLAR
     ]
 
 
@@ -59,7 +59,7 @@ def check_changes(context: RequestContext, user: Record, changes: Record) -> Non
         if family is Family.EVM and context.tenant["management"] == "provider":
             # "allowed if the new wallet is already an on-chain admin on all of the team's EVM collateral contracts"
             theirs = [contract for contract in of_tenant(context) if family_of(contract["chain_id"]) is Family.EVM]
-            if not all(any(same_address(new, admin) for admin in one["admin_addresses"]) for one in theirs):
+            if not all(any(same_address(new, admin) for admin in their["admin_addresses"]) for their in theirs):
                 reason = "the new wallet is not an admin on all of the team's EVM collateral contracts"
         elif family in collateral(context, user):
             reason = f"the user has collateral contracts on {family}"
@@ -81,7 +81,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
     return {family_of(chain) for chain in chains}
 
 
-def become_owner(context: RequestContext, user: Record, request: Any) -> None:
+def become_owner(context: RequestContext, user: Record, request: object) -> None:
     """Make the given wallets owners on contracts of the user's own, where the provider manages.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
@@ -122,19 +122,19 @@ def add_contract(
 ) -> Record:
     """Add a contract to those of a tenant, and to the collateral of a user.
 
-    Its admins are teaching wallets, the first of which becomes the user's; or a wallet the user has and, where there can be several, one
-    of the provider's.
+    Its admins are teaching wallets, the first of which becomes the user's; or a wallet the user has and, where there
+    can be several, one of the provider's.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
     # "For V2 EVM contracts it holds several admin addresses": the provider's own is the second
     many = version if admin is None or family is Family.EVM else 1
-    admins += [wallet_address(seeds, chain_id, f"{key}:{one}") for one in range(len(admins), many)]
+    admins += [wallet_address(seeds, chain_id, f"{key}:{number}") for number in range(len(admins), many)]
     theirs = store.get("contracts_of", tenant) or []
     store.put("contracts_of", tenant, [*theirs, key])
     if user is not None:
         holder = store.get("user", user)
-        field = next(name for name, one in WALLETS.items() if one is family)
+        field = next(name for name, wallet in WALLETS.items() if wallet is family)
         wallet = {field: admins[0]} if admin is None else {}
         store.save("user", holder, **wallet, contracts=[*holder.get("contracts", ()), key])
     proxy = address_on(seeds, chain_id, f"{key}:proxy")
@@ -203,7 +203,9 @@ def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
 
 
 def create_payment_account(context: RequestContext, request: CreatePaymentAccount) -> PaymentAccount:
-    """Create an account for a user or a company, by the tenant's kind of team. assumed: account_other_variant, account_words"""
+    """Create an account for a user or a company, by the tenant's kind of team.
+    assumed: account_other_variant, account_words
+    """
     kind = "company" if context.tenant["team"] == "company" else "user"
     owner = getattr(request, f"{kind}_id")
     if owner is None:
@@ -214,8 +216,8 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
     account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
-    made: PaymentAccount = from_json(PaymentAccount, account | account["members"])
-    return made
+    record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
+    return record
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
@@ -244,13 +246,17 @@ def example_bank(first_name: str, last_name: str, number: str, bank_name: str = 
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
     """Make a payment account as the store keeps it.
 
-    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType". assumed: account_defaults
+    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
+    assumed: account_defaults
     """
     fiat = {"third_party": False, "rail": "ach", "bank_account_type": "checking", **bank}
     members = {"type": "externalFiatAccount", **members}
     return {
-        "id": key, "tenant": tenant, "created_at": at, "members": {**members, **owner, "external_fiat_account": fiat},
-    }  # fmt: skip
+        "id": key,
+        "tenant": tenant,
+        "created_at": at,
+        "members": {**members, **owner, "external_fiat_account": fiat},
+    }
 
 
 def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) -> Record:
@@ -266,12 +272,12 @@ def delete_payment_account(context: RequestContext, request: DeletePaymentAccoun
     context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(context: RequestContext, request: Any) -> list[Any]:
+def list_payment_routes(context: RequestContext, request: object) -> list[Any]:
     """Return no routes: only the list is served. assumed: payment_routes"""
     return []
 
 
-def list_automations(context: RequestContext, request: Any) -> list[Any]:
+def list_automations(context: RequestContext, request: object) -> list[Any]:
     """Return the same by its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
     return list_payment_routes(context, request)
@@ -280,7 +286,9 @@ def list_automations(context: RequestContext, request: Any) -> list[Any]:
 def receive_deposit(
     context: RequestContext, route: Record, amount: Decimal, rail: str, memo: dict[str, str]
 ) -> DepositReceived:
-    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events. assumed: deposits"""
+    """Receive a deposit on a route. A micro deposit sends an event and is not processed. Source: Events.
+    assumed: deposits
+    """
     small = amount < MINIMUM_DEPOSIT
     # "Only routes with a fiat deposit address receive these events"
     sends = small and route["fiat_deposit"] is not None

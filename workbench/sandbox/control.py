@@ -1,7 +1,7 @@
 """How a control is declared: a method of the sandbox for what the interface does not have.
 
-The annotations of its arguments are the rules they are checked by: a type, and with `Annotated` a `Between` or the values
-that are allowed. A control runs in one transaction, and its events are sent when it has returned.
+The annotations of its arguments are the rules they are checked by: a type, and with `Annotated` a `Between` or the
+values that are allowed. A control runs in one transaction, and its events are sent when it has returned.
 """
 
 import copy
@@ -51,14 +51,22 @@ class Control:
     method: Callable[..., Any]
 
     @property
+    def summary(self) -> str:
+        """The first paragraph of the documentation, on one line."""
+        return " ".join(self.doc.partition("\n\n")[0].split())
+
+    @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
         """The values that arguments allow."""
         limits = {name: _parts(hint)[1] for name, hint in self.hints.items()}
-        return {name: tuple(map(str, one)) for name, one in limits.items() if one and not isinstance(one, Between)}
+        return {
+            name: tuple(map(str, limit)) for name, limit in limits.items() if limit and not isinstance(limit, Between)
+        }
 
 
 def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
-    """Declare a method as a control, by its name; one that begins with an underscore belongs to a group such as `create`.
+    """Declare a method as a control, by its name; one that begins with an underscore belongs to a group such as
+    `create`.
 
     Args:
         changes: Whether it may change something.
@@ -81,9 +89,15 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
                 raise UsageError(wrong, of=row.name)
             return self._carry_out(row, kwargs)
 
-        shown = [one.replace(annotation=_parts(one.annotation)[0]) for one in declared.parameters.values()]
+        shown = [
+            parameter.replace(annotation=_parts(parameter.annotation)[0]) for parameter in declared.parameters.values()
+        ]
         signature = declared.replace(parameters=shown)
-        hints = {name: one.annotation for name, one in declared.parameters.items() if name != "self"}
+        hints = {
+            name: declared_parameter.annotation
+            for name, declared_parameter in declared.parameters.items()
+            if name != "self"
+        }
         needed = {name for name in hints if declared.parameters[name].default is inspect.Parameter.empty}
         row = Control(
             method.__name__.lstrip("_"), inspect.getdoc(method) or "", signature, changes, transaction, hints, method
@@ -94,7 +108,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def _parts(hint: Any) -> tuple[Any, Any]:
+def _parts(hint: object) -> tuple[Any, Any]:
     """Return the type of an annotation, and what limits its values."""
     return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
 
@@ -107,7 +121,7 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
         return None
     if float in kinds and type(value) in (int, Decimal):
         value = float(value)
-    kind = next(get_origin(one) or one for one in kinds if one is not NoneType)
+    kind = next(get_origin(kind) or kind for kind in kinds if kind is not NoneType)
     right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     allowed = _KINDS[kind]
     if isinstance(limit, Between):
@@ -145,19 +159,23 @@ class ControlGroup:
         return result
 
     def _for_key(self, api_key: str) -> Self:
-        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the tenant's."""
+        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the
+        tenant's.
+        """
         seen = copy.copy(self)
         seen._key = api_key
         return seen
 
     def _record(self, kind: str, key: str) -> Record:
-        found: Record | None = self._engine.store.get(kind, key.lower())
-        if found is None:
+        record: Record | None = self._engine.store.get(kind, key.lower())
+        if record is None:
             raise not_found(kind.replace("_", " ").capitalize())
-        return found
+        return record
 
     def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the id of a key's tenant; by default of the sandbox's own key, or nothing if that is not a known one."""
+        """Return the id of a key's tenant; by default of the sandbox's own key, or nothing if that is not a known
+        one.
+        """
         owner = self._engine.store.get("key", api_key or self._key)
         if owner is None and api_key is not None:
             raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))

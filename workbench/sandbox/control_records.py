@@ -275,26 +275,28 @@ class StoredRecord(MaskedDict):
 def _private() -> Mapping[str, About]:
     """Return the members that are private wherever they occur in the interface, by attribute name."""
     roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
-    members = [one for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, one in leaves(cls)]
-    opened = {one.name for one in members if one.about.privacy is OPEN}
-    return {one.name: one.about for one in members if one.name not in opened and record_of(one.kind) is None}
+    members = [leaf for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, leaf in leaves(cls)]
+    opened = {member.name for member in members if member.about.privacy is OPEN}
+    return {
+        member.name: member.about for member in members if member.name not in opened and record_of(member.kind) is None
+    }
 
 
-def _masked(raw: Any, name: str = "") -> Any:
+def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
         # next to the name of its sender an amount proves who owns an account; elsewhere amounts are open
         return {**shown, "amount": DOTS} if "originator_name" in raw else shown
     if isinstance(raw, list | tuple):
-        return [_masked(one, name) for one in raw]
+        return [_masked(item, name) for item in raw]
     about = _private().get(name)
     return raw if about is None else about.mask(raw)
 
 
-def to_json(result: Any) -> Any:
+def to_json(result: object) -> Any:
     """Return a result as JSON values: records by attribute name, times as text."""
     if is_record(result):
-        return {one.name: to_json(getattr(result, one.name)) for one in members(type(result))}
+        return {member.name: to_json(getattr(result, member.name)) for member in members(type(result))}
     if isinstance(result, list | tuple):
         return [to_json(item) for item in result]
     if type(result) is dict:
@@ -305,11 +307,15 @@ def to_json(result: Any) -> Any:
 
 
 def from_json(annotation: Any, raw: Any) -> Any:
-    """Return JSON values as what a control is annotated to return; times are text, or milliseconds as the store keeps them."""
+    """Return JSON values as what a control is annotated to return; times are text, or milliseconds as the store keeps
+    them.
+    """
     if get_origin(annotation) is list:
         return [from_json(get_args(annotation)[0], value) for value in raw]
     if isinstance(annotation, type) and is_record(annotation):
-        return build(annotation, {one.name: _value(one.kind, raw.get(one.name)) for one in members(annotation)})
+        return build(
+            annotation, {member.name: _value(member.kind, raw.get(member.name)) for member in members(annotation)}
+        )
     return annotation(raw) if isinstance(annotation, type) and issubclass(annotation, MaskedDict) else raw
 
 

@@ -1,6 +1,7 @@
 """The controls of a sandbox: applications, cards and money, withdrawals, time, copies, and what there is to see.
 
-`CONTROLS` lists them by name, for servers, commands and documentation; arguments are JSON values, results mostly records.
+`CONTROLS` lists them by name, for servers, commands and documentation; arguments are JSON values, results mostly
+records.
 """
 
 import re
@@ -54,8 +55,17 @@ _RESOLVE = {"inReview": "review", "accepted": "accept", "rejected": "reject"}
 _REDEEMED = ("COMPLETED", "PENDING", "FAILED")
 _MONEY = ("limit", "available", "held", "posted", "refunded")
 RECORD_KINDS = (
-    "card", "transaction", "user", "company", "owner", "dispute", "payment_account", "payment_route", "contract", "deposit",
-)  # fmt: skip
+    "card",
+    "transaction",
+    "user",
+    "company",
+    "owner",
+    "dispute",
+    "payment_account",
+    "payment_route",
+    "contract",
+    "deposit",
+)
 
 
 class Controls(CreationControls, WebhookControls, WithTimeline):
@@ -110,8 +120,8 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.
         """
-        found = [row for row in self._engine.events(since or 0) if kind in (None, row["kind"])]
-        return [listed(self._engine.environment, row) for row in self._theirs(found, api_key, all_tenants)]
+        rows = [row for row in self._engine.events(since or 0) if kind in (None, row["kind"])]
+        return [listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants)]
 
     @control(changes=False)
     def _last_event(self) -> int:
@@ -132,7 +142,8 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         Args:
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.
-            reveal: Whether private values of bodies and responses are returned, and paths that are not served; never keys.
+            reveal: Whether private values of bodies and responses are returned, and paths that are not served; never
+                keys.
         """
         tenant = None if all_tenants else self._tenant_id(api_key)
         return [build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal)]
@@ -153,24 +164,25 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             all_tenants: Whether it may be the record of any tenant.
         """
         for kind in RECORD_KINDS:
-            found = self._engine.store.get(kind, record_id.lower())
-            if found is not None and any(self._theirs([found], api_key, all_tenants)):
-                return StoredRecord({"kind": kind, **found})
+            record = self._engine.store.get(kind, record_id.lower())
+            if record is not None and any(self._theirs([record], api_key, all_tenants)):
+                return StoredRecord({"kind": kind, **record})
         raise not_found("Record")
 
     @control(changes=False)
     def records(
         self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
     ) -> list[StoredRecord]:
-        """Return all records of a kind that the tenant has, as the sandbox stores them, oldest first. They print masked.
+        """Return all records of a kind that the tenant has, as the sandbox stores them, oldest first. They print
+        masked.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.
         """
-        found = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
-        return [StoredRecord({"kind": kind, **row}) for row in found]
+        records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
+        return [StoredRecord({"kind": kind, **row}) for row in records]
 
     # applications
 
@@ -397,9 +409,9 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
     def reset(self) -> SandboxTime:
         """Reset the sandbox to its initial state."""
         store = self._engine.store
-        made, speed = store.get("meta", "made"), self._engine.clock.speed
-        start = made["start"] if speed is None else int(time.time() * 1000)
-        fresh = world({**made, "start": start}).copy()
+        settings, speed = store.get("meta", "made"), self._engine.clock.speed
+        start = settings["start"] if speed is None else int(time.time() * 1000)
+        fresh = world({**settings, "start": start}).copy()
         with self._replacing(start=start):
             for kind, values in fresh.items():
                 store.fill(kind, values)
@@ -432,16 +444,18 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         return SandboxTime(now=self._engine.clock.now())
 
     @contextmanager
-    def _replacing(self, **made: Any) -> Iterator[None]:
-        """Remove the state for another one, but keep its settings, and never use the number of an event or a request twice."""
+    def _replacing(self, **settings: object) -> Iterator[None]:
+        """Remove the state for another one, but keep its settings, and never use the number of an event or a request
+        twice.
+        """
         store = self._engine.store
-        made = {**store.get("meta", "made"), **made, "world": new_world()}
+        settings = {**store.get("meta", "made"), **settings, "world": new_world()}
         counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint", "fault")}
         for kind in store.kinds():
             if in_world(kind):
                 store.fill(kind, {})
         yield
-        store.put("meta", "made", made)
+        store.put("meta", "made", settings)
         for name, number in counters.items():
             if number is not None:
                 store.put("counter", name, number)

@@ -110,12 +110,12 @@ class CreationControls(ControlGroup):
         """
         context = self._context("create_company")
         key, tenant = context.new_id("company"), context.tenant["id"]
-        made = []
+        owners_created = []
         for number in range(1, owners + 1):
             person = {"first_name": f"Owner {number}", "last_name": name, "email": f"owner.{number}@example.com"}
             owner = people.new_owner(context.new_id("owner"), tenant, key, status, **person)
-            made.append(context.store.save("owner", owner))
-        company = context.store.save("company", people.new_company(key, tenant, name, made))
+            owners_created.append(context.store.save("owner", owner))
+        company = context.store.save("company", people.new_company(key, tenant, name, owners_created))
         return CompanyState(id=key, status=company["status"], owners=tuple(company["owners"]))
 
     @control(changes=True)
@@ -162,11 +162,17 @@ class CreationControls(ControlGroup):
         user = None if user_id is None else self._record("user", user_id)
         context, tenant = self._context("create_contract"), user["tenant"] if user else self._tenant_id()
         contract = contracts.add_contract(
-            context.store, context.seeds, tenant, context.new_id("contract"), chain_id, version, (balance, "0"),
+            context.store,
+            context.seeds,
+            tenant,
+            context.new_id("contract"),
+            chain_id,
+            version,
+            (balance, "0"),
             user=user["id"] if user else None,
-        )  # fmt: skip
-        made: IssuingContract = from_json(IssuingContract, contract)
-        return made
+        )
+        record: IssuingContract = from_json(IssuingContract, contract)
+        return record
 
     def _context(self, name: str) -> RequestContext:
         """Return the context of a control that makes something for the tenant."""

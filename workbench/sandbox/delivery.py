@@ -1,9 +1,10 @@
-"""Events and outgoing webhooks: each event of a tenant goes to its endpoints, signed and in order, with retries until it is accepted.
+"""Events and outgoing webhooks: each event of a tenant goes to its endpoints, signed and in order, with retries until
+it is accepted.
 
-An event is stored as it happened; its wire form is made when it is read. The state of every delivery is in the store, so it survives a
-restart. Each endpoint has a thread of its own and waits for no other; of several processes on one file, one delivers. Times are those
-of the sandbox: a retry is due when its clock says so. A process killed between the response of a receiver and its note sends that
-event again: delivery is at least once.
+An event is stored as it happened; its wire form is made when it is read. The state of every delivery is in the store,
+so it survives a restart. Each endpoint has a thread of its own and waits for no other; of several processes on one
+file, one delivers. Times are those of the sandbox: a retry is due when its clock says so. A process killed between the
+response of a receiver and its note sends that event again: delivery is at least once.
 
 # Registration, signing and retries are not documented.
 # assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
@@ -45,9 +46,13 @@ class WebhookDispatcher:
     """Sends what is due, in a thread per endpoint. Without endpoints there is no thread."""
 
     def __init__(
-        self, environment: Environment, faults: FaultRules, reach: Collection[str], hosts: Collection[str],
+        self,
+        environment: Environment,
+        faults: FaultRules,
+        reach: Collection[str],
+        hosts: Collection[str],
         keep_time: Callable[[], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._keep_time = keep_time  # called where there are endpoints
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
@@ -133,16 +138,17 @@ class WebhookDispatcher:
                     return
                 self._idle[endpoint] = notice
                 self._news.notify_all()  # `flush` may wait for this; the other threads go on waiting for notices
-                self._news.wait_for(lambda seen=notice: self._notices != seen or self._closed.is_set())  # type: ignore[misc]
+                while self._notices == notice and not self._closed.is_set():
+                    self._news.wait()
 
     def _step(self, endpoint: str) -> bool:
         """Send what is due first; return whether there was anything."""
         with self._store:
             row = self._store.get("endpoint", endpoint)
-            found = self._due(row) if row is not None and row["enabled"] else None
-            if found is None:
+            due_delivery = self._due(row) if row is not None and row["enabled"] else None
+            if due_delivery is None:
                 return False
-            at, delivery, event = found
+            at, delivery, event = due_delivery
             first = not delivery["attempts"] and delivery["held"] is None
             headers, body = signed(self._environment, event, tuple(row["keys"]))
             fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
@@ -169,10 +175,14 @@ class WebhookDispatcher:
             candidates.append(fresh)
         if not candidates:  # what is held for the next one, where none followed before the clock moved
             held = next(self._store.all(f"held/{row['id']}"), None)
-            candidates = [one for one in [held and self._delivery(row["id"], held)] if one and one["due"] < now]
+            candidates = [
+                delivery
+                for delivery in [held and self._delivery(row["id"], held)]
+                if delivery and delivery["due"] < now
+            ]
         if not candidates:
             return None
-        delivery = min(candidates, key=lambda one: (one["due"], one["sequence"]))
+        delivery = min(candidates, key=lambda delivery: (delivery["due"], delivery["sequence"]))
         event = self._store.get("event", str(delivery["sequence"]))
         if event is None:  # the world was reset meanwhile
             self._leave(row["id"], delivery)
@@ -193,10 +203,16 @@ class WebhookDispatcher:
         """Return the delivery of an event to an endpoint, before its first attempt."""
         sequence = event["sequence"]
         return {
-            "id": f"{endpoint}:{sequence}", "endpoint": endpoint, "sequence": sequence, "kind": event["kind"],
-            "event_id": self._environment.seeds.uuid(f"event:{sequence}"), "state": "waiting",
-            "due": event["at"], "held": None, "attempts": [],
-        }  # fmt: skip
+            "id": f"{endpoint}:{sequence}",
+            "endpoint": endpoint,
+            "sequence": sequence,
+            "kind": event["kind"],
+            "event_id": self._environment.seeds.uuid(f"event:{sequence}"),
+            "state": "waiting",
+            "due": event["at"],
+            "held": None,
+            "attempts": [],
+        }
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         try:
@@ -212,8 +228,11 @@ class WebhookDispatcher:
         settings = self._environment.settings
         now = max(at, delivery["due"])
         attempt = {
-            "at": write_time(moment_of(now)), "status": result.status, "error": result.error, "answer": result.body if self._keeps_answers else "",
-        }  # fmt: skip
+            "at": write_time(moment_of(now)),
+            "status": result.status,
+            "error": result.error,
+            "answer": result.body if self._keeps_answers else "",
+        }
         attempts = [*delivery["attempts"], attempt]
         max_tries, first, factor, longest = settings["event_retries"]
         tried = delivery.get("tried", 0) + 1
@@ -253,7 +272,9 @@ class WebhookDispatcher:
 
 
 def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
-    """Return the kind and id by which a delivery that waits is found: those that are due first, or held for the next one."""
+    """Return the kind and id by which a delivery that waits is found: those that are due first, or held for the next
+    one.
+    """
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
@@ -286,8 +307,8 @@ def wire_event(environment: Environment, kept: Record) -> Record:
     }
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
-    made: Record = environment.converter.unstructure(build(Event, event))
-    return {**made, "body": rehearse(environment.settings, made["body"])}
+    record: Record = environment.converter.unstructure(build(Event, event))
+    return {**record, "body": rehearse(environment.settings, record["body"])}
 
 
 def listed(environment: Environment, kept: Record) -> ListedEvent:
@@ -314,18 +335,18 @@ def signed(environment: Environment, kept: Record, keys: tuple[str, ...]) -> tup
 
 
 def _user(environment: Environment, kept: Record) -> Any:
-    one = kept["applicant"]
+    applicant = kept["applicant"]
     return build(
         UserUpdated,
         {
-            **{name: one.get(name) for name in ("id", "first_name", "last_name", "email", "company_id")},
-            "is_active": one.get("is_active", True),
-            "is_terms_of_service_accepted": one.get("terms", True)
-            and one["status"] != "tosNotAccepted",  # assumed: user_event_terms
-            "application_status": one["status"],
-            "application_reason": one["reason"],
+            **{name: applicant.get(name) for name in ("id", "first_name", "last_name", "email", "company_id")},
+            "is_active": applicant.get("is_active", True),
+            "is_terms_of_service_accepted": applicant.get("terms", True)
+            and applicant["status"] != "tosNotAccepted",  # assumed: user_event_terms
+            "application_status": applicant["status"],
+            "application_reason": applicant["reason"],
             "status_change_reason": kept["why"],
-            **links(one, lambda page, key: environment.seeds.octets(f"link:{page}:{key}", 16).hex()),
+            **links(applicant, lambda page, key: environment.seeds.octets(f"link:{page}:{key}", 16).hex()),
         },
     )
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -41,8 +42,12 @@ if TYPE_CHECKING:
 BASE_URL = f"https://sandbox.workbench.invalid{PREFIX}"
 _MAX_DRAINED = 1_000
 _DEFAULTS: Mapping[str, Any] = {
-    "seed": 1, "environment": "sandbox", "behavior": "documented", "random_keys": False, "size": "small",
-}  # fmt: skip
+    "seed": 1,
+    "environment": "sandbox",
+    "behavior": "documented",
+    "random_keys": False,
+    "size": "small",
+}
 _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
 
@@ -81,8 +86,8 @@ class DirectTransport:
 class Sandbox(Controls):
     """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
 
-    The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or reads
-    the wall clock, until the sandbox is served or delivers webhooks, or its clock runs.
+    The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or
+    reads the wall clock, until the sandbox is served or delivers webhooks, or its clock runs.
 
     Args:
         seed: Random seed of the world; default 1.
@@ -100,8 +105,8 @@ class Sandbox(Controls):
         api_key: Full API key, of 16 characters or more; the other keys are made from it. Kept in the file.
         clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
-        world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or "large"
-            with 1,000. The ids of the small one are in all.
+        world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or
+            "large" with 1,000. The ids of the small one are in all.
 
     Raises:
         UsageError: An argument has a value that is not allowed.
@@ -125,8 +130,8 @@ class Sandbox(Controls):
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
-        if found := problems({name: value for name, value in arguments.items() if value is not None}):
-            raise UsageError(found, of="Sandbox")
+        if problems_found := problems({name: value for name, value in arguments.items() if value is not None}):
+            raise UsageError(problems_found, of="Sandbox")
         name, settings = read_behavior(behavior)
         times = clock_settings(clock)
         store = open_store(path)
@@ -146,10 +151,10 @@ class Sandbox(Controls):
         self._set_up(Engine(store, chosen, dict(wire_names or {}), reach, webhook_hosts))
 
     def _set_up(self, engine: Engine) -> None:
-        made = engine.store.get("meta", "made")
-        self.seed: int = made["seed"]
-        self._environment: ServiceEnvironment = made["environment"]
-        self.behavior: BehaviorName = made["behavior"]
+        settings = engine.store.get("meta", "made")
+        self.seed: int = settings["seed"]
+        self._environment: ServiceEnvironment = settings["environment"]
+        self.behavior: BehaviorName = settings["behavior"]
         self.base_url = BASE_URL
         self._engine = engine
         self.clock = engine.clock
@@ -173,8 +178,8 @@ class Sandbox(Controls):
         return answer
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last event
-        that was looked at; where there are a thousand, more may follow it.
+        """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last
+        event that was looked at; where there are a thousand, more may follow it.
 
         Args:
             after: Sequence number of an event.
@@ -192,9 +197,13 @@ class Sandbox(Controls):
         """Return a transport for `httpx.Client` and `httpx.AsyncClient`."""
         return self._direct().over_httpx()
 
-    def _direct(self) -> DirectTransport:
-        """Return a transport for a client in this process, which loads no HTTP library."""
-        return DirectTransport(self._engine.answer)
+    def _direct(self, *, faults: bool = True) -> DirectTransport:
+        """Return a transport for a client in this process, which loads no HTTP library.
+
+        Args:
+            faults: Whether fault rules apply to its calls.
+        """
+        return DirectTransport(partial(self._engine.answer, faults=faults))
 
     def fork(self) -> "Sandbox":
         """Return an independent copy in memory. It does not deliver what this one delivers."""
@@ -233,21 +242,30 @@ class Sandbox(Controls):
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a wildcard.
+            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a
+                wildcard.
         """
         from workbench.sandbox.server import refused
         from workbench.system import http_server
 
-        made = self._engine.store.get("meta", "made")
-        if host not in LOOPBACK and not made.get("random_keys"):
+        settings = self._engine.store.get("meta", "made")
+        if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
-                "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the sandbox with "
+                "Its API keys are made from the seed, so others know them; to serve beyond this machine, make the "
+                "sandbox with "
                 "api_key=… or random_keys=True."
             )
         return http_server.serving(
-            lambda url: self._http_app(url, host in LOOPBACK).handle, host=host, port=port, hosts=hosts,
-            max_body=MAX_BODY, refusal=refused, certfile=certfile, keyfile=keyfile, private="the API keys",
-        )  # fmt: skip
+            lambda url: self._http_app(url, host in LOOPBACK).handle,
+            host=host,
+            port=port,
+            hosts=hosts,
+            max_body=MAX_BODY,
+            refusal=refused,
+            certfile=certfile,
+            keyfile=keyfile,
+            private="the API keys",
+        )
 
     def share(self) -> str:
         """Serve to this machine until this sandbox is closed, and return the URL: commands and curl act on it as well.
@@ -285,34 +303,34 @@ class Sandbox(Controls):
         self._engine.close()
 
     def __repr__(self) -> str:
-        made = f"seed {self.seed}, {self._environment}, behavior {self.behavior}"
+        text = f"seed {self.seed}, {self._environment}, behavior {self.behavior}"
         count = self._engine.faults.count
         faults = f", {count} fault rule{'s' if count > 1 else ''}" if count else ""
-        return f"<Sandbox {made}, at {self.clock.text()}{faults}>"
+        return f"<Sandbox {text}, at {self.clock.text()}{faults}>"
 
 
 def problems(given: Mapping[str, Any]) -> list[Problem]:
     """Return what is wrong with the arguments of a sandbox."""
-    found = []
+    problems_found = []
     if type(given.get("seed", 1)) is not int:
-        found.append(Problem("seed", "type", "must be a whole number"))
+        problems_found.append(Problem("seed", "type", "must be a whole number"))
     for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
         choices = get_args(kind)
         if given.get(name, choices[0]) not in choices:
-            found.append(not_allowed(name, given[name], choices))
+            problems_found.append(not_allowed(name, given[name], choices))
     try:
         clock_settings(given.get("clock"))
     except ValueError as error:
-        found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
+        problems_found.append(Problem("clock", "format", str(error).removeprefix("clock ")))
     if not re.fullmatch(r"[!-~]{16,200}", str(given.get("api_key", "-" * 16))):
-        found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
+        problems_found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
-        found.append(Problem("path", "type", "must be a path"))
+        problems_found.append(Problem("path", "type", "must be a path"))
     try:
         read_behavior(given.get("behavior"))
     except UsageError as error:
-        found += error.problems
-    return found
+        problems_found += error.problems
+    return problems_found
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
@@ -344,35 +362,38 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
 
 def renew_file(path: Path) -> None:
     """Replace a sandbox's file of an earlier version by the initial state; another file is left unchanged."""
-    made = made_earlier(path) if path.exists() else None
-    if made is not None:
+    settings = made_earlier(path) if path.exists() else None
+    if settings is not None:
         for ending in ("", "-wal", "-shm"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
-        behavior = made.get("behavior") or made["profile"]
-        Sandbox(made["seed"], made["environment"], behavior, path=path, random_keys=made.get("random_keys")).close()
+        behavior = settings.get("behavior") or settings["profile"]
+        Sandbox(
+            settings["seed"], settings["environment"], behavior, path=path, random_keys=settings.get("random_keys")
+        ).close()
 
 
-def _make(store: Store, start: int, **given: Any) -> bool:
+def _make(store: Store, start: int, **given: object) -> bool:
     """Make the world in an empty store; one that has a world must have been made with the same.
 
     Returns:
         Whether it was made now.
     """
-    made: dict[str, Any] | None = store.get("meta", "made")
-    if made is None:
+    settings: dict[str, Any] | None = store.get("meta", "made")
+    if settings is None:
         chosen = {name: value for name, value in given.items() if value is not None}
-        made = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
-        if made["random_keys"]:
-            made["secret"] = made.get("full_key") or os.urandom(32).hex()
-        store.put("meta", "made", made)
-        for kind, values in world_of(made).copy().items():
+        settings = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
+        if settings["random_keys"]:
+            settings["secret"] = settings.get("full_key") or os.urandom(32).hex()
+        store.put("meta", "made", settings)
+        for kind, values in world_of(settings).copy().items():
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
-    if given["full_key"] not in (None, made.get("full_key")):
+    if given["full_key"] not in (None, settings.get("full_key")):
         raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
     for name, value in given.items():
-        if value not in (None, made.get(name, _DEFAULTS.get(name))):
+        if value not in (None, settings.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(
-                f"The file was made with {name} {made.get(name, _DEFAULTS[name])!r}, which cannot be changed; file left unchanged."
+                f"The file was made with {name} {settings.get(name, _DEFAULTS[name])!r}, which cannot be changed; "
+                "file left unchanged."
             )
     return False

@@ -1,7 +1,8 @@
 """The parts of one sandbox put together: state, clock, service, faults, and the events that go out.
 
-It logs the last requests: what was asked, how it was answered, how long that took, and which fault rule applied. They are in memory,
-and in the file of a sandbox that has one: written a few at a time, so a killed process may lose the last.
+It logs the last requests: what was asked, how it was answered, how long that took, and which fault rule applied. They
+are in memory, and in the file of a sandbox that has one: written a few at a time, so a killed process may lose the
+last.
 """
 
 import threading
@@ -52,13 +53,13 @@ class Engine:
         reach: Collection[str],
         webhook_hosts: Collection[str],
     ) -> None:
-        made = store.get("meta", "made")
+        stored = store.get("meta", "made")
         self.store = store
-        self.seeds = Seeds.of(made)
+        self.seeds = Seeds.of(stored)
         self.wire_names = wire_names
         self.clock = Clock(store, self._move_clock)
         self.environment = Environment(store, self.clock, self.seeds, settings, converter(wire_names))
-        self.service = Service(made["environment"], self.environment)
+        self.service = Service(stored["environment"], self.environment)
         self.full_key = self.seeds.api_key("full")
         self.log = RequestLog(self.service, store)
         self.faults = FaultRules(store, self.seeds)
@@ -67,11 +68,11 @@ class Engine:
         self.dispatcher = WebhookDispatcher(self.environment, self.faults, reach, webhook_hosts, self.keep_time)
         self.dispatcher.notify()
 
-    def answer(self, request: Request) -> Response:
-        """Answer a request, and apply the fault rules to it."""
+    def answer(self, request: Request, faults: bool = True) -> Response:
+        """Answer a request, and apply the fault rules to it unless they are left out."""
         began = time.perf_counter()
         with self.catch_up():
-            if self.faults.count:
+            if faults and self.faults.count:
                 answer = self.faults.apply(self.service, request)
             else:
                 answer = self.service.handle(request)
@@ -92,7 +93,9 @@ class Engine:
         return self.store.get("counter", "event") or 0
 
     def events(self, after: int = 0) -> Iterator[Record]:
-        """Iterate over the events after a number, as they are stored; those of a transaction that is damaged are left out."""
+        """Iterate over the events after a number, as they are stored; those of a transaction that is damaged are left
+        out.
+        """
         for kept in self.store.numbered("event", max(after, 0)):
             if "transaction" not in kept or self.store.readable("transaction", kept["transaction"]) is not None:
                 yield kept
@@ -221,8 +224,8 @@ class RequestLog:
             reveal: Whether private values of bodies are shown.
         """
         self.save()
-        found = list(starmap(self._row, tuple(self._entries))) if self._file is None else self._file.requests()
-        return [self._shown(one, reveal) for one in found if tenant in (None, one["tenant"])]
+        entries = list(starmap(self._row, tuple(self._entries))) if self._file is None else self._file.requests()
+        return [self._shown(entry, reveal) for entry in entries if tenant in (None, entry["tenant"])]
 
     def _row(self, request: Request, response: Response, at: int, seconds: float) -> dict[str, Any]:
         """Return a request as it is kept; never with a key."""

@@ -1,5 +1,6 @@
-"""What the sandbox does beyond the interface document, each part assumed: settling by a call, the lists of routes, and conventions of
-HTTP services (keys as bearer tokens, idempotency keys, rate limits) and of later releases, each a behavior that can be set.
+"""What the sandbox does beyond the interface document, each part assumed: settling by a call, the lists of routes, and
+conventions of HTTP services (keys as bearer tokens, idempotency keys, rate limits) and of later releases, each a
+behavior that can be set.
 """
 
 import hashlib
@@ -92,18 +93,20 @@ def key_of(headers: Any, *, bearer: bool) -> str:
     return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
 
 
-def rehearse(settings: Mapping[str, Any], made: Any) -> Any:
-    """Return an answer or a body of an event as a later release may write it. assumed: unknown_members, unknown_values"""
+def rehearse(settings: Mapping[str, Any], answer: object) -> Any:
+    """Return an answer or a body of an event as a later release may write it.
+    assumed: unknown_members, unknown_values
+    """
     more, values = settings["unknown_members"], settings["unknown_values"]
     if not (more or values):
-        return made
-    if isinstance(made, list):
-        return [rehearse(settings, one) for one in made]
-    if not isinstance(made, Mapping):
-        return made
+        return answer
+    if isinstance(answer, list):
+        return [rehearse(settings, item) for item in answer]
+    if not isinstance(answer, Mapping):
+        return answer
     changed = {
         name: LATER if name in values and isinstance(value, str) else rehearse(settings, value)
-        for name, value in made.items()
+        for name, value in answer.items()
     }
     return {**changed, LATER: True} if more else changed
 
@@ -127,13 +130,15 @@ class RateLimit:
         minute, passed = divmod(context.clock.at, _MINUTE)
         if minute != self._minute:
             self._minute, self._counts = minute, {}
-        made = self._counts[key] = self._counts.get(key, 0) + 1
-        left, seconds = max(limit - made, 0), str(-(-(_MINUTE - passed) // 1000))
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        left, seconds = max(limit - count, 0), str(-(-(_MINUTE - passed) // 1000))
         context.headers |= {
-            "x-ratelimit-limit": str(limit), "x-ratelimit-remaining": str(left), "x-ratelimit-reset": seconds,
-        }  # fmt: skip
+            "x-ratelimit-limit": str(limit),
+            "x-ratelimit-remaining": str(left),
+            "x-ratelimit-reset": seconds,
+        }
         context.assumed.append("rate_limit")
-        if made > limit:
+        if count > limit:
             context.headers["retry-after"] = seconds
             raise context.error(table.LIMITED)
 
@@ -141,7 +146,8 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write; one with an idempotency key of the last 24 hours as it was answered then. assumed: idempotency_keys
+    """Answer a write; one with an idempotency key of the last 24 hours as it was answered then.
+    assumed: idempotency_keys
 
     Raises:
         ApiError: 400, if the key is too long; 409, if it was that of another write.

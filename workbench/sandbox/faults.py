@@ -1,7 +1,7 @@
 """Fault rules: which calls or deliveries go wrong, how often, and in what way.
 
-Rules are kept in the sandbox's file, if it has one, until they are removed; a reset leaves them, and a fork has none. While there
-is a rule, the `Workbench-Fault` header of every response says so.
+Rules are kept in the sandbox's file, if it has one, until they are removed; a reset leaves them, and a fork has none.
+While there is a rule, the `Workbench-Fault` header of every response says so.
 """
 
 import json
@@ -47,13 +47,22 @@ _WHOLE = frozenset({"latency", "status", "malformed"})
 
 BODIES: Mapping[str, Callable[[int, str | None], tuple[str, bytes]]] = {
     "documented": lambda status, name: _json(_documented(status, name)),
-    "validation": lambda status, name: _json({"statusCode": status, "code": "FST_ERR_VALIDATION", "error": "Bad Request", "message": "body/status must be equal to one of the allowed values"}),
+    "validation": lambda status, name: _json(
+        {
+            "statusCode": status,
+            "code": "FST_ERR_VALIDATION",
+            "error": "Bad Request",
+            "message": "body/status must be equal to one of the allowed values",
+        }
+    ),
     "msg": lambda status, name: _json({"msg": "Too many requests"}),
-    "correlation": lambda status, name: _json({**_documented(status, name), "correlationId": "00000000-0000-4000-8000-000000000000"}),
+    "correlation": lambda status, name: _json(
+        {**_documented(status, name), "correlationId": "00000000-0000-4000-8000-000000000000"}
+    ),
     "empty": lambda status, name: ("", b""),
     "text": lambda status, name: ("text/plain", b"upstream connect error"),
     "html": lambda status, name: ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
-}  # fmt: skip
+}
 """Error bodies met in practice, by name."""
 
 _GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INVALID_ACCOUNT, table.SERVER_FAILURE)
@@ -71,8 +80,8 @@ def _documented(status: int, name: str | None) -> dict[str, Any]:
 
 def _meets(arguments: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     """Whether arguments have the values; those of a query are text."""
-    found = {path: get_path(arguments, path) for path in where}
-    return all(found[path] == value or str(found[path]) == str(value) for path, value in where.items())
+    values = {path: get_path(arguments, path) for path in where}
+    return all(values[path] == value or str(values[path]) == str(value) for path, value in where.items())
 
 
 def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -94,7 +103,7 @@ class FaultRules:
     @property
     def rules(self) -> list[FaultRule]:
         """The rules, the oldest first."""
-        return [build(FaultRule, one) for one in self._store.all("fault")]
+        return [build(FaultRule, row) for row in self._store.all("fault")]
 
     def put(self, rule: FaultRule) -> FaultRule:
         """Add a rule, or replace the one of its number."""
@@ -110,17 +119,17 @@ class FaultRules:
         Args:
             arguments: Returns the arguments of the call, or the body of the event.
         """
-        found = None
+        matched = None
         with self._store:
             for rule in self.rules:
                 if rule.kind not in kinds or rule.of not in (None, name):
                     continue
                 if rule.matching and not _meets(arguments(), rule.matching):
                     continue
-                applies = found is None and self._applies(rule)
+                applies = matched is None and self._applies(rule)
                 counted = self.put(change(rule, matched=rule.matched + 1, applied=rule.applied + applies))
-                found = counted if applies else found
-        return found
+                matched = counted if applies else matched
+        return matched
 
     def _applies(self, rule: FaultRule) -> bool:
         count = rule.matched + 1

@@ -1,4 +1,6 @@
-"""The operations of a served sandbox as one HTML page, without scripts: fields, rules, errors and a curl command for each."""
+"""The operations of a served sandbox as one HTML page, without scripts: fields, rules, errors and a curl command for
+each.
+"""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -53,7 +55,11 @@ def _blocks(row: Operation[..., Any], url: str, converter: Converter) -> Iterato
     yield Sheet(title=row.name, words=tuple(filter(None, (row.doc, roles, only, f"Source: {row.source}."))))
     if fields := list(_fields(row.request, converter)):
         yield _grid("Request", ("field", "meaning"), fields)
-    yield _grid("Errors", ("status", "error", "when"), ((f"{one.status}", one.error, one.when) for one in row.failures))
+    yield _grid(
+        "Errors",
+        ("status", "error", "when"),
+        ((f"{failure.status}", failure.error, failure.when) for failure in row.failures),
+    )
     sent = curl(row, example(row.request), base_url=url, converter=converter, reveal=True)
     yield Sheet(title="Example", code=(sent,))
 

@@ -1,7 +1,8 @@
 """Users, companies and their owners: applications, their life, and what may be changed.
 
-The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A status
-word in the last name decides it immediately. Terms that are not accepted make `approved` wait as `tosNotAccepted`.
+The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A
+status word in the last name decides it immediately. Terms that are not accepted make `approved` wait as
+`tosNotAccepted`.
 """
 
 from typing import Any
@@ -29,9 +30,19 @@ _SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "appro
 HOLDER = ("first_name", "last_name", "email")
 """Members of a user that the events of transactions show."""
 _KEPT = (
-    "first_name", "last_name", "email", "address", "phone_country_code", "phone_number", "wallet_address", "solana_address",
-    "stellar_address", "external_id", "source_key", "is_active",
-)  # fmt: skip
+    "first_name",
+    "last_name",
+    "email",
+    "address",
+    "phone_country_code",
+    "phone_number",
+    "wallet_address",
+    "solana_address",
+    "stellar_address",
+    "external_id",
+    "source_key",
+    "is_active",
+)
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
@@ -124,9 +135,15 @@ def outcome_in(last_name: str) -> str | None:
 
 
 def decide(
-    context: RequestContext, kind: str, key: str, status: str, *, reason: str | None = None, cause: str | None = None,
+    context: RequestContext,
+    kind: str,
+    key: str,
+    status: str,
+    *,
+    reason: str | None = None,
+    cause: str | None = None,
     action: str = "review",
-) -> Record:  # fmt: skip
+) -> Record:
     """Move an application to a status, and send the event.
 
     Args:
@@ -183,19 +200,19 @@ def links(applicant: Record, sign: Any = None) -> Record:
 
 def shown(context: RequestContext, user: Record) -> User:
     """Return a user as it is answered."""
-    made: User = from_json(User, user | _application(context, user))
+    record: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
-        made.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
-    return made
+        record.extra["isTermsOfServiceAccepted"] = user.get("terms", True)
+    return record
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
     """Return a company with its owners as it is answered."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
     members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
-    made: CompanyApplication = from_json(CompanyApplication, members)
-    return made
+    application: CompanyApplication = from_json(CompanyApplication, members)
+    return application
 
 
 def _application(context: RequestContext, applicant: Record) -> Record:
@@ -207,26 +224,28 @@ def _application(context: RequestContext, applicant: Record) -> Record:
     return shown | links(applicant)
 
 
-def new_user(key: str, tenant: str, at: int, **members: Any) -> Record:
+def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
     """Make a user as the store keeps it."""
     state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
     return {"id": key, "tenant": tenant, **state, **members}
 
 
-def new_owner(key: str, tenant: str, company: str, status: str, **members: Any) -> Record:
+def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
     """Make an owner of a company as the store keeps it."""
     of = {"id": key, "tenant": tenant, "company_id": company}
     return {**of, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
-def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: Any) -> Record:
+def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:
     """Make a company as the store keeps it; its status is that of its owners."""
     keys, address = [owner["id"] for owner in owners], owners[0].get("address")
     return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while one is, else as the first that is not approved."""
+    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while
+    one is, else as the first that is not approved.
+    """
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):
         return {"status": "pending", "reason": ""}
@@ -257,6 +276,6 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
 def _company_follows(context: RequestContext, key: str) -> None:
     """Move a company with its owners. assumed: owner_reapplies"""
     company = context.store.get("company", key)
-    common = _common([context.store.get("owner", one) for one in company["owners"]])
+    common = _common([context.store.get("owner", owner) for owner in company["owners"]])
     if common["status"] != company["status"]:
         context.store.save("company", company, **common, updated_at=context.clock.at)

@@ -22,12 +22,16 @@ from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
-"""Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by anybody."""
+"""Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by
+anybody.
+"""
 
 
 _WAYS = (
-    "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or advance; "
-    "to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); in a class by wb.connect(URL, code=CODE), and check "
+    "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or "
+    "advance; "
+    "to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); in a class by wb.connect(URL, "
+    "code=CODE), and check "
     "the code."
 )
 
@@ -38,7 +42,9 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
 
 
 class RemoteSandbox(Controls):
-    """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`, `events`…"""
+    """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`,
+    `events`…
+    """
 
     @hide_arguments
     def __init__(
@@ -83,7 +89,9 @@ class RemoteSandbox(Controls):
         self.clock = RemoteClock(self)
 
     def _guide(self, api_key: str | None) -> Any:
-        """Return the guide: without a key where the sandbox is open to this machine, else with the key that was given."""
+        """Return the guide: without a key where the sandbox is open to this machine, else with the key that was
+        given.
+        """
         if self._full_key is None:
             try:
                 return self._exchange("guide", {}, method="GET")
@@ -100,10 +108,10 @@ class RemoteSandbox(Controls):
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
         """Return the deliveries after a sequence number, each with its number, and the number of the last event."""
-        found = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
+        drained = self._exchange("drain", self._scoped({"after": after, "api_key": api_key}))
         return [
-            (number, dict(headers), Delivered(body.encode())) for number, headers, body in found["deliveries"]
-        ], found["last"]
+            (number, dict(headers), Delivered(body.encode())) for number, headers, body in drained["deliveries"]
+        ], drained["last"]
 
     def share(self) -> str:
         """Return the URL; the sandbox is served already."""
@@ -121,9 +129,10 @@ class RemoteSandbox(Controls):
         status: dict[str, Any] = self._ask_class("GET", None)
         return status
 
-    def class_report(self, kind: str, exercise: str, **detail: Any) -> None:
-        """Report a try of an exercise ("check"), a hint or a reset to the class server."""
-        self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
+    def class_report(self, kind: str, exercise: str, **detail: Any) -> dict[str, Any]:
+        """Report a start, a check or a hint to the class server, and return what is missing by its own check, and new notes."""
+        answer: dict[str, Any] = self._ask_class("POST", {"kind": kind, "exercise": exercise, **detail})
+        return answer
 
     def _ask_class(self, method: str, content: Mapping[str, Any] | None) -> Any:
         try:
@@ -144,8 +153,8 @@ class RemoteSandbox(Controls):
         return {**arguments, **({"api_key": key} if key else {})}
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
-        found = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
-        return from_json(row.signature.return_annotation, found)
+        answer = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
+        return from_json(row.signature.return_annotation, answer)
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:
         headers = {"content-type": "application/json"} | ({} if self._full_key is None else {"api-key": self._full_key})

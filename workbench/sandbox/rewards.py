@@ -1,9 +1,10 @@
-"""Rewards: a settled purchase earns points by the rate of its category, a refund takes them back, redemptions spend them.
+"""Rewards: a settled purchase earns points by the rate of its category, a refund takes them back, redemptions spend
+them.
 
-Points are posted and minted some days later, when the clock is there. Users of the seeded world also have a history, made
-from the seed when it is first asked for. In the rows, as in practice: merchant names padded with blanks, adjustments that
-read CARD_SPEND all the same, and travel redemptions that are PENDING or FAILED, which are hidden before paging.
-assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
+Points are posted and minted some days later, when the clock is there. Users of the seeded world also have a history,
+made from the seed when it is first asked for. In the rows, as in practice: merchant names padded with blanks,
+adjustments that read CARD_SPEND all the same, and travel redemptions that are PENDING or FAILED, which are hidden
+before paging. assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,9 @@ _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 
 class Category(NamedTuple):
-    """What the program knows of a merchant category code: its description, the category of spending, points a dollar."""
+    """What the program knows of a merchant category code: its description, the category of spending, points a
+    dollar.
+    """
 
     description: str
     spending: str
@@ -69,11 +72,16 @@ def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, af
     category = CATEGORIES.get(transaction["merchant_category_code"], OTHER)
     points = after * category.rate // 100 - before * category.rate // 100
     return {
-        "id": f"rwd_{key}", "type": "earned", "at": at, "points": points, "posted": posted,
+        "id": f"rwd_{key}",
+        "type": "earned",
+        "at": at,
+        "points": points,
+        "posted": posted,
         "minted": posted + seeds.number(f"minted:{key}", DAY // 4, 9 * DAY),
-        "merchant_name": transaction["merchant_name"], "transaction_amount_cents": after - before,
+        "merchant_name": transaction["merchant_name"],
+        "transaction_amount_cents": after - before,
         "spend_category": category.spending,
-    }  # fmt: skip
+    }
 
 
 def redeemed(key: str, at: int, points: int, status: str) -> Record:
@@ -104,11 +112,11 @@ def put(store: Store, user: str, row: Record) -> None:
 
 def counts(environment: Environment, user: Record) -> tuple[int, int]:
     """Return how many rows of a user a complete read has, and how many redemptions are hidden from it."""
-    made, kept = user.get("rewards", 0), environment.store.count(kept_in(user["id"]))
+    generated, kept = user.get("rewards", 0), environment.store.count(kept_in(user["id"]))
     hidden = (environment.store.get("hidden", user["id"]) or 0) + _hidden_in_history(
-        environment.seeds, user["id"], made
+        environment.seeds, user["id"], generated
     )
-    return made + kept - hidden, hidden
+    return generated + kept - hidden, hidden
 
 
 def kept_in(user: str) -> str:
@@ -146,8 +154,8 @@ def _item(row: Record, now: int) -> RewardsItem:
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
         item["reason"] = "CARD_SPEND"  # "for all rows, including non-card adjustments"
-    made: RewardsItem = from_json(RewardsItem, item)
-    return made
+    record: RewardsItem = from_json(RewardsItem, item)
+    return record
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:

@@ -39,12 +39,26 @@ CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
 """The header of control responses that tells one sandbox from another."""
 
+FOREIGN = "Requests from pages of other origins are not answered"
+NOT_JSON = "the content type must be application/json"
+
 _DOCS = "/docs/"
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
 _HTML = {"content-type": "text/html; charset=utf-8"}
 _NOTICE = "All people, cards and money are made up. The addresses are not wallets: do not send funds to them."
+
+
+def is_foreign(request: Request, url: str) -> bool:
+    """Return whether a page of another origin sent a request to what is served at a URL."""
+    origin = request.headers.get("origin")
+    return origin is not None and origin != f"{url.partition(':')[0]}://{request.headers.get('host')}"
+
+
+def is_json(request: Request) -> bool:
+    """Return whether a request declares its body as JSON, which a page of another origin cannot."""
+    return (request.headers.get("content-type") or "").partition(";")[0].strip().lower() == "application/json"
 
 
 def refused(
@@ -75,9 +89,8 @@ class App:
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
-        origin = request.headers.get("origin")
-        if origin is not None and origin != f"{self._url.partition(':')[0]}://{request.headers.get('host')}":
-            return refused(403, "Requests from pages of other origins are not answered")
+        if is_foreign(request, self._url):
+            return refused(403, FOREIGN)
         try:
             if request.path.startswith(CONTROL_PATH):
                 return await self._control(request)
@@ -106,7 +119,9 @@ class App:
     @cached_property
     def _openapi(self) -> bytes:
         return json.dumps(
-            document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), self._engine.environment.settings)
+            document(
+                self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), self._engine.environment.settings
+            )
         ).encode()
 
     @cached_property
@@ -127,9 +142,8 @@ class App:
             return refused(404, "Control not found")
         if request.method != "POST" and not (request.method == "GET" and name == "guide"):
             return refused(405, "Method Not Allowed")
-        kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-        if request.body and kind != "application/json":
-            return refused(415, "the content type must be application/json")
+        if request.body and not is_json(request):
+            return refused(415, NOT_JSON)
         try:
             arguments = strict_json.loads(request.body) if request.body else {}
         except strict_json.NotJson as error:
@@ -168,7 +182,10 @@ def introduction(sandbox: Any, url: str) -> list[str]:
     if sandbox._engine.seeds.full_key:
         listed = ["  the full one is as given; the guide lists all"]
     return [
-        f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed {sandbox.seed})",
+        (
+            f"Card issuing sandbox at {url}{table.PREFIX} ({sandbox._environment}, behavior {sandbox.behavior}, seed "
+            f"{sandbox.seed})"
+        ),
         "",
         "API keys for the header Api-Key:",
         *listed,
@@ -181,7 +198,8 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
-    """Write a certificate for host names and its private key, unless a valid one is there; return its SHA-256 fingerprint.
+    """Write a certificate for host names and its private key, unless a valid one is there; return its SHA-256
+    fingerprint.
 
     Args:
         certfile: File for the certificate; who connects trusts it by `ca_file`.
@@ -204,20 +222,27 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     now = datetime.now(UTC)
     wanted = x509.SubjectAlternativeName([general(name) for name in sorted(set(names))])
     with suppress(FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound):  # missing, or not a pair of ours
-        found = x509.load_pem_x509_certificate(certfile.read_bytes())
-        its_names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        existing = x509.load_pem_x509_certificate(certfile.read_bytes())
+        its_names = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()
-        if its_names == wanted and found.not_valid_after_utc > now and found.public_key() == its_key:
-            return fingerprint(found)
+        if its_names == wanted and existing.not_valid_after_utc > now and existing.public_key() == its_key:
+            return fingerprint(existing)
     key = ec.generate_private_key(ec.SECP256R1())
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "card issuing sandbox")])
     usage = x509.KeyUsage(
-        digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
-        data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
     until = now + _CERTIFICATE_VALID
-    made = (
+    signed = (
         x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number(), now, until)
         .add_extension(wanted, critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -230,5 +255,5 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     plain = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
     write_file(keyfile, pem)
-    write_file(certfile, made.public_bytes(serialization.Encoding.PEM), private=False)
-    return fingerprint(made)
+    write_file(certfile, signed.public_bytes(serialization.Encoding.PEM), private=False)
+    return fingerprint(signed)

@@ -1,6 +1,7 @@
 """One request in, one response out: routes from the operation table, checks in a fixed order, and never an exception.
 
-The order of checks: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
+The order of checks: route, key, environment, role, syntax of ids, body, team, record and state.
+assumed: order_of_checks
 """
 
 import re
@@ -78,8 +79,8 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
-        in_path = (one for one in members(row.request) if one.wire in placeholders(row.path))
-        ids = tuple(one.wire for one in in_path if one.about.rule.format == "uuid")
+        in_path = (member for member in members(row.request) if member.wire in placeholders(row.path))
+        ids = tuple(name.wire for name in in_path if name.about.rule.format == "uuid")
         route = Route(row, HANDLERS[row.name], ids, assumed)
         by_path.setdefault(table.PREFIX + row.path, {})[row.method] = route
     patterns = [
@@ -167,8 +168,8 @@ class Service:
         """Return the methods of a path and the ids in it."""
         if path in self._fixed:
             return self._fixed[path], {}
-        found = ((by, match) for pattern, by in self._patterns if (match := pattern.fullmatch(path)) is not None)
-        by, match = next(found, ({}, None))
+        matches = ((by, match) for pattern, by in self._patterns if (match := pattern.fullmatch(path)) is not None)
+        by, match = next(matches, ({}, None))
         return by, match.groupdict() if match else {}
 
     def _find(self, context: RequestContext, request: Request) -> tuple[Route, Mapping[str, str]]:
@@ -215,12 +216,12 @@ class Service:
         )
 
     @staticmethod
-    def _written(context: RequestContext, answer: Any) -> bytes:
+    def _written(context: RequestContext, answer: object) -> bytes:
         if answer is None:
             return b""
         write = context.environment.converter.unstructure
-        made = [write(one) for one in answer] if type(answer) is list else write(answer)
-        return orjson.dumps(extensions.rehearse(context.settings, made), default=float)
+        written = [write(item) for item in answer] if type(answer) is list else write(answer)
+        return orjson.dumps(extensions.rehearse(context.settings, written), default=float)
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
@@ -235,10 +236,12 @@ class Service:
         asked, mistyped, unknown = context.environment.converter.read_request(
             operation, raw, path, from_query=operation.in_query
         )
-        found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
-        if found:
-            said = {problem.path: problem for problem in reversed(found)}  # one problem a member is enough
-            context.assumed += (_ASSUMED_RULES[one.rule] for one in found if one.rule in _ASSUMED_RULES)
+        problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
+        if problems_found:
+            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem a member is enough
+            context.assumed += (
+                _ASSUMED_RULES[problem.rule] for problem in problems_found if problem.rule in _ASSUMED_RULES
+            )
             problem = "; ".join(str(problem) for problem in reversed(said.values()))
             raise context.bad_request(problem, "validation_errors")
         if unknown:

@@ -1,13 +1,13 @@
 """The state of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
 
-A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a copy of
-its outer dictionaries.
+A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a
+copy of its outer dictionaries.
 
-A file has a log with what the last transactions changed, and a table with all other values, compressed; both have checksums.
-Changes move from the log to the table some hundred transactions at once. Values are read when they are asked for, and those
-used last stay in memory, so that neither the memory nor the time of a restart grows with the history. Several processes may
-share the file. A commit survives a killed process; it does not wait for the disk, since the people and the money of a sandbox
-are made up.
+A file has a log with what the last transactions changed, and a table with all other values, compressed; both have
+checksums. Changes move from the log to the table some hundred transactions at once. Values are read when they are asked
+for, and those used last stay in memory, so that neither the memory nor the time of a restart grows with the history.
+Several processes may share the file. A commit survives a killed process; it does not wait for the disk, since the
+people and the money of a sandbox are made up.
 """
 
 import os
@@ -44,15 +44,17 @@ _ABSENT = object()
 _MAX_LOGGED = 300  # transactions that are in the log alone
 _REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
 _TYPICAL = (
-    b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points":{"id":"rwd_","type":'
-    b'"earned","at":17684892,"points":,"posted":17684892,"minted":17684892,"merchant_name":"","transaction_amount_cents":,'
-    b'"spend_category":"groceries"}{"id":"","tenant":"","user":"","status":"active","last4":"0001","limit":2500000,"available":24,'
-    b'"held":0,"posted":0,"refunded":0,"expiration_month":"12","expiration_year":"2029"}{"id":"-4-a","tenant":"","card":"","user":"'
-    b'","authorized_at":1768489200000,"settled":0,"refunded":0,"held":1,"currency":"USD","declined_reason":null,"posted_at":null,'
-    b'"status":"authorized","authorized":1,"merchant_name":"Corner Grocery","merchant_category_code":"5411"}{"sequence":1,"kind":'
-    b'"transaction.completed","request":"cause":"settle""kind":"transaction.requested","kind":"transaction.created","tenant":"",'
-    b'"at":1768489200000,"request":1,"cause":"simulate_authorization","transaction":"","state":{"status":"authorized","held":1,'
-    b'"settled":0,"posted_at":null}}'
+    b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points'
+    b'":{"id":"rwd_","type":"earned","at":17684892,"points":,"posted":17684892,"minted":17684892,"merchant'
+    b'_name":"","transaction_amount_cents":,"spend_category":"groceries"}{"id":"","tenant":"","user":"","s'
+    b'tatus":"active","last4":"0001","limit":2500000,"available":24,"held":0,"posted":0,"refunded":0,"expi'
+    b'ration_month":"12","expiration_year":"2029"}{"id":"-4-a","tenant":"","card":"","user":"","authorized'
+    b'_at":1768489200000,"settled":0,"refunded":0,"held":1,"currency":"USD","declined_reason":null,"posted'
+    b'_at":null,"status":"authorized","authorized":1,"merchant_name":"Corner Grocery","merchant_category_c'
+    b'ode":"5411"}{"sequence":1,"kind":"transaction.completed","request":"cause":"settle""kind":"transacti'
+    b'on.requested","kind":"transaction.created","tenant":"","at":1768489200000,"request":1,"cause":"simul'
+    b'ate_authorization","transaction":"","state":{"status":"authorized","held":1,"settled":0,"posted_at":'
+    b"null}}"
 )
 """Text of which values consist, for their compression: part of the format of the file."""
 _WINDOW = -11  # 2 kB, enough for a value, and quickly set up
@@ -90,8 +92,8 @@ def in_world(kind: str) -> bool:
 class Store:
     """Values by kind and id, in memory. A kind may have parts, as "reward/USER".
 
-    `with store:` is one transaction; an exception undoes it, and an interrupt waits for its end. A nested transaction that fails is
-    undone alone.
+    `with store:` is one transaction; an exception undoes it, and an interrupt waits for its end. A nested transaction
+    that fails is undone alone.
     """
 
     shared = False
@@ -117,7 +119,9 @@ class Store:
         return self
 
     def enter(self, *, wait: bool) -> bool:
-        """Enter a transaction, and return True; without waiting, return False where another thread or process holds the state."""
+        """Enter a transaction, and return True; without waiting, return False where another thread or process holds the
+        state.
+        """
         uninterrupted.__enter__()
         locked = entered = False
         try:
@@ -174,15 +178,17 @@ class Store:
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first."""
-        found = tuple(self._kinds.get(kind, {}).items())
-        return iter(found[::-1] if newest else found)
+        items = tuple(self._kinds.get(kind, {}).items())
+        return iter(items[::-1] if newest else items)
 
     def all(self, kind: str, *, newest: bool = False) -> Iterator[Any]:
         """Iterate over the values of a kind in the same order."""
         return (value for _, value in self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
-        """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in order."""
+        """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in
+        order.
+        """
         last = self.get("counter", kind) or 0
         if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes them
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
@@ -192,7 +198,7 @@ class Store:
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind, by their ids, which are at most `key`."""
         values = self._kinds.get(kind, {})
-        return [(one, values[one]) for one in sorted(one for one in values if one <= key)[:limit]]
+        return [(value, values[value]) for value in sorted(value for value in values if value <= key)[:limit]]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
@@ -202,7 +208,7 @@ class Store:
         """Return the kinds that have values, or had some."""
         return tuple(self._kinds)
 
-    def put(self, kind: str, key: str, value: Any) -> None:
+    def put(self, kind: str, key: str, value: object) -> None:
         """Store a value; it must not be changed afterwards."""
         values = self._kinds.get(kind)
         if values is None:
@@ -210,7 +216,7 @@ class Store:
         self._undo.append((kind, key, values.get(key, _ABSENT)))
         values[key] = value
 
-    def save(self, kind: str, record: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    def save(self, kind: str, record: Mapping[str, Any], **changes: object) -> dict[str, Any]:
         """Store a record under its id with some members changed, and return it."""
         changed = {**record, **changes}
         self.put(kind, changed["id"], changed)
@@ -238,7 +244,7 @@ class Store:
     def copy(self) -> dict[str, dict[str, Any]]:
         """Return a copy of the contents; cheap in memory, since values are never changed in place."""
         with self._lock:
-            return {kind: found for kind in self.kinds() if (found := dict(self.items(kind)))}
+            return {kind: records for kind in self.kinds() if (records := dict(self.items(kind)))}
 
 
 class _Undone(Exception):
@@ -367,17 +373,17 @@ class FileStore(Store):
         if number is None:
             if self._wrote:
                 self._run("INSERT OR IGNORE INTO kind(name) VALUES (?)", (kind,))
-            found = self._run("SELECT number FROM kind WHERE name = ?", (kind,))
-            if not found:
+            row = self._run("SELECT number FROM kind WHERE name = ?", (kind,))
+            if not row:
                 return -1
             if len(self._numbers) > self._max_recent:
                 self._numbers = {}
-            number = self._numbers[kind] = found[0][0]
+            number = self._numbers[kind] = row[0][0]
         return number
 
     # values
 
-    def _remember(self, at: tuple[str, str], value: Any) -> None:
+    def _remember(self, at: tuple[str, str], value: object) -> None:
         if len(self._recent) >= self._max_recent:
             self._recent = {}
         self._recent[at] = value
@@ -426,7 +432,7 @@ class FileStore(Store):
         if newest:
             yield from reversed(added)
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
-        query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"  # noqa: S608
+        query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
         while True:  # in parts, so that no statement is open meanwhile
             rows = self._run(query, (self._number(kind), end, limit))
@@ -447,16 +453,16 @@ class FileStore(Store):
         """Return the ids that have a place."""
         query = "SELECT id FROM value WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         values = self._number(kind), orjson.dumps(list(ids)).decode()
-        return {one for (one,) in self._run(query, values)} if ids else set()
+        return {key for (key,) in self._run(query, values)} if ids else set()
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
         """Return the first ids and values of a kind, by their ids, which are at most `key`."""
         with self._lock:
             held = dict(self._kinds.get(kind, {}))
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"
-        found = {one for (one,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
-        found |= {one for one, value in held.items() if one <= key and value is not None}
-        return [(one, self.get(kind, one)) for one in sorted(found)[:limit]]
+        keys = {row_key for (row_key,) in self._run(query, (self._number(kind), key, limit + len(held)))} - held.keys()
+        keys |= {held_key for held_key, value in held.items() if held_key <= key and value is not None}
+        return [(found_key, self.get(kind, found_key)) for found_key in sorted(keys)[:limit]]
 
     def count(self, kind: str) -> int:
         """Return the number of values of a kind."""
@@ -471,7 +477,7 @@ class FileStore(Store):
     def kinds(self) -> tuple[str, ...]:
         """Return the kinds that have values, or had some."""
         return tuple(
-            dict.fromkeys([*(one for (one,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
+            dict.fromkeys([*(kind for (kind,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
         )
 
     def delete(self, kind: str, key: str) -> None:
@@ -513,7 +519,7 @@ class FileStore(Store):
         """Keep what requests were, and of all at most a number; the oldest are deleted."""
         with self:
             self._wrote = True
-            self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(one),) for one in entries])
+            self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
 
     def requests(self) -> list[Any]:
@@ -521,7 +527,7 @@ class FileStore(Store):
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
 
-def _packed(value: Any) -> bytes:
+def _packed(value: object) -> bytes:
     compress = _COMPRESSION.copy()
     return _summed(compress.compress(orjson.dumps(value)) + compress.flush())
 

@@ -100,13 +100,13 @@ class WebhookControls(ControlGroup):
             all_tenants: Whether to return those to endpoints of every tenant.
         """
         store = self._engine.store
-        found = [
+        deliveries = [
             _delivery(row)
             for endpoint in self._theirs(store.all("endpoint"), api_key, all_tenants)
             for row in store.all(f"delivery/{endpoint['id']}")
             if event_id in (None, row["event_id"]) and state in (None, row["state"])
         ]
-        return sorted(found, key=lambda one: (one.sequence, one.endpoint))
+        return sorted(deliveries, key=lambda delivery: (delivery.sequence, delivery.endpoint))
 
     @control(changes=True)
     def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Delivery]:
@@ -181,16 +181,26 @@ class WebhookControls(ControlGroup):
             retry_after: Seconds in the Retry-After header.
         """
         if of is not None and (of in EVENT_KINDS) != (kind in OF_DELIVERIES):
-            words = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
-            raise wrong_argument(Problem("of", "enum", words))
+            text = f"must be {'a kind of event' if kind in OF_DELIVERIES else 'an operation'} for {kind}"
+            raise wrong_argument(Problem("of", "enum", text))
         for path in matching or {}:
             names = _names_to_match(kind, of)
             if snake(path).partition(".")[0] not in names:
                 raise wrong_argument(unknown_name(f"matching.{path}", names, "a member that it could match"))
         rule = FaultRule(
-            id=self._engine.store.next("fault"), kind=kind, of=of, nth=nth, times=times, probability=probability,
-            seconds=seconds, status=status, body=body, retry_after=retry_after, answer=answer, matching=matching,
-        )  # fmt: skip
+            id=self._engine.store.next("fault"),
+            kind=kind,
+            of=of,
+            nth=nth,
+            times=times,
+            probability=probability,
+            seconds=seconds,
+            status=status,
+            body=body,
+            retry_after=retry_after,
+            answer=answer,
+            matching=matching,
+        )
         return self._engine.faults.put(rule)
 
     @control(changes=True)
@@ -224,6 +234,6 @@ def _endpoint(row: Record) -> Endpoint:
 
 def _delivery(row: Record) -> Delivery:
     due = moment_of(row["due"]) if row["state"] == "waiting" else None
-    attempts = [{**one, "at": datetime.fromisoformat(one["at"])} for one in row["attempts"]]
-    found: Delivery = build(Delivery, {**row, "due": due, "attempts": attempts})
-    return found
+    attempts = [{**attempt, "at": datetime.fromisoformat(attempt["at"])} for attempt in row["attempts"]]
+    delivery: Delivery = build(Delivery, {**row, "due": due, "attempts": attempts})
+    return delivery

@@ -1,8 +1,9 @@
 """The seeded world: tenants of each kind, and in them something in every state. Reserved test data only.
 
-Its guide is what one needs to start from outside, as plain data. In larger worlds the first tenant also has a year of a card program:
-people who join month by month, buy by season and habit, and sometimes leave. Their purchases are declined, reversed, refunded and
-disputed now and then, and earn and spend points. Everything comes from the seed, and nothing lies after the present of the sandbox.
+Its guide is what one needs to start from outside, as plain data. In larger worlds the first tenant also has a year of a
+card program: people who join month by month, buy by season and habit, and sometimes leave. Their purchases are
+declined, reversed, refunded and disputed now and then, and earn and spend points. Everything comes from the seed, and
+nothing lies after the present of the sandbox.
 """
 
 import math
@@ -41,8 +42,39 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
 }
 """What a key may do, its tenant, its roles."""
 
-_FIRST = ("Ada", "Ben", "Cleo", "Dara", "Emil", "Fay", "Gus", "Hana", "Ivo", "June", "Kai", "Lena", "Milo", "Nia", "Omar", "Pia")  # fmt: skip
-_LAST = ("Abbot", "Berg", "Castell", "Dunn", "Ekholm", "Fenn", "Grove", "Hale", "Inman", "Joss", "Kern", "Lund", "Marsh")  # fmt: skip
+_FIRST = (
+    "Ada",
+    "Ben",
+    "Cleo",
+    "Dara",
+    "Emil",
+    "Fay",
+    "Gus",
+    "Hana",
+    "Ivo",
+    "June",
+    "Kai",
+    "Lena",
+    "Milo",
+    "Nia",
+    "Omar",
+    "Pia",
+)
+_LAST = (
+    "Abbot",
+    "Berg",
+    "Castell",
+    "Dunn",
+    "Ekholm",
+    "Fenn",
+    "Grove",
+    "Hale",
+    "Inman",
+    "Joss",
+    "Kern",
+    "Lund",
+    "Marsh",
+)
 _CARD_STATES = ("active", "notActivated", "locked", "canceled")
 _APPROVED = 24
 _CONTRACTS = (
@@ -56,8 +88,42 @@ SIZES = {"small": 0, "program": 240, "large": 1_000}
 """Number of people by size of the world."""
 _SEASON = (0.9, 0.85, 0.95, 1.0, 1.0, 1.05, 1.1, 1.05, 0.95, 1.0, 1.15, 1.4)  # January to December
 _WEEKDAY = (0.85, 0.85, 0.9, 1.0, 1.25, 1.3, 0.95)  # Monday to Sunday
-_ADJECTIVES = ("Blue", "Green", "Old", "New", "Little", "Grand", "Silver", "Golden", "North", "South", "East", "West", "Happy", "Quiet", "Sunny", "Royal")  # fmt: skip
-_NOUNS = ("Harbor", "Garden", "Corner", "Bridge", "Market", "Lantern", "Meadow", "Station", "River", "Hill", "Mill", "Square", "Anchor", "Maple", "Falcon", "Orchard")  # fmt: skip
+_ADJECTIVES = (
+    "Blue",
+    "Green",
+    "Old",
+    "New",
+    "Little",
+    "Grand",
+    "Silver",
+    "Golden",
+    "North",
+    "South",
+    "East",
+    "West",
+    "Happy",
+    "Quiet",
+    "Sunny",
+    "Royal",
+)
+_NOUNS = (
+    "Harbor",
+    "Garden",
+    "Corner",
+    "Bridge",
+    "Market",
+    "Lantern",
+    "Meadow",
+    "Station",
+    "River",
+    "Hill",
+    "Mill",
+    "Square",
+    "Anchor",
+    "Maple",
+    "Falcon",
+    "Orchard",
+)
 
 
 def tenant_id(seeds: Seeds, name: str) -> str:
@@ -85,24 +151,26 @@ def new_world() -> str:
     return os.urandom(6).hex()
 
 
-def world(made: Mapping[str, Any]) -> Store:
+def world(settings: Mapping[str, Any]) -> Store:
     """Return the world of a sandbox.
 
     Args:
         made: What it is made with: its seed, its `size` and `start` (its present, in milliseconds since 1970).
     """
-    seeds, store = Seeds.of(made), Store()
-    for kind, values in _base(seeds, made["start"]).items():
+    seeds, store = Seeds.of(settings), Store()
+    for kind, values in _base(seeds, settings["start"]).items():
         store.fill(kind, values)
-    count = SIZES[made.get("size", "small")]
+    count = SIZES[settings.get("size", "small")]
     for number in range(count):
-        _Person(store, seeds, tenant_id(seeds, PRIMARY), made["start"], number, count).live()
+        _Person(store, seeds, tenant_id(seeds, PRIMARY), settings["start"], number, count).live()
     return store
 
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return what every world has, made once for each seed: its keys take milliseconds, and no value is changed in place."""
+    """Return what every world has, made once for each seed: its keys take milliseconds, and no value is changed in
+    place.
+    """
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)
@@ -179,11 +247,21 @@ class _Tenant:
         key = self.new("user", number)
         self.store.put("external_id", f"{self.id}:{external}", key)
         user = new_user(
-            key, self.id, at, status=status, reason=REASONS.get(status, ""), updated_at=at + DAY, rewards=rewards,
-            phone_country_code="1", phone_number=f"31255501{number % 100:02d}", external_id=external,
-            source_key="workbench", terms=status not in {"tosNotAccepted", "notStarted"},
-            is_active=status not in {"locked", "canceled", "denied"}, **person,
-        )  # fmt: skip
+            key,
+            self.id,
+            at,
+            status=status,
+            reason=REASONS.get(status, ""),
+            updated_at=at + DAY,
+            rewards=rewards,
+            phone_country_code="1",
+            phone_number=f"31255501{number % 100:02d}",
+            external_id=external,
+            source_key="workbench",
+            terms=status not in {"tosNotAccepted", "notStarted"},
+            is_active=status not in {"locked", "canceled", "denied"},
+            **person,
+        )
         return self.store.save("user", user, **({"company_id": company_id} if company_id else {}))
 
     def company(self) -> Record:
@@ -204,10 +282,16 @@ class _Tenant:
             # the second person on has collateral, so that the first may change any wallet
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
             add_contract(
-                self.store, self.seeds, self.id, self.new("contract", i), chain, version,
+                self.store,
+                self.seeds,
+                self.id,
+                self.new("contract", i),
+                chain,
+                version,
                 balances if self.name == PRIMARY else ("1250.50", "0.5"),
-                user=holder, onramp=family_of(chain) is Family.EVM,
-            )  # fmt: skip
+                user=holder,
+                onramp=family_of(chain) is Family.EVM,
+            )
 
     def cards(self, people: list[Record], states: tuple[str, ...]) -> None:
         """Make an active card for each person, and cards in every other state for some."""
@@ -224,9 +308,13 @@ class _Tenant:
             owner = {"company_id": company_id} if company_id else {"user_id": person["id"]}
             bank = example_bank(person["first_name"], person["last_name"], f"00012345{number:04d}")
             account = new_account(
-                self.new("payment_account", number), self.id, self.start - 30 * DAY, owner, bank,
+                self.new("payment_account", number),
+                self.id,
+                self.start - 30 * DAY,
+                owner,
+                bank,
                 nickname=f"Example account {number + 1}",
-            )  # fmt: skip
+            )
             self.store.save("payment_account", account)
             self.store.save(
                 "payment_route", new_route(self.seeds, self.new("payment_route", number), self.id, owner, not number)
@@ -239,9 +327,16 @@ class _Tenant:
             at = self.start - (40 - i) * DAY
             cents = 1_500 + 100 * i
             spend = new_transaction(
-                self.new("transaction", i), card, at, status="settled", authorized=cents, settled=cents,
-                merchant_name="Corner Grocery", merchant_category_code="5411", posted_at=at + DAY,
-            )  # fmt: skip
+                self.new("transaction", i),
+                card,
+                at,
+                status="settled",
+                authorized=cents,
+                settled=cents,
+                merchant_name="Corner Grocery",
+                merchant_category_code="5411",
+                posted_at=at + DAY,
+            )
             self.store.save("transaction", spend)
             card = self.store.save("card", card, available=card["available"] - cents, posted=card["posted"] + cents)
             resolved = None if status in {"pending", "inReview"} else at + 9 * DAY
@@ -262,10 +357,17 @@ class _Person:
         self.habit = {code: self.dice.random() ** 3 for code in CATEGORIES}
         self.weekly = 0.5 + 5 * self.dice.random() ** 2
         self.user: Record = new_user(
-            seeds.uuid(f"member:{self.label}"), tenant, self.joined, status="approved", source_key="workbench",
-            first_name=f"Member {number + 1}", last_name="Example", email=f"member.{number + 1}@example.com",
-            external_id=f"member-{number + 1:05d}", is_active=stays,
-        )  # fmt: skip
+            seeds.uuid(f"member:{self.label}"),
+            tenant,
+            self.joined,
+            status="approved",
+            source_key="workbench",
+            first_name=f"Member {number + 1}",
+            last_name="Example",
+            email=f"member.{number + 1}@example.com",
+            external_id=f"member-{number + 1:05d}",
+            is_active=stays,
+        )
         self.card = new_card(seeds.uuid(f"member card:{self.label}"), self.user, number, 0)
         self.made = 0
 
@@ -301,9 +403,14 @@ class _Person:
         elif cleared > self.start:
             state = {"status": "authorized", "held": cents}
         transaction = new_transaction(
-            self.seeds.uuid(f"purchase:{self.label}:{self.made}"), self.card, at, authorized=cents,
-            merchant_name=_merchant(dice), merchant_category_code=code, **state,
-        )  # fmt: skip
+            self.seeds.uuid(f"purchase:{self.label}:{self.made}"),
+            self.card,
+            at,
+            authorized=cents,
+            merchant_name=_merchant(dice),
+            merchant_category_code=code,
+            **state,
+        )
         self.card["held"] += transaction["held"]
         if state["status"] == "settled":
             self.card["posted"] += cents
@@ -333,7 +440,7 @@ class _Person:
 
     def _redemptions(self, rows: list[Record]) -> list[Record]:
         """Spend half of the minted points now and then."""
-        found: list[Record] = []
+        redemptions: list[Record] = []
         left, steady = 0, self.dice.random() < 0.4
         for number, row in enumerate(sorted(rows, key=lambda row: row["minted"])):
             left += row["points"]
@@ -341,9 +448,9 @@ class _Person:
             if steady and left > 1_500 and at < self.end:
                 key = self.seeds.octets(f"member redemption:{self.label}:{number}", 16).hex()
                 points, status = left // 50 * 25, self.dice.choice(("COMPLETED",) * 8 + ("PENDING", "FAILED"))
-                found.append(rewards.redeemed(key, at, points, status))
+                redemptions.append(rewards.redeemed(key, at, points, status))
                 left -= points if status != "FAILED" else 0
-        return found
+        return redemptions
 
 
 def _merchant(dice: Random) -> str:
@@ -359,17 +466,17 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
         tenant: Id of the tenant whose examples come first.
     """
     store = environment.store
-    made = store.get("meta", "made")
+    settings = store.get("meta", "made")
     facts = ("name", "team", "management", "corporate_cards")
     others = {
-        one["name"]: {name: one[name] for name in facts[1:]} | _examples(environment, one["id"])
-        for one in store.all("tenant")
-        if one["name"] != PRIMARY
+        tenant["name"]: {name: tenant[name] for name in facts[1:]} | _examples(environment, tenant["id"])
+        for tenant in store.all("tenant")
+        if tenant["name"] != PRIMARY
     }
     return {
         "base_url": base_url,
-        **{name: made[name] for name in ("seed", "environment", "behavior")},
-        "tenant": {name: one[name] for one in store.all("tenant") if one["id"] == tenant for name in facts},
+        **{name: settings[name] for name in ("seed", "environment", "behavior")},
+        "tenant": {name: other[name] for other in store.all("tenant") if other["id"] == tenant for name in facts},
         "api_keys": {row["name"]: key for key, row in store.items("key")},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",
@@ -379,7 +486,7 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
 
 def _examples(environment: Environment, tenant: str) -> Record:
     def theirs(kind: str) -> list[Record]:
-        return [one for one in environment.store.all(kind) if one["tenant"] == tenant]
+        return [record for record in environment.store.all(kind) if record["tenant"] == tenant]
 
     def owners(company: Record) -> list[Record]:
         return [{"id": key, "status": environment.store.get("owner", key)["status"]} for key in company["owners"]]
@@ -388,43 +495,43 @@ def _examples(environment: Environment, tenant: str) -> Record:
     return {
         "cards": _by_status(theirs("card")),
         "users": _by_status(users),
-        "companies": [{"id": one["id"], "owners": owners(one)} for one in theirs("company")],
-        "contracts": [_contract(environment, one) for one in theirs("contract")],
+        "companies": [{"id": their["id"], "owners": owners(their)} for their in theirs("company")],
+        "contracts": [_contract(environment, their) for their in theirs("contract")],
         "disputes": _by_status(theirs("dispute")),
-        "payment_accounts": [one["id"] for one in theirs("payment_account")],
+        "payment_accounts": [their["id"] for their in theirs("payment_account")],
         "payment_routes": [
             {
-                "id": one["id"],
-                "fiat_deposit": one["fiat_deposit"] is not None,
-                "fiat_deposit_address": one["fiat_deposit"],
-                **{name: one[name] for name in ("user_id", "company_id") if name in one},
+                "id": their["id"],
+                "fiat_deposit": their["fiat_deposit"] is not None,
+                "fiat_deposit_address": their["fiat_deposit"],
+                **{name: their[name] for name in ("user_id", "company_id") if name in their},
             }
-            for one in theirs("payment_route")
+            for their in theirs("payment_route")
         ],
         "rewards_users": [
-            {"id": one["id"], "rows": rows, "hidden": hidden, "beyond_paging": rows + hidden >= BEYOND_PAGING}
-            for one in users
-            for rows, hidden in [counts(environment, one)]
+            {"id": user["id"], "rows": rows, "hidden": hidden, "beyond_paging": rows + hidden >= BEYOND_PAGING}
+            for user in users
+            for rows, hidden in [counts(environment, user)]
             if rows + hidden
         ],
     }
 
 
 def _by_status(records: list[Record]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in records:
-        found[str(one["status"])].append(one["id"])
-    return dict(found)
+    by_status: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        by_status[str(record["status"])].append(record["id"])
+    return dict(by_status)
 
 
-def _contract(environment: Environment, one: Record) -> Record:
+def _contract(environment: Environment, record: Record) -> Record:
     same = ("id", "chain_id", "contract_version", "proxy_address", "controller_address", "admin_addresses", "nonce")
     return {
-        **{name: one[name] for name in same},
-        "chain": str(chain_of(one["chain_id"])),
-        "deposit_address": f"{one['deposit_address']} ({WARNING})",
-        "signer": signer_of(environment.seeds, one["chain_id"], one["id"]),
+        **{name: record[name] for name in same},
+        "chain": str(chain_of(record["chain_id"])),
+        "deposit_address": f"{record['deposit_address']} ({WARNING})",
+        "signer": signer_of(environment.seeds, record["chain_id"], record["id"]),
         "tokens": [
-            {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in one["tokens"]
+            {name: token[name] for name in ("address", "symbol", "decimals", "balance")} for token in record["tokens"]
         ],
     }

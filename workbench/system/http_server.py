@@ -60,7 +60,7 @@ class _App:
         self._hosts = hosts
         self._max_body = max_body
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: object, receive: object, send: object) -> None:
         try:
             request = await self._read(scope, receive)
             if request is None:
@@ -108,6 +108,7 @@ class _App:
             headers,
             bytes(body),
             local=hosts[0] in LOOPBACK,
+            peer=(scope.get("client") or ("",))[0],
         )
 
 

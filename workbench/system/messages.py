@@ -22,6 +22,7 @@ class Request:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
     local: bool = False  # whether the Host header names this machine
+    peer: str = ""  # address of the client
 
     def __repr__(self) -> str:
         return f"<{self.method} with {len(self.body):,} bytes>"

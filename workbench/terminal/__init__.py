@@ -28,8 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     tokens = list(sys.argv[1:] if argv is None else argv)
     if tokens[:1] == ["help"]:
         tokens = [*tokens[1:], "--help"]
-    words = [token for token in tokens if token not in ("-q", "--quiet")]
-    if words in ([], ["--help"], ["-h"]) and sys.stdout is not None:
+    arguments = [token for token in tokens if token not in ("-q", "--quiet")]
+    if arguments in ([], ["--help"], ["-h"]) and sys.stdout is not None:
         return run_to_exit(_first_page)
     return run_to_exit(partial(_run, tokens))
 
@@ -50,10 +50,16 @@ def make_app(noun: str = "") -> Any:
     from cyclopts import App, Parameter
 
     app = App(
-        name="workbench", help="A workbench for a card issuing API.", help_format="plaintext", version=__version__,
-        result_action="return_value", print_error=False, exit_on_error=False, suppress_keyboard_interrupt=False,
+        name="workbench",
+        help="A workbench for a card issuing API.",
+        help_format="plaintext",
+        version=__version__,
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
         default_parameter=Parameter(negative="", show_default=_shown_default),
-    )  # fmt: skip
+    )
     docs = {name: doc for rows in commands.SECTIONS.values() for name, doc in rows.items()}
     for path, place in commands.PLACES.items():
         group, lazy = app, f"{__name__}.{place}"
@@ -65,7 +71,7 @@ def make_app(noun: str = "") -> Any:
     return app
 
 
-def _shown_default(value: Any) -> Any:
+def _shown_default(value: object) -> Any:
     """Show the default of an option unless it is an unset flag, or empty."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
@@ -141,7 +147,7 @@ def _style(app: Any, example: str) -> None:
             unwrap(description)
             super().render_description(console, options, description)
 
-    def unwrap(description: Any) -> None:
+    def unwrap(description: object) -> None:
         text = getattr(description, "primary_renderable", None)
         if isinstance(text, Text):
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
@@ -158,7 +164,7 @@ def _style(app: Any, example: str) -> None:
     app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 
 
-def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
+def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Write the client's advice as a line, without its place in our source."""
     from workbench.errors import visible
 

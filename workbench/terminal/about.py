@@ -46,13 +46,16 @@ def list_assumptions(
         word: Only assumptions that contain this word.
         confidence: Only assumptions of this confidence.
     """
-    found = [
-        one
-        for one in assumptions()
-        if (confidence is None or one.confidence == confidence)
-        and (word is None or word.lower() in f"{one.id} {one.where} {one.value} {one.reason}".lower())
+    rows = [
+        assumption
+        for assumption in assumptions()
+        if (confidence is None or assumption.confidence == confidence)
+        and (
+            word is None
+            or word.lower() in f"{assumption.id} {assumption.where} {assumption.value} {assumption.reason}".lower()
+        )
     ]
-    show(found, how)
+    show(rows, how)
 
 
 def docs(
@@ -75,8 +78,8 @@ def docs(
         sandbox.serve(at=sandbox.Listening(port=port))
         return
     if name is None:
-        rows = [f"{kebab(one):24} {row.source:14} {row.doc}" for one, row in OPERATIONS.items()]
-        rows += [f"{one:24} {'Events':14} {kind.doc}." for one, kind in EVENT_KINDS.items()]
+        rows = [f"{kebab(name):24} {row.source:14} {row.doc}" for name, row in OPERATIONS.items()]
+        rows += [f"{name:24} {'Events':14} {kind.doc}." for name, kind in EVENT_KINDS.items()]
         print("\n".join(rows))
         return
     operation, kind = OPERATIONS.get(name.replace("-", "_")), EVENT_KINDS.get(name)
@@ -100,10 +103,10 @@ def _event_page(kind: EventKind) -> Iterator[str]:
     yield ""
     yield f"Body: {kind.body.__name__}"
     yield from _members(kind.body)
-    for path, words in kind.words.items():
+    for path, meanings in kind.words.items():
         yield ""
         yield path
-        yield from (f"  {word:30} {meaning}" for word, meaning in words.items())
+        yield from (f"  {word:30} {meaning}" for word, meaning in meanings.items())
 
 
 def _page(row: Operation[..., object]) -> Iterator[str]:
@@ -132,9 +135,9 @@ def _page(row: Operation[..., object]) -> Iterator[str]:
 
 def _members(cls: type[object]) -> list[str]:
     lines = []
-    for path, one in leaves(cls):
-        private = "" if one.about.privacy is OPEN else f" ({one.about.privacy})"
-        lines.append(f"{'  ' * (path.count('.') + 1)}{one.wire}  {described(one)}{private}")
+    for path, leaf in leaves(cls):
+        private = "" if leaf.about.privacy is OPEN else f" ({leaf.about.privacy})"
+        lines.append(f"{'  ' * (path.count('.') + 1)}{leaf.wire}  {described(leaf)}{private}")
     return lines
 
 
@@ -147,15 +150,15 @@ def skeleton(
         operation: The operation, as create-user-application.
         all_members: Members that can be left out too.
     """
-    found = OPERATIONS.get(operation.replace("-", "_"))
-    if found is None:
+    row = OPERATIONS.get(operation.replace("-", "_"))
+    if row is None:
         raise usage_error(f"No operation {visible(operation, 60)!r}; operations: {', '.join(map(kebab, OPERATIONS))}.")
-    request = example(found.request)
+    request = example(row.request)
     if all_members:
-        values = {one.name: example_of(found.request, one) for one in members(found.request)}
-        request = build(found.request, {name: value for name, value in values.items() if value is not None})
-    _, body = converter().write_request(found, request)
-    body = {name: value for name, value in body.items() if name not in placeholders(found.path)}
+        values = {member.name: example_of(row.request, member) for member in members(row.request)}
+        request = build(row.request, {name: value for name, value in values.items() if value is not None})
+    _, body = converter().write_request(row, request)
+    body = {name: value for name, value in body.items() if name not in placeholders(row.path)}
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
 
 
@@ -168,7 +171,9 @@ docs_app.command(skeleton)
 
 
 ENVIRONMENT = {
-    "WORKBENCH_PROFILE": "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same",
+    "WORKBENCH_PROFILE": (
+        "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same"
+    ),
     "WORKBENCH_API_KEY": "API key of every profile",
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; it goes first",
     "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
@@ -189,7 +194,9 @@ ENVIRONMENT = {
 
 
 def config(*, how: Output = Output()) -> None:
-    """Show the files of this user and the environment variables: which are set, and what each is for. No value is shown."""
+    """Show the files of this user and the environment variables: which are set, and what each is for. No value is
+    shown.
+    """
     rows = [
         {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
         {"name": "state", "set": str(state_path()), "meaning": "folder of the kept sandbox, journals and inboxes"},

@@ -1,4 +1,6 @@
-"""`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts of what is there."""
+"""`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts of what is
+there.
+"""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +12,13 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import App, Parameter
 
-from workbench import bulk, charts, rendering, tables
+from workbench import bulk, charts, rendering
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import screen_of
 from workbench.schema.walk import camel
 from workbench.system.files import write_file
+from workbench.tables.frames import export
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
@@ -33,7 +36,8 @@ class Sending:
         on_unknown: What to do after a row with an unknown outcome; stop in production, else continue, if omitted.
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
-        rejects: Send the rows that are right, and write the others to this file, with reasons; resume takes it corrected.
+        rejects: Send the rows that are right, and write the others to this file, with reasons; resume takes it
+            corrected.
         key: Column or member that names a row in the results; nothing private.
     """
 
@@ -111,13 +115,13 @@ app.command(resume)
 def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None:
     if text is None:
         return None
-    made: dict[int, Literal["done", "not_sent"]] = {}
-    for one in text.split(","):
-        number, _, outcome = one.strip().partition("=")
+    outcomes: dict[int, Literal["done", "not_sent"]] = {}
+    for part in text.split(","):
+        number, _, outcome = part.strip().partition("=")
         if not (number.isascii() and number.isdigit()) or outcome not in {"done", "not-sent"}:
-            raise usage_error(f"--resolved {visible(one, 40)}: expected ROW=OUTCOME, as 3=done or 7=not-sent.")
-        made[int(number)] = "done" if outcome == "done" else "not_sent"
-    return made
+            raise usage_error(f"--resolved {visible(part, 40)}: expected ROW=OUTCOME, as 3=done or 7=not-sent.")
+        outcomes[int(number)] = "done" if outcome == "done" else "not_sent"
+    return outcomes
 
 
 def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> str | None:
@@ -128,9 +132,15 @@ def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> s
     from workbench.terminal.journal import ask_typed
 
     plan = plan_of(
-        operation, rows, secret=b"shown only", limits=api.limits, duplicates=sending.duplicates,
-        implausible=sending.implausible, key=sending.key, rejects=sending.rejects is not None,
-    )  # fmt: skip
+        operation,
+        rows,
+        secret=b"shown only",
+        limits=api.limits,
+        duplicates=sending.duplicates,
+        implausible=sending.implausible,
+        key=sending.key,
+        rejects=sending.rejects is not None,
+    )
     say(f"PRODUCTION, {api.host}\n{plan}")
     ask_typed(f"Type {plan.phrase} to send them: ", plan.phrase)
     return plan.phrase
@@ -145,8 +155,8 @@ def _result(send: Callable[[], Any], how: Output) -> int:
     except KeyError as error:  # a row whose outcome is not unknown cannot be resolved
         raise usage_error(visible(str(error.args[0]), 200)) from None
     names = ["row", "outcome", "id", "answer_status", "status", "message"]
-    names[1:1] = ["key"] if any(one.key for one in done) else []
-    rows = [{name: getattr(one, name) or "" for name in names} for one in done]
+    names[1:1] = ["key"] if any(result.key for result in done) else []
+    rows = [{name: getattr(result, name) or "" for name in names} for result in done]
     if how.output == "table" and not how.fields:
         rows = [row for row in rows if row["outcome"] != "done"] or rows[:20]
     show(rows, how)
@@ -198,21 +208,21 @@ def read_rewards(
     """Read the activity of users, then show or save it."""
     from workbench.rewards.reading import read
 
-    found = read(api, users, type=kind, path=path)
-    frame = found.frame()
+    rewards = read(api, users, type=kind, path=path)
+    frame = rewards.frame()
     if save is not None:
         try:
-            say(str(tables.export(frame, save)))
+            say(str(export(frame, save)))
         except FileExistsError:
             raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
         except ValueError as error:
             raise usage_error(visible(str(error), 300)) from None
     else:
         show(_rows(frame, several=len(users) > 1, for_people=how.output == "table" and not how.fields), how)
-    for note in found.notes:
+    for note in rewards.notes:
         say(visible(note))
-    say(f"{found.rows:,} items{_sums(frame)}")
-    return DONE if found.complete else PARTLY
+    say(f"{rewards.rows:,} items{_sums(frame)}")
+    return DONE if rewards.complete else PARTLY
 
 
 def _rows(frame: Any, *, several: bool, for_people: bool) -> list[dict[str, Any]]:
@@ -220,9 +230,13 @@ def _rows(frame: Any, *, several: bool, for_people: bool) -> list[dict[str, Any]
     columns = [name for name in frame.columns if several or name != "user_id"]
     held = frame[columns].astype(object).where(frame[columns].notna(), None)
     return [
-        {name if for_people else camel(name): _value(name, value, for_people) for name, value in row.items() if value is not None}
+        {
+            name if for_people else camel(name): _value(name, value, for_people)
+            for name, value in row.items()
+            if value is not None
+        }
         for row in held.to_dict("records")
-    ]  # fmt: skip
+    ]
 
 
 def _value(name: str, value: Any, for_people: bool) -> Any:
@@ -259,7 +273,10 @@ _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {
         for kind in ("points", "categories", "merchants", "points-per-dollar", "posting")
     },
     "collateral": ("collateral_chart", lambda api, _: api.list_contracts()),
-    "declines": ("declines_chart", lambda api, _: [one for one in api.inbox.events() if one.resource == "transaction"]),
+    "declines": (
+        "declines_chart",
+        lambda api, _: [event for event in api.inbox.events() if event.resource == "transaction"],
+    ),
     "applications": ("funnel_chart", lambda api, _: api.inbox.events("user.updated")),
     "deliveries": ("deliveries_chart", lambda api, _: api.sandbox.deliveries()),
 }
@@ -295,21 +312,23 @@ def _drawn(axes: Any, width: int) -> Iterator[str]:
     yield from axes.get_title(loc="left").split("\n") if axes.get_title(loc="left") else axes.get_title().split("\n")
     bars = [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in axes.patches]
     if not bars:
-        yield from (f"  {one.get_text()}" for one in axes.texts)
+        yield from (f"  {text.get_text()}" for text in axes.texts)
         return
     lying = all(abs(height) <= 1 for *_, height in bars)
     ticks = axes.get_yticks() if lying else axes.get_xticks()
     names = [
-        visible(one.get_text().replace("\n", " "), 60)
-        for one in (axes.get_yticklabels() if lying else axes.get_xticklabels())
+        visible(yticklabel.get_text().replace("\n", " "), 60)
+        for yticklabel in (axes.get_yticklabels() if lying else axes.get_xticklabels())
     ]
-    texts = {round(getattr(one, "xy", one.get_position())[1]): one.get_text() for one in axes.texts} if lying else {}
+    texts = (
+        {round(getattr(text, "xy", text.get_position())[1]): text.get_text() for text in axes.texts} if lying else {}
+    )
     rows: dict[float, list[float]] = {}
     for x, y, wide, high in bars:
         place = round(y + high / 2) if lying else round(x + wide / 2, 3)
         rows.setdefault(place, []).append(x + wide if lying else y + high if high > 0 else y or high)
     labels = {round(float(tick), 3): name for tick, name in zip(ticks, names, strict=True)}
-    named = {place: labels.get(place, "" if any(one in labels for one in rows) else f"{place:,.1f}") for place in rows}
+    named = {place: labels.get(place, "" if any(row in labels for row in rows) else f"{place:,.1f}") for place in rows}
     lines = [
         (named[place] if not number else "", end, (lying and texts.get(int(place))) or f"{end:,.6g}")
         for place, ends in sorted(rows.items())

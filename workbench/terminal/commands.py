@@ -26,7 +26,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Operations": _NOUNS | {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items() if noun not in _NOUNS},
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more."},
-    "Events": {"events": "List, receive, send and watch events; test a webhook handler."},
+    "Events": {"events": "List, receive, send and watch events."},
+    "Tests": {"test": "Try your application in many universes, or behind HTTP; compare two versions of it."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
@@ -57,6 +58,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
     ("events",): "events:app",
+    ("test",): "testing:app",
     ("sequences",): "sequences:app",
     ("class",): "training:class_app",
     ("course",): "training:course_app",
@@ -79,8 +81,8 @@ GROUPS = {path[0] for path, place in PLACES.items() if path[1:] or place.endswit
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
 
-Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for a new
-sandbox in memory, --url URL for a served one and --profile NAME for a real service.
+Commands act on your own sandbox, kept in a file, so each command sees the effects of earlier ones. Use --fresh for a
+new sandbox in memory, --url URL for a served one and --profile NAME for a real service.
 
 Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent."""
 
@@ -130,7 +132,9 @@ _EXAMPLES = {
     "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
     "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
     "report chart": "workbench report chart collateral --out collateral.svg",
-    "events chaos": "workbench events chaos --handler http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
+    "test": "workbench test explore shop:Application --universes 500",
+    "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
+    "test regress": "workbench test regress --log events.ndjson --old shop_1:Application --new shop:Application",
     "class": "workbench class serve --folder class --learners names.csv",
     "class results": "workbench class results --folder class",
     "sequences compare": "workbench sequences compare documented observed --sequence refund-full",
@@ -161,9 +165,13 @@ _EXAMPLES = {
     "sequences run": "workbench sequences run refund-full --set amount=2500",
     "sandbox": "workbench sandbox serve --port 8080",
     "sandbox advance": "workbench sandbox advance 2h30m",
-    "sandbox add-fault": "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080",
+    "sandbox add-fault": (
+        "workbench sandbox add-fault latency --of list_contracts --seconds 2 --url http://127.0.0.1:8080"
+    ),
     "sandbox execute": "workbench sandbox execute @transaction.json",
-    "sandbox register-endpoint": "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080",
+    "sandbox register-endpoint": (
+        "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
+    ),
     "sandbox review": f"workbench sandbox review {_ID} approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": f"workbench sandbox wallet-sign 0x{'5a' * 20} @message.json",
@@ -173,11 +181,17 @@ _EXAMPLES = {
     "docs skeleton": "workbench docs skeleton create-user-application > body.json",
     "transactions": "workbench transactions authorize --card-id CARD --amount 1250 --currency USD --merchant-name Shop "
     "--merchant-category-code 5411",
-    "events trigger": "workbench events trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set application_status=denied",
+    "events trigger": (
+        "workbench events trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set "
+        "application_status=denied"
+    ),
     "users": f"workbench users update {_ID} --is-active false",
     "withdrawals": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
     "withdrawals explain": "workbench withdrawals explain transaction.json --plan plan.json --signed signed.json",
-    "withdrawals plan": f"workbench withdrawals plan --contract {_ID} --token 0x… --admin 0x… --to 0x… --amount 25.00 -o json > plan.json",
+    "withdrawals plan": (
+        f"workbench withdrawals plan --contract {_ID} --token 0x… --admin 0x… --to 0x… --amount 25.00 -o json > "
+        "plan.json"
+    ),
     "withdrawals transaction": "workbench withdrawals transaction plan.json signed.json --message message.json "
     "--signature half.json --no-direct-transfer --reveal > transaction.json",
     "withdrawals typed-data": "workbench withdrawals typed-data plan.json signed.json > message.json",
@@ -185,17 +199,17 @@ _EXAMPLES = {
 }
 
 
-def example_of(words: list[str]) -> str:
+def example_of(arguments: list[str]) -> str:
     """Return an example of the command that a command line begins with."""
-    command = " ".join(words[:2])
-    if found := _EXAMPLES.get(command):
-        return found
-    if name := OPERATIONS.get((*words[:2],)):
+    command = " ".join(arguments[:2])
+    if example := _EXAMPLES.get(command):
+        return example
+    if name := OPERATIONS.get((*arguments[:2],)):
         return _operation(name, command)
-    if words[:1] == ["sandbox"] and words[1:]:
-        return _control(words[1])
-    found = _EXAMPLES.get(words[0], "") if words else ""
-    return found if found.startswith(f"workbench {command}") else f"workbench {command}"
+    if arguments[:1] == ["sandbox"] and arguments[1:]:
+        return _control(arguments[1])
+    example = _EXAMPLES.get(arguments[0], "") if arguments else ""
+    return example if example.startswith(f"workbench {command}") else f"workbench {command}"
 
 
 def _operation(name: str, command: str) -> str:
@@ -206,24 +220,34 @@ def _operation(name: str, command: str) -> str:
     from workbench.schema.walk import Nested, members
 
     cls = TABLE[name].request
-    needed = [one for one in members(cls) if one.required]
-    in_path = [one for one in needed if f"{{{one.wire}}}" in TABLE[name].path]
-    if any(isinstance(one.kind, Nested) for one in needed) or len(needed) > 8:
+    needed = [member for member in members(cls) if member.required]
+    in_path = [needed_name for needed_name in needed if f"{{{needed_name.wire}}}" in TABLE[name].path]
+    if any(isinstance(name.kind, Nested) for name in needed) or len(needed) > 8:
         return " ".join(["workbench", command, *(_ID for _ in in_path), "--from body.json"])
-    words = ["workbench", command]
-    for one in needed:
-        value = FULL if getattr(one.kind, "full", False) else example(cls, one)
-        words += [text_of(one, value)] if one in in_path else [f"--{kebab(one.name)}", shlex.quote(text_of(one, value))]
-    return " ".join(words)
+    arguments = ["workbench", command]
+    for path_name in needed:
+        value = FULL if getattr(path_name.kind, "full", False) else example(cls, path_name)
+        arguments += (
+            [text_of(path_name, value)]
+            if path_name in in_path
+            else [f"--{kebab(path_name.name)}", shlex.quote(text_of(path_name, value))]
+        )
+    return " ".join(arguments)
 
 
 def _control(verb: str) -> str:
     from workbench.sandbox.controls import CONTROLS
 
     row = CONTROLS.get(verb.replace("-", "_"))
-    taken = [] if row is None else [one for one in row.signature.parameters.values() if one.name != "self"]
+    taken = (
+        []
+        if row is None
+        else [parameter for parameter in row.signature.parameters.values() if parameter.name != "self"]
+    )
     needed = [
-        _value(one.name) for one in taken if one.default is one.empty and one.name not in {"api_key", "signing_key"}
+        _value(parameter.name)
+        for parameter in taken
+        if parameter.default is parameter.empty and parameter.name not in {"api_key", "signing_key"}
     ]
     return " ".join(["workbench sandbox", verb, *needed])
 

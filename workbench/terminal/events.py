@@ -78,7 +78,7 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
     if isinstance(amount, Decimal):  # of a micro deposit, in dollars; it can prove who owns an account
         amount = f"{amount} {str(currency).upper()}" if how.reveal else DOTS
     times = (getattr(reported, name, None) for name in ("posted_at", "received_at", "authorized_at"))
-    when = event.event_received_at or next((one for one in times if isinstance(one, datetime)), None)
+    when = event.event_received_at or next((moment for moment in times if isinstance(moment, datetime)), None)
     return {
         "time": f"{when:%m-%d %H:%M}" if isinstance(when, datetime) else "",
         "event": event.kind,
@@ -138,7 +138,7 @@ def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any,
 
 def _sandbox_key(api: Any, where: Where) -> str:
     tenants = api.sandbox.tenants()
-    tenant = next((one for one in tenants if one.name == where.tenant), tenants[0])
+    tenant = next((tenant for tenant in tenants if tenant.name == where.tenant), tenants[0])
     return str(api.sandbox.guide()["api_keys"][tenant.keys[0]])
 
 
@@ -171,16 +171,16 @@ def trigger(
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
     """Return `name=value` as members of an event's body, nested ones by a dot."""
     known = dict(leaves(EVENT_KINDS[kind].body))
-    made: dict[str, Any] = {}
-    for one in given:
-        path, sign, text = one.partition("=")
+    overrides: dict[str, Any] = {}
+    for override in given:
+        path, sign, text = override.partition("=")
         if not sign or path not in known:
-            raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
+            raise usage_error(f"--set {visible(override, 60)}: expected NAME=VALUE, with a name of {', '.join(known)}.")
         try:
-            made[path] = value_of(known[path], text)
+            overrides[path] = value_of(known[path], text)
         except ValueError as error:
             raise usage_error(f"--set {visible(path, 60)}: {error}.") from None
-    return nested(made)
+    return nested(overrides)
 
 
 def listen(
@@ -214,7 +214,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox.mark(), 0
+        seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
@@ -232,11 +232,11 @@ def listen(
             wait(_POLL_INTERVAL)
 
 
-def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
+def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
-    known = [i for i, one in enumerate(refusals) if one is last]
-    for one in refusals[known[0] + 1 if known else 0 :]:
-        say(f"{one.at.astimezone():%H:%M:%S}  not stored: {one.reason}")
+    known = [i for i, refusal in enumerate(refusals) if refusal is last]
+    for latest in refusals[known[0] + 1 if known else 0 :]:
+        say(f"{latest.at.astimezone():%H:%M:%S}  not stored: {latest.reason}")
     return refusals[-1] if refusals else last
 
 
@@ -247,9 +247,9 @@ def _show_received(received: Any, how: Output) -> None:
         screen = screen_of(sys.stdout)
         mark, status = ("✓ verified", "done") if received.verified else ("? unverified", "partly")
         row = _row(received.event, how)
-        words = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
+        cells = [visible(row[name], 100) for name in ("event", "status", "amount", "about") if row[name]]
         at = f"{received.arrived.astimezone():%H:%M:%S}"
-        print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(words)}")
+        print(f"{screen.paint(mark, f'status:{status}')}  {at}  {' '.join(cells)}")
     sys.stdout.flush()
 
 
@@ -282,13 +282,9 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
     return DONE if result.accepted else REFUSED
 
 
-app = App(name="events", help="List, receive, send and watch events; test a webhook handler.")
+app = App(name="events", help="List, receive, send and watch events.")
 app.default(list_events)
 for _command in (resend, listen, trigger):
     app.command(_command)
 app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one time line.")
 app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")
-app.command(
-    "workbench.terminal.sequences:chaos",
-    help="Test a webhook handler with duplicate, reordered and forged deliveries, and a crash.",
-)

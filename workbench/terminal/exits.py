@@ -23,22 +23,27 @@ _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
 
 _PYTHON = (
-    (re.compile(r"(?:api\.)?allowing\(again=True\)"), lambda found: "--again"),
-    (re.compile(r"(?:api\.)?allowing\((\w+)=True\)"), lambda found: f"--allow {found[1].replace('_', '-')}"),
+    (re.compile(r"(?:api\.)?allowing\(again=True\)"), lambda match: "--again"),
+    (re.compile(r"(?:api\.)?allowing\((\w+)=True\)"), lambda match: f"--allow {match[1].replace('_', '-')}"),
     (re.compile(r'(?:api\.)?journal\.resolve\("([^"]+)", "(\w+)"\)'), r"workbench journal resolve \1 \2"),
     (
         re.compile(r'(?:api\.)?arm\(operations=\{"(\w+)"\}, minutes=(\d+), reason="…"\)'),
-        lambda found: f'workbench profiles arm {found[1].replace("_", "-")} --profile NAME --minutes {found[2]} --reason "…"',
+        lambda match: (
+            f'workbench profiles arm {match[1].replace("_", "-")} --profile NAME --minutes {match[2]} --reason "…"'
+        ),
     ),
     (re.compile(r"\bTrue or False\b"), "true or false"),
-    (re.compile(r"\bassumptions\(\), (\w+)"), lambda found: f"workbench docs assumptions {found[1]}"),
+    (re.compile(r"\bassumptions\(\), (\w+)"), lambda match: f"workbench docs assumptions {match[1]}"),
     (re.compile(r"\b(?:plan\.)?sign\([^)]*\)"), "`workbench withdrawals sign`"),
     (re.compile(r"(?:wb\.)?withdrawals\.usd\(\"([^\"]+)\"\)"), r"--amount \1"),
-    (re.compile(r"(?:wb\.)?withdrawals\.native_units\(([0-9_]+)\)"), lambda found: f"--native-units {found[1].replace('_', '')}"),
+    (
+        re.compile(r"(?:wb\.)?withdrawals\.native_units\(([0-9_]+)\)"),
+        lambda match: f"--native-units {match[1].replace('_', '')}",
+    ),
     (re.compile(r"recipient: allow=…"), "recipient: --allow …"),
     (re.compile(r"\bjson\(\) exports"), "--reveal prints"),
     (re.compile(r"\bjson\(\) or save\(path\) exports it"), "The JSON is"),
-)  # fmt: skip
+)
 
 
 class Exit(Exception):
@@ -123,9 +128,13 @@ def exit_code(error: BaseException) -> int:
     from workbench import errors
 
     not_sent = (
-        errors.NotSent, errors.NotArmed, errors.WrongEnvironment, errors.DuplicateSuspected, errors.NoAnswer,
+        errors.NotSent,
+        errors.NotArmed,
+        errors.WrongEnvironment,
+        errors.DuplicateSuspected,
+        errors.NoAnswer,
         errors.UnusableFile,
-    )  # fmt: skip
+    )
     codes: tuple[tuple[Any, int], ...] = (
         ((ValueError, errors.MissingExtra), WRONG_INPUT),  # InvalidRequest, InvalidProfile, InvalidSequence
         (errors.UnexpectedAnswer, PARTLY),  # done, but the answer cannot be read
@@ -243,9 +252,9 @@ def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[]
 def waiting_for_signals() -> Iterator[Callable[..., None]]:
     """Yield a function that waits, without end or some seconds, and ends the command if a signal has come.
 
-    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done. What is still
-    waiting for something 1.5 s after the signal, as a request for a file that another process holds, is abandoned: what was
-    acknowledged is stored.
+    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done. What is
+    still waiting for something 1.5 s after the signal, as a request for a file that another process holds, is
+    abandoned: what was acknowledged is stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
 

@@ -1,4 +1,6 @@
-"""`workbench journal …`, `profiles …` and `arm`: calls with an effect and their outcomes, connections, effects in production."""
+"""`workbench journal …`, `profiles …` and `arm`: calls with an effect and their outcomes, connections, effects in
+production.
+"""
 
 import json
 import os
@@ -37,7 +39,9 @@ _File = Annotated[Path | None, Parameter(help="Journal of an application, in thi
 
 @contextmanager
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
-    """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a connection."""
+    """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a
+    connection.
+    """
     if where.url or where.fresh:
         raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
     name = chosen_profile(where)
@@ -84,19 +88,19 @@ def list_calls(
     """
     with _journal(where, path) as journal:
         name = operation.replace("-", "_") if operation else None
-        found = journal.list(operation=name, outcome=outcome, text=text)
-    _show(found[-last:] if last else found, how)
+        entries = journal.list(operation=name, outcome=outcome, text=text)
+    _show(entries[-last:] if last else entries, how)
 
 
 def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Output()) -> None:
     """List calls with an unknown outcome, and what to do about each."""
     with _journal(where, path) as journal:
-        found = journal.unknown()
-    if not found and how.output == "table":
+        entries = journal.unknown()
+    if not entries and how.output == "table":
         say("No call has an unknown outcome.")
         return
-    _show(found, how)
-    for entry in found:
+    _show(entries, how)
+    for entry in entries:
         say(f"{entry.id}: {prompt_words(entry.next_step)}")
 
 
@@ -137,12 +141,12 @@ app.command(export)
 
 def _row(profile: Profile) -> dict[str, Any]:
     variables = [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
-    found = next((name for name in variables if os.environ.get(name)), None)
+    variable = next((name for name in variables if os.environ.get(name)), None)
     return {
         "name": profile.name,
         "environment": profile.environment,
         "base_url": profile.base_url or "embedded sandbox",
-        "key": f"in {found}" if found else f"not in the environment ({variables[0]})",
+        "key": f"in {variable}" if variable else f"not in the environment ({variables[0]})",
     }
 
 
@@ -244,8 +248,8 @@ def arm(
         profile: A production profile.
         reason: Reason, recorded in the journal.
     """
-    names = [one.strip().replace("-", "_") for one in operations.split(",") if one.strip()]
-    invalid = [one for one in names if one not in OPERATIONS or not OPERATIONS[one].effect]
+    names = [part.strip().replace("-", "_") for part in operations.split(",") if part.strip()]
+    invalid = [name for name in names if name not in OPERATIONS or not OPERATIONS[name].effect]
     if invalid or not names:
         raise usage_error(f"Not operations with an effect: {visible(', '.join(invalid), 100) or 'none given'}.")
     if not 1 <= minutes <= MAX_ARMED_MINUTES:
@@ -267,7 +271,7 @@ def arm(
 profiles_app.command(arm)
 
 
-def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
+def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
     """Ask for a typed confirmation before a call in production that cannot be undone.
 
     Raises:

@@ -51,8 +51,8 @@ class Calling:
         from_: Read the body from this JSON file (- for stdin); options override its members.
         dry_run: Show the request as a curl command, its key masked, and send nothing.
         again: Send the same write again within a day.
-        allow: Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, a mistyped
-            blockchain address, or the call again after a 429.
+        allow: Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, a
+            mistyped blockchain address, or the call again after a 429.
     """
 
     from_: Annotated[str | None, Parameter(name="--from", allow_leading_hyphen=True)] = None
@@ -86,13 +86,17 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
             annotation=Annotated[
                 str | None,
                 Parameter(
-                    name=_option(path), help=_help(member), group=_REQUEST, allow_leading_hyphen=True, show_default=False,
+                    name=_option(path),
+                    help=_help(member),
+                    group=_REQUEST,
+                    allow_leading_hyphen=True,
+                    show_default=False,
                     completer=complete_member(member),
                 ),
             ],
         )
         for path, member in option_members(operation.request)
-    ]  # fmt: skip
+    ]
     if operation is Operations.list_rewards_activity:
         every = Annotated[bool, Parameter(name="--all", help="Read all pages.", group=_CALL)]
         parameters.append(inspect.Parameter("all_", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=every))
@@ -115,13 +119,13 @@ def make_command(
     )
     signature = inspect.Signature([*parameters, *options])
 
-    def command(*args: Any, **kwargs: Any) -> int | None:
+    def command(*args: object, **kwargs: object) -> int | None:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         return run(given.arguments, given.arguments.pop("where"), given.arguments.pop("how"))
 
     command.__signature__ = signature  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
     command.__name__, command.__doc__ = name, doc
     return command
 
@@ -151,11 +155,11 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
         paths = {wire_path(operation.request, path): path for path, _ in leaves(operation.request)}
         problems = [
             attrs.evolve(
-                one,
-                path=_option(paths[one.path]) if one.path in paths else one.path,
-                message=wrong.get(paths.get(one.path, ""), prompt_words(one.message)),
+                problem,
+                path=_option(paths[problem.path]) if problem.path in paths else problem.path,
+                message=wrong.get(paths.get(problem.path, ""), prompt_words(problem.message)),
             )
-            for one in error.problems
+            for problem in error.problems
         ]
         raise InvalidRequest(problems, of=operation.command) from None
 
@@ -185,7 +189,8 @@ def _send(
             print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
             if api.host.endswith(".invalid"):
                 say(
-                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its address."
+                    "The sandbox is not served: `workbench sandbox serve --own` serves it, and --url URL prints its "
+                    "address."
                 )
             return DONE
         if all_pages:
@@ -209,37 +214,37 @@ def _send(
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the texts of options as values by dotted path, and what is wrong with those that stay text."""
-    made: dict[str, Any] = {}
+    values_read: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for path, member in option_members(operation.request):
         text = texts.get(path.replace(".", "__"))
         if text is not None:
             try:
-                made[path] = value_of(member, text)
+                values_read[path] = value_of(member, text)
             except ValueError as error:
-                made[path], wrong[path] = text, f"{error}{_near(member, text)}"
-    return made, wrong
+                values_read[path], wrong[path] = text, f"{error}{_near(member, text)}"
+    return values_read, wrong
 
 
 def _near(member: Member, text: str) -> str:
     """Return what was probably meant, where a value is one of several words."""
     from difflib import get_close_matches
 
-    words = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
-    found = get_close_matches(text, words, 1)
-    return f". Did you mean {found[0]}?" if found else ""
+    choices = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
+    matches = get_close_matches(text, choices, 1)
+    return f". Did you mean {matches[0]}?" if matches else ""
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by dotted path as nested dictionaries."""
-    made: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     for path, value in flat.items():
         *way, last = path.split(".")
-        holder = made
+        holder = body
         for name in way:
             holder = holder.setdefault(name, {})
         holder[last] = value
-    return made
+    return body
 
 
 def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> dict[str, Any]:

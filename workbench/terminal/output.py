@@ -63,7 +63,7 @@ def show(x: Any, how: Output) -> None:
         page(_table(x, fields, how))
         return
     many = isinstance(x, list)
-    rows = [_row(one, fields, how) for one in x] if many else [_row(x, fields, how)]
+    rows = [_row(item, fields, how) for item in x] if many else [_row(x, fields, how)]
     match how.output:
         case "json":
             print(_json(rows if many else rows[0]))
@@ -91,15 +91,15 @@ def page(text: str) -> None:
     print(text)
 
 
-def _table(x: Any, fields: list[str], how: Output) -> str:
+def _table(x: object, fields: list[str], how: Output) -> str:
     screen = screen_of(sys.stdout)
     x = _opened(x) if how.reveal else x
     rows = x if isinstance(x, list) else [x]
-    kinds = {type(one) for one in rows if is_record(one)}
-    reveal = {"extra", *(one.name for kind in kinds for cls in records(kind) for one in members(cls))}
+    kinds = {type(row) for row in rows if is_record(row)}
+    reveal = {"extra", *(member.name for kind in kinds for cls in records(kind) for member in members(cls))}
     columns = [".".join(map(snake, field.split("."))) for field in fields]
     if fields and not (len(kinds) == 1 and _single(*kinds).issuperset(columns)):
-        rows, columns = [_row(one, fields, how) for one in rows], fields
+        rows, columns = [_row(row, fields, how) for row in rows], fields
     look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
     if fields or isinstance(x, list):
         return rendering.table(rows, columns or None, limit=len(rows), **look)
@@ -109,22 +109,22 @@ def _table(x: Any, fields: list[str], how: Output) -> str:
 def _single(kind: type[Any]) -> set[str]:
     """Return the members of a record that are not within a list."""
     known = dict(leaves(kind))
-    lists = tuple(f"{path}." for path, one in known.items() if isinstance(one.kind, Array))
+    lists = tuple(f"{path}." for path, field in known.items() if isinstance(field.kind, Array))
     return {path for path in known if not path.startswith(lists)}
 
 
-def _opened(x: Any) -> Any:
+def _opened(x: object) -> Any:
     """Return what prints masked as the plain mappings that it holds."""
     if isinstance(x, list):
-        return [_opened(one) for one in x]
+        return [_opened(item) for item in x]
     return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
 
 
-def _require(x: Any, field: str) -> None:
+def _require(x: object, field: str) -> None:
     """Refuse a field that nothing of x can have."""
     held = [x]
     for name in field.split("."):
-        inside = [pair for one in held for pair in _inside(one)]
+        inside = [pair for column in held for pair in _inside(column)]
         held = [value for key, value in inside if name in (key, camel(key), snake(key)) or name.isdecimal()]
         if inside and not held:
             allowed = ", ".join(dict.fromkeys(str(key) for key, _ in inside))
@@ -134,29 +134,29 @@ def _require(x: Any, field: str) -> None:
 def _inside(x: Any) -> Iterator[tuple[str, Any]]:
     """Yield the members that a value has, or could have, each with its value or the record that it would be."""
     if isinstance(x, list | tuple):
-        for one in x:
-            yield from _inside(one)
+        for member in x:
+            yield from _inside(member)
     elif isinstance(x, Mapping):
         yield from ((str(key), value) for key, value in x.items())
     elif is_record(x):
-        for one in members(x if isinstance(x, type) else type(x)):
-            value = None if isinstance(x, type) else getattr(x, one.name)
-            yield one.name, record_of(one.kind) if value in (None, ()) else value
+        for member in members(x if isinstance(x, type) else type(x)):
+            value = None if isinstance(x, type) else getattr(x, member.name)
+            yield member.name, record_of(member.kind) if value in (None, ()) else value
     elif attrs.has(type(x)):
         yield from attrs.asdict(x, recurse=False).items()
 
 
-def _row(one: Any, fields: list[str], how: Output) -> Any:
-    data = _plain(one, how.reveal)
+def _row(item: object, fields: list[str], how: Output) -> Any:
+    data = _plain(item, how.reveal)
     return {field: _pick(data, field.split(".")) for field in fields} if fields else data
 
 
-def _pick(x: Any, way: list[str]) -> Any:
+def _pick(x: object, way: list[str]) -> Any:
     """Return what a way of names leads to; of a list without a number, what it leads to in each item."""
     if not way:
         return x
     if isinstance(x, list) and not way[0].isdecimal():
-        return [_pick(one, way) for one in x]
+        return [_pick(item, way) for item in x]
     return _pick(get_path(x, way[0]), way[1:])
 
 
@@ -173,7 +173,7 @@ def _plain(x: Any, reveal: bool) -> Any:
     if isinstance(x, Mapping):
         return {str(name): _plain(value, reveal) for name, value in x.items()}
     if isinstance(x, list | tuple):
-        return [_plain(one, reveal) for one in x]
+        return [_plain(item, reveal) for item in x]
     if isinstance(x, Enum):
         return x.value
     if isinstance(x, datetime):
@@ -181,17 +181,17 @@ def _plain(x: Any, reveal: bool) -> Any:
     return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
 
 
-def _json(data: Any) -> str:
+def _json(data: object) -> str:
     text = strict_json.dumps(data).decode()
     # JSON escapes ASCII control characters only; other control and direction characters would reach a terminal.
     return "".join(c if c.isascii() or c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def _python(data: Any) -> Any:
+def _python(data: object) -> Any:
     if isinstance(data, dict):
         return {name: _python(value) for name, value in data.items()}
     if isinstance(data, list):
-        return [_python(one) for one in data]
+        return [_python(item) for item in data]
     return format(data, "f") if isinstance(data, Decimal) else data
 
 
@@ -207,18 +207,18 @@ def _csv(rows: list[Any]) -> str:
     return out.getvalue()
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _flat(value: object, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
-        for name, one in value.items():
-            yield from _flat(one, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and any(isinstance(one, Mapping | list) for one in value):
-        for i, one in enumerate(value):
-            yield from _flat(one, f"{path}[{i}]")
+        for name, inner in value.items():
+            yield from _flat(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):
+        for i, inner in enumerate(value):
+            yield from _flat(inner, f"{path}[{i}]")
     else:
         yield path or "value", value
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, list):
         value = " ".join(map(_cell, value))
     if isinstance(value, bool):

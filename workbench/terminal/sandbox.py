@@ -46,73 +46,84 @@ _HELP = {
 
 def _command(control: Control) -> Callable[..., int | None]:
     """Return the function of a control's command."""
-    arguments = [one for name, one in control.signature.parameters.items() if name != "self"]
-    taken = [one for one in arguments if one.name not in _KEYS]
+    arguments = [declared for name, declared in control.signature.parameters.items() if name != "self"]
+    taken = [argument for argument in arguments if argument.name not in _KEYS]
 
     def run(texts: dict[str, Any], where: Where, how: Output) -> None:
         texts = {name.removeprefix("for_"): text for name, text in texts.items()}
-        given = {one.name: _value(one, texts[one.name]) for one in taken if texts[one.name] is not None}
-        given |= _keys(control.name, [one for one in arguments if one.name in _KEYS])
+        given = {
+            parameter.name: _value(parameter, texts[parameter.name])
+            for parameter in taken
+            if texts[parameter.name] is not None
+        }
+        given |= _keys(control.name, [argument for argument in arguments if argument.name in _KEYS])
         with session(where) as api:
             answer = perform(api.sandbox, control.name, given)
         if isinstance(answer, Mapping) and answer and answer.keys() <= _MONEY and how.output == "table":
             answer = {name: rendering.money(cents) for name, cents in answer.items()}
         show(answer, how)
 
-    parameters = [_parameter(control, one, first=one is taken[0]) for one in taken]
-    return make_command(control.name, control.doc.partition("\n")[0], parameters, run)
+    parameters = [_parameter(control, parameter, first=parameter is taken[0]) for parameter in taken]
+    return make_command(control.name, control.summary, parameters, run)
 
 
-def _parameter(control: Control, one: inspect.Parameter, *, first: bool) -> inspect.Parameter:
+def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     """Return an argument of a control as one that takes text."""
-    required = one.default is one.empty
-    name = f"for_{one.name}" if one.name in _OPTIONS else one.name  # a URL is of an endpoint, or where the sandbox is
-    choices = ("true", "false") if _kind(one) is bool else control.choices.get(one.name, ())
+    required = parameter.default is parameter.empty
+    name = (
+        f"for_{parameter.name}" if parameter.name in _OPTIONS else parameter.name
+    )  # a URL is of an endpoint, or where the sandbox is
+    choices = ("true", "false") if _kind(parameter) is bool else control.choices.get(parameter.name, ())
     annotation: Any = Literal[choices] if choices else str
     options = Parameter(
         name=f"--{kebab(name)}",
-        help=(_described(control.doc, one.name) or _HELP[one.name]) + (" JSON, or @FILE with it." if _kind(one) is Mapping else ""),
-        group=_CONTROL, allow_leading_hyphen=True, show_default=one.default is not None,
-        completer=None if choices else complete_ids(one.name),
-    )  # fmt: skip
-    return one.replace(
+        help=(_described(control.doc, parameter.name) or _HELP[parameter.name])
+        + (" JSON, or @FILE with it." if _kind(parameter) is Mapping else ""),
+        group=_CONTROL,
+        allow_leading_hyphen=True,
+        show_default=parameter.default is not None,
+        completer=None if choices else complete_ids(parameter.name),
+    )
+    return parameter.replace(
         name=name,
-        kind=one.POSITIONAL_OR_KEYWORD if required or first else one.KEYWORD_ONLY,
-        default=one.default if required or one.default in (None, "") or _kind(one) is str else json.dumps(one.default),
+        kind=parameter.POSITIONAL_OR_KEYWORD if required or first else parameter.KEYWORD_ONLY,
+        default=parameter.default
+        if required or parameter.default in (None, "") or _kind(parameter) is str
+        else json.dumps(parameter.default),
         annotation=Annotated[annotation if required else annotation | None, options],
     )
 
 
 def _described(doc: str, name: str) -> str:
     """Return what a docstring says of an argument."""
-    found = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", doc, re.MULTILINE)
-    return " ".join(found[2].split()) if found else ""
+    match = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", doc, re.MULTILINE)
+    return " ".join(match[2].split()) if match else ""
 
 
-def _kind(one: inspect.Parameter) -> Any:
+def _kind(parameter: inspect.Parameter) -> Any:
     """Return the type that an argument has besides None."""
-    kinds = get_args(one.annotation) if isinstance(one.annotation, UnionType) else (one.annotation,)
+    kinds = get_args(parameter.annotation) if isinstance(parameter.annotation, UnionType) else (parameter.annotation,)
     return get_origin(kinds[0]) or kinds[0]
 
 
-def _value(one: inspect.Parameter, text: str) -> Any:
+def _value(parameter: inspect.Parameter, text: str) -> Any:
     """Return the text of an argument as the JSON value that the control takes.
 
     Raises:
         Exit: It is another kind of value.
     """
-    kind = _kind(one)
+    kind = _kind(parameter)
     if kind not in _ACCEPTED:
         return text
-    if text == "none" and "None" in str(one.annotation):
+    if text == "none" and "None" in str(parameter.annotation):
         return None
     try:
         value = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     except ValueError:
         value = None
-    accepted, words = _ACCEPTED[kind]
+    accepted, description = _ACCEPTED[kind]
     if type(value) not in accepted:
-        raise usage_error(f"--{one.name.replace('_', '-')}: {visible(text, 60)!r} is not {words}.")
+        raise usage_error(f"--{parameter.name.replace('_', '-')}: {visible(text, 60)!r} is not {description}.")
     return value
 
 
@@ -127,10 +138,10 @@ _ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
 def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
     """Return the key a control takes, from the environment: a key never stands on a command line."""
     key = os.environ.get(KEY_VARIABLE)
-    for one in arguments:
-        if one.name == "signing_key" and key:
-            return {one.name: key}
-        if one.default is one.empty:
+    for argument in arguments:
+        if argument.name == "signing_key" and key:
+            return {argument.name: key}
+        if argument.default is argument.empty:
             raise usage_error(f"sandbox {control.replace('_', '-')} needs a key: set {KEY_VARIABLE}.")
     return {}
 
@@ -145,9 +156,17 @@ def reset(*, where: Where = Where()) -> None:
 
 
 def advance(
-    duration: str | None = None, /, *, until: datetime | None = None, days: float = 0, hours: float = 0,
-    minutes: float = 0, seconds: float = 0, where: Where = Where(), how: Output = Output(),
-) -> None:  # fmt: skip
+    duration: str | None = None,
+    /,
+    *,
+    until: datetime | None = None,
+    days: float = 0,
+    hours: float = 0,
+    minutes: float = 0,
+    seconds: float = 0,
+    where: Where = Where(),
+    how: Output = Output(),
+) -> None:
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
@@ -227,11 +246,11 @@ def serve_until_stopped(
             own_certificate.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             files = (own_certificate, own_certificate.with_suffix(".key"))
             notes = [f"Certificate: {files[0]}", f"SHA-256 fingerprint: {self_signed(*files, names)}"]
-        made = make()
-        served = made.serve(at.host, at.port, at.host_name, certfile=files[0], keyfile=files[1])
-        with closing(made), served as url:
+        server = make()
+        served = server.serve(at.host, at.port, at.host_name, certfile=files[0], keyfile=files[1])
+        with closing(server), served as url:
             print(url, flush=True)
-            for line in (*introduce(made, url), *notes):
+            for line in (*introduce(server, url), *notes):
                 say(line)
             sys.stdout.flush()  # whoever reads a pipe has it all while this is served
             try:
@@ -262,7 +281,8 @@ def serve(
         own: Serve the sandbox that commands act on.
         seed: Random seed of a new sandbox; 1 if omitted.
         environment: Environment to imitate; sandbox if omitted.
-        behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of settings.
+        behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
+            settings.
         clock: Clock of a new sandbox: now, a time from which it runs, a speed as x60, or fixed.
         world: Size of a new world; small if omitted.
         public: Deliver webhooks to public addresses too.
@@ -279,12 +299,19 @@ def serve(
         except ValueError as error:
             raise usage_error(f"--{error}") from None
         return Sandbox(
-            seed=seed, environment=environment, behavior=behavior, clock=set_clock, world=world, path=path,
-            public_webhooks=public, webhook_hosts=webhook_host or (), api_key=api_key,
+            seed=seed,
+            environment=environment,
+            behavior=behavior,
+            clock=set_clock,
+            world=world,
+            path=path,
+            public_webhooks=public,
+            webhook_hosts=webhook_host or (),
+            api_key=api_key,
             random_keys=None if at.host in LOOPBACK else True,
-        )  # fmt: skip
+        )
 
-    def introduce(sandbox: Any, url: str) -> Iterable[str]:
+    def introduce(sandbox: object, url: str) -> Iterable[str]:
         from workbench.sandbox.server import introduction
 
         return (*introduction(sandbox, url), f"Use it with --url {url}.")
@@ -320,5 +347,5 @@ app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
 for _name, _control in CONTROLS.items():
     if _name not in ("reset", "advance"):
-        _line = _control.doc.partition("\n")[0]
+        _line = _control.summary
         app.command(f"{__name__}:{_name}", name=kebab(_name), help=_line, group=_CONTROLS)

@@ -1,8 +1,6 @@
-"""`workbench sequences …` and `workbench events chaos`: what a service, or a webhook handler, does with scripted traffic."""
+"""`workbench sequences …`: what a service does with scripted traffic."""
 
 import json
-import os
-import shlex
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,13 +10,14 @@ from cyclopts import App, Parameter
 
 from workbench import sequences
 from workbench.errors import WorkbenchError, visible
+from workbench.sequences.reading import problems as problems_of
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, session
+from workbench.terminal.where import Where, session
 
 
-def _names(_: Any) -> list[str]:
+def _names(_: object) -> list[str]:
     return list(sequences.catalogue)
 
 
@@ -38,17 +37,17 @@ def _sequence(name: str) -> Any:
 
 def read_parameters(given: list[str]) -> dict[str, Any]:
     """Return `name=value` as parameters; numbers, true and false are values, anything else text."""
-    made = {}
-    for one in given:
-        name, sign, text = one.partition("=")
+    values = {}
+    for pair in given:
+        name, sign, text = pair.partition("=")
         if not sign:
-            raise usage_error(f"--set {visible(one, 60)}: expected NAME=VALUE.")
+            raise usage_error(f"--set {visible(pair, 60)}: expected NAME=VALUE.")
         try:
             value = json.loads(text)
         except ValueError:
             value = text
-        made[name] = value if isinstance(value, bool | int | float) else text
-    return made
+        values[name] = value if isinstance(value, bool | int | float) else text
+    return values
 
 
 def run(
@@ -66,10 +65,10 @@ def run(
         set_: Value of a parameter, as amount=2500.
         path: Store the run in this file; a run that is there already is resumed.
     """
-    found = _sequence(sequence)
+    loaded = _sequence(sequence)
     values = read_parameters(set_ or [])
     with session(where) as api:
-        done = sequences.run(found, api, path=path, **values)
+        done = sequences.run(loaded, api, path=path, **values)
     if how.output == "table" and not how.fields:
         print(done)
     else:
@@ -101,21 +100,24 @@ def compare(
     if evidence is not None:
         write_file(evidence, testing.evidence(b, sequences=chosen).to_toml().encode(), private=False)
         say(f"Evidence: {evidence}")
-    found = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
-    show([attrs.asdict(one) for one in found.rows()], how)
-    say(found.verdict)
-    return DONE if found.ok else PARTLY
+    comparison = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
+    show([attrs.asdict(row) for row in comparison.rows()], how)
+    say(comparison.verdict)
+    return DONE if comparison.ok else PARTLY
 
 
 def list_sequences(*, how: Output = Output()) -> None:
     """List the sequences of the catalogue."""
-    rows = [{"name": name, "steps": len(one.steps), "doc": one.doc} for name, one in sequences.catalogue.items()]
+    rows = [
+        {"name": name, "steps": len(sequence.steps), "doc": sequence.doc}
+        for name, sequence in sequences.catalogue.items()
+    ]
     show(rows, how)
 
 
 def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
-    print(sequences.dumps(_sequence(sequence)), end="")
+    print(_sequence(sequence).to_toml(), end="")
 
 
 def check(*files: Path) -> int:
@@ -129,7 +131,7 @@ def check(*files: Path) -> int:
     code = DONE
     for file in files:
         try:
-            problems = [str(problem) for problem in sequences.problems(sequences.load(file))]
+            problems = [str(problem) for problem in problems_of(sequences.load(file))]
         except OSError as error:
             problems = [error.strerror or type(error).__name__]
         except WorkbenchError as error:
@@ -146,36 +148,3 @@ app.command(list_sequences, name="list")
 app.command(show_sequence, name="show")
 for _command in (check, run, compare):
     app.command(_command)
-
-
-def chaos(
-    *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: Whole = 7
-) -> int:
-    """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
-
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something broke.
-
-    Args:
-        handler: URL that takes deliveries.
-        books: URL that returns JSON, which is cents by the id of the transaction.
-        reset: URL that empties the books (POST); then what breaks is reduced to its shortest sequence.
-        restart: Command that ends the handler and starts it again; without it, no crash.
-        plan: TOML file, with purchases = 300, duplicates = 0.08 and so on.
-        seed: Random seed; it replays a verdict.
-    """
-    from workbench.terminal.events import KEY_VARIABLE
-    from workbench.testing import chaos as campaign
-
-    chosen = campaign.Plan() if plan is None else campaign.load(plan)
-
-    def make() -> campaign.HttpHandler:
-        return campaign.HttpHandler(handler, books, reset, shlex.split(restart))
-
-    def progress(done: int, of: int) -> None:
-        if done % 500 == 0:
-            say(f"{done:,} of {of:,} deliveries")
-
-    key = os.environ.get(KEY_VARIABLE) or campaign.KEY
-    verdict = campaign.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
-    print(verdict)
-    return DONE if verdict.passed else PARTLY

@@ -1,4 +1,6 @@
-"""`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for agents."""
+"""`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for
+agents.
+"""
 
 import os
 import re
@@ -60,20 +62,20 @@ def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = Non
         sandbox = sandbox_of(api)
         controls = {} if sandbox is None else {"sandbox": sandbox, "inbox": api.inbox}
         make: Any = TerminalInteractiveShell
-        made = make.instance(
+        app = make.instance(
             user_ns={"api": api, "wb": workbench, "pd": LazyModule("pandas"), **controls},
             banner1=_BANNER.format(api=repr(api)),
             confirm_exit=False,
             colors="nocolor" if os.environ.get("NO_COLOR") else "neutral",
         )
-        made.history_manager.enabled = code is None
-        load(made, api)
+        app.history_manager.enabled = code is None
+        load(app, api)
         if code is not None:
-            result = made.run_cell(code)
+            result = app.run_cell(code)
             error = result.error_before_exec or result.error_in_exec
             return DONE if error is None else exit_code(error) if isinstance(error, WorkbenchError) else 1
-        made.show_banner()
-        made.mainloop()
+        app.show_banner()
+        app.mainloop()
     return DONE
 
 
@@ -88,10 +90,10 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
     """
 
     def session_of() -> Any:
-        found = api or ipython.user_ns.get("api")
-        if found is None:
+        current = api or ipython.user_ns.get("api")
+        if current is None:
             raise UsageError("no variable `api`; run `api = wb.connect()` first", of="magic")
-        return found
+        return current
 
     undo_display = rendering.register(ipython)
     undo_history = _keep_no_keys(ipython)
@@ -114,12 +116,12 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
 _UNDO: dict[int, Callable[[], None]] = {}
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """Load the extension: `%load_ext workbench`."""
     _UNDO[id(ipython)] = load(ipython)
 
 
-def unload_ipython_extension(ipython: Any) -> None:
+def unload_ipython_extension(ipython: object) -> None:
     """Unload the extension: `%unload_ext workbench`."""
     _UNDO.pop(id(ipython), lambda: None)()
 
@@ -138,20 +140,20 @@ def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
             return {"completions": []}
         name, begun = argument.groups()
         row, sandbox = OPERATIONS.get(call[1]), sandbox_in_use()
-        one = dict(option_members(row.request)).get(name) if row is not None else None
+        field = dict(option_members(row.request)).get(name) if row is not None else None
         choices: Iterable[str] = ids_of(name, sandbox) if sandbox is not None else ()
-        if one is not None and isinstance(one.kind, Choice):
-            choices = one.kind.of
-        found = [str(choice) for choice in choices if choice.startswith(begun)]
+        if field is not None and isinstance(field.kind, Choice):
+            choices = field.kind.of
+        matching = [str(choice) for choice in choices if choice.startswith(begun)]
         return {
-            "completions": [SimpleCompletion(one, type="value") for one in found],
+            "completions": [SimpleCompletion(choice, type="value") for choice in matching],
             "matched_fragment": begun,
-            "suppress": bool(found),
+            "suppress": bool(matching),
             "ordered": True,
         }
 
-    made: Callable[[Any], Any] = context_matcher()(values)
-    return made
+    matcher: Callable[[Any], Any] = context_matcher()(values)
+    return matcher
 
 
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
@@ -203,10 +205,16 @@ def _magics(session_of: Callable[[], Any]) -> Any:
 
     @app.command
     def authorize(
-        dollars: Decimal, merchant: str = "Example Shop", *, card: str | None = None, mcc: str = "5411",
+        dollars: Decimal,
+        merchant: str = "Example Shop",
+        *,
+        card: str | None = None,
+        mcc: str = "5411",
         decline: str | None = None,
-    ) -> Any:  # fmt: skip
-        """Simulate an authorization in dollars: %authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline REASON]."""
+    ) -> Any:
+        """Simulate an authorization in dollars: %authorize 12.50 [MERCHANT] [--card ID] [--mcc 5411] [--decline
+        REASON].
+        """
         if dollars != round(dollars, 2):
             raise UsageError("expected dollars and cents, as 12.50")
         api = session_of()
@@ -287,8 +295,8 @@ def lab(folder: Path | None = None, /) -> int:
 def mcp(*, where: Where = Where()) -> None:
     """Serve operations, controls, sequences and rules as tools and resources, over standard input and output.
 
-    Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each of them the
-    confirmation of the person at the client.
+    Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each
+    of them the confirmation of the person at the client.
     """
     import asyncio
 

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from workbench import course
 from workbench.course import classroom
+from workbench.course.drills import DRILLS
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
@@ -40,16 +41,16 @@ def serve(
     def make() -> Any:
         from workbench.course.classroom.class_results import read_roster
 
-        made = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
-        if not made.learners:
-            made.close()
+        server = classroom.ClassServer(read_roster(learners) if learners else (), folder, seed=notebook_seed)
+        if not server.learners:
+            server.close()
             raise usage_error("--learners: a new class needs a CSV file with names, or a number.")
-        return made
+        return server
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
         yield "Learners join with their code: wb.connect(URL, code=CODE), or WORKBENCH_CLASS=URL/CODE."
-        show([{"learner": one.name, "code": one.code} for one in server.learners], Output())
+        show([{"learner": learner.name, "code": learner.code} for learner in server.learners], Output())
 
     kept = f"Everything is kept in {folder}; start it again to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
@@ -63,8 +64,11 @@ _Form = Annotated[
 
 def results(*, folder: _Folder, form: _Form = "csv") -> None:
     """Print the results of a class; its server may be running."""
-    with closing(classroom.ClassServer((), _existing(folder))) as server:
-        print(server.export(form), end="")
+    from workbench.course.classroom.exports import export
+    from workbench.course.classroom.server import inline_style
+
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        print(export(kept, form, kept.get("seed"), inline_style()), end="")
 
 
 def board(
@@ -79,29 +83,39 @@ def board(
 
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         url, key, certificate = kept.get("url", ""), kept.get("trainer_key"), kept.get("certificate")
-    found = read_board(url, key, ca_file=certificate).data
+    data = read_board(url, key, ca_file=certificate).data
     if open_:
         webbrowser.open(f"{url}/board#{quote(key)}")
     rows = [
         {
-            **{name: one[name] for name in ("learner", "done", "tries", "hints", "minutes")},
-            "stuck": ", ".join(one["stuck"]), "last_problem": last_problem(one),
+            **{name: learner[name] for name in ("learner", "done", "tries", "hints", "minutes")},
+            "stuck": ", ".join(learner["stuck"]),
+            "last_problem": last_problem(learner),
         }
-        for one in found["learners"]
-    ]  # fmt: skip
+        for learner in data["learners"]
+    ]
     show(rows, how)
     say(f"The page: {url}/board")
+
+
+def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
+    """Add a learner to a class, which may be served, and print the code."""
+    with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
+        late = kept.enroll_late(name)
+        say(f"Join: {kept.get('url', 'URL')}/{late.code}")
+    print(late.code)
 
 
 def grade(
     notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
 ) -> None:
-    """Run notebooks that learners handed in, and print their results. Each has a state of its own: your progress stays.
+    """Run notebooks that learners handed in, and print what a class server of each saw. Your progress stays unchanged.
 
-    A notebook is the learner's code, and runs with your permissions; profiles and keys of this account are not there for it.
+    A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles
+    and HOME.
     """
-    from workbench.course.classroom.class_results import grade as graded
     from workbench.course.classroom.exports import export
+    from workbench.course.classroom.grading import grade as graded
     from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
@@ -150,6 +164,7 @@ class_app = App(name="class", help="Serve a class, show its board, export its re
 class_app.command(serve)
 class_app.command(board)
 class_app.command(results)
+class_app.command(add)
 class_app.command(grade)
 class_app.command(print_pages, name="print")
 class_app.command(verify)
@@ -158,8 +173,8 @@ class_app.command(verify)
 # drills
 
 
-def _names(_: Any) -> list[str]:
-    return list(course.DRILLS)
+def _names(_: object) -> list[str]:
+    return list(DRILLS)
 
 
 _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
@@ -171,7 +186,7 @@ _Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money b
 
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
-    show([{"drill": one.name, "minutes": one.minutes, "title": one.title} for one in course.DRILLS.values()], how)
+    show([{"drill": drill.name, "minutes": drill.minutes, "title": drill.title} for drill in DRILLS.values()], how)
 
 
 def _run(name: str, where: Where, do: Any) -> Any:

@@ -24,10 +24,10 @@ _FILTER = "Filter: part of any column, or failed"
 
 def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
     """Yield what happened since the last look."""
-    for one in sandbox.timeline(journal):
-        if one.key not in seen:
-            seen.add(one.key)
-            yield one
+    for happening in sandbox.timeline(journal):
+        if happening.key not in seen:
+            seen.add(happening.key)
+            yield happening
 
 
 def tail(
@@ -43,14 +43,17 @@ def tail(
     seen = set[str]()
     with session(where) as api:
         while True:
-            for one in _new(api.sandbox, seen):
-                if failed and not one.failed:
+            for happening in _new(api.sandbox, seen):
+                if failed and not happening.failed:
                     continue
-                line = one.line()
+                line = happening.line()
                 text = (
                     json.dumps(line)
                     if as_json
-                    else f"{line['at']}  {one.lane:8}  {one.title:32}  {visible(one.status, 60)}  {one.subject[:8]}"
+                    else (
+                        f"{line['at']}  {happening.lane:8}  {happening.title:32}  {visible(happening.status, 60)}  "
+                        f"{happening.subject[:8]}"
+                    )
                 )
                 print(text, flush=True)
             if not follow:
@@ -61,8 +64,8 @@ def tail(
 def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     """Watch requests, events and deliveries on one time line, and act on them.
 
-    Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the clock, u copy as
-    curl, p copy as Python, q quit.
+    Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the
+    clock, u copy as curl, p copy as Python, q quit.
 
     Args:
         journal: Journal of your application, in this file: its entries stand beside their requests.
@@ -99,10 +102,19 @@ def screen(api: Any, journal: Any = None) -> Any:
         """
         TITLE = "Card issuing workbench"
         BINDINGS: ClassVar[list[Any]] = [
-            Binding("slash", "filter", "Filter"), Binding("w", "why", "Why"), Binding("r", "resend", "Resend"), Binding("s", "settle", "Settle"),
-            Binding("v", "review", "Review"), Binding("f", "fault", "Fault"), Binding("c", "clear_faults", "Clear faults"), Binding("t", "advance", "Clock"),
-            Binding("u", "copy('curl')", "curl", show=False), Binding("p", "copy('python')", "Python", show=False), Binding("escape", "close", "Close", show=False), Binding("q", "quit", "Quit"),
-        ]  # fmt: skip
+            Binding("slash", "filter", "Filter"),
+            Binding("w", "why", "Why"),
+            Binding("r", "resend", "Resend"),
+            Binding("s", "settle", "Settle"),
+            Binding("v", "review", "Review"),
+            Binding("f", "fault", "Fault"),
+            Binding("c", "clear_faults", "Clear faults"),
+            Binding("t", "advance", "Clock"),
+            Binding("u", "copy('curl')", "curl", show=False),
+            Binding("p", "copy('python')", "Python", show=False),
+            Binding("escape", "close", "Close", show=False),
+            Binding("q", "quit", "Quit"),
+        ]
 
         def __init__(self) -> None:
             super().__init__()
@@ -137,27 +149,27 @@ def screen(api: Any, journal: Any = None) -> Any:
         def look(self) -> None:
             """Show what is new, below what was there."""
             try:
-                found = list(_new(api.sandbox, self.seen, journal))
+                happenings = list(_new(api.sandbox, self.seen, journal))
             except WorkbenchError as error:
                 self.notify(visible(str(error), 200), severity="error")
                 return
-            self.happenings += found
-            self.add(found)
+            self.happenings += happenings
+            self.add(happenings)
 
-        def add(self, found: list[Any]) -> None:
+        def add(self, happenings: list[Any]) -> None:
             table = self.query_one(DataTable)
             follows = table.cursor_row >= len(self.shown) - 1
-            for one in found:
+            for happening in happenings:
                 cells = (
-                    f"{one.at:%H:%M:%S}",
-                    LANES[one.lane],
-                    visible(one.title)[:33],
-                    ("✗ " if one.failed else "") + visible(one.status, 40),
-                    one.subject[:8],
+                    f"{happening.at:%H:%M:%S}",
+                    LANES[happening.lane],
+                    visible(happening.title)[:33],
+                    ("✗ " if happening.failed else "") + visible(happening.status, 40),
+                    happening.subject[:8],
                 )
-                if self.wanted in " ".join((*cells, "failed" if one.failed else "")).lower():
-                    self.shown.append(one)
-                    table.add_row(*(Text(cell, style="red" if one.failed else "") for cell in cells))
+                if self.wanted in " ".join((*cells, "failed" if happening.failed else "")).lower():
+                    self.shown.append(happening)
+                    table.add_row(*(Text(cell, style="red" if happening.failed else "") for cell in cells))
             if follows and self.shown:
                 table.move_cursor(row=len(self.shown) - 1)
 
@@ -189,8 +201,8 @@ def screen(api: Any, journal: Any = None) -> Any:
             field.focus()
 
         def on_data_table_row_selected(self) -> None:
-            if (one := self.chosen()) is not None:
-                self.show(json.dumps(one.details, indent=1, default=str, ensure_ascii=False))
+            if (happening := self.chosen()) is not None:
+                self.show(json.dumps(happening.details, indent=1, default=str, ensure_ascii=False))
 
         def show(self, text: str) -> None:
             self.query_one("#details", Static).update(Text("\n".join(visible(line, 500) for line in text.splitlines())))
@@ -206,8 +218,8 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.query_one(DataTable).focus()
 
         def action_why(self) -> None:
-            if (one := self.chosen()) is not None and one.event_id:
-                chain = api.sandbox.why(one.event_id, journal)
+            if (happening := self.chosen()) is not None and happening.event_id:
+                chain = api.sandbox.why(happening.event_id, journal)
                 lines = [f"{LANES[link.lane]} {link.title}\n    {link.status}" for link in chain]
                 self.show("\n".join([chain.title, *lines]))
 
@@ -221,19 +233,20 @@ def screen(api: Any, journal: Any = None) -> Any:
                 self.look()
 
         def action_resend(self) -> None:
-            if (one := self.chosen()) is not None and one.event_id:
-                self.do("Event resent.", lambda: api.sandbox.resend(one.event_id))
+            if (happening := self.chosen()) is not None and happening.event_id:
+                self.do("Event resent.", lambda: api.sandbox.resend(happening.event_id))
 
         def action_settle(self) -> None:
-            if (one := self.chosen()) is not None:
-                self.do("Settled.", lambda: api.sandbox.settle(one.subject))
+            if (happening := self.chosen()) is not None:
+                self.do("Settled.", lambda: api.sandbox.settle(happening.subject))
 
         def action_review(self) -> None:
-            if (one := self.chosen()) is not None:
+            if (happening := self.chosen()) is not None:
                 self.ask(
-                    "Status: approved, denied, needsInformation, manualReview …", "approved",
-                    lambda status: self.do(f"Now {status}.", lambda: api.sandbox.review(one.subject, status)),
-                )  # fmt: skip
+                    "Status: approved, denied, needsInformation, manualReview …",
+                    "approved",
+                    lambda status: self.do(f"Now {status}.", lambda: api.sandbox.review(happening.subject, status)),
+                )
 
         def action_fault(self) -> None:
             def add(text: str) -> None:
@@ -259,8 +272,12 @@ def screen(api: Any, journal: Any = None) -> Any:
         def action_copy(self, to: Literal["curl", "python"]) -> None:
             from workbench.testing.exports import call_as
 
-            one = self.chosen()
-            text = None if one is None or one.lane != "request" else call_as(one.record, to, base_url=api.base_url)
+            happening = self.chosen()
+            text = (
+                None
+                if happening is None or happening.lane != "request"
+                else call_as(happening.record, to, base_url=api.base_url)
+            )
             if text is None:
                 self.notify("Choose the request of an operation.", severity="warning")
                 return

@@ -1,4 +1,5 @@
-"""Where a command acts: the user's own sandbox kept in a file, that of a class, a new or served one, or the service of a profile.
+"""Where a command acts: the user's own sandbox kept in a file, that of a class, a new or served one, or the service of
+a profile.
 
 And what a shell completes: ids come from the user's own sandbox, where there is one; cyclopts writes the scripts.
 """
@@ -41,7 +42,7 @@ def kept_path() -> Path:
     return state_folder() / "sandbox.db"
 
 
-def complete_profiles(context: Any) -> Iterable[str]:
+def complete_profiles(context: object) -> Iterable[str]:
     """Complete the name of a profile."""
     return profile_names()
 
@@ -149,10 +150,17 @@ def _arm_if_allowed(api: Any, profile: str) -> None:
 # completion
 
 _BRANCHES = {
-    "card_id": ("cards",), "user_id": ("users",), "user_or_owner_id": ("users", "companies"), "company_id": ("companies",),
-    "ubo_id": ("companies",), "dispute_id": ("disputes",), "payment_account_id": ("payment_accounts",),
-    "payment_route_id": ("payment_routes",), "collateral_contract_id": ("contracts",), "contract_id": ("contracts",),
-}  # fmt: skip
+    "card_id": ("cards",),
+    "user_id": ("users",),
+    "user_or_owner_id": ("users", "companies"),
+    "company_id": ("companies",),
+    "ubo_id": ("companies",),
+    "dispute_id": ("disputes",),
+    "payment_account_id": ("payment_accounts",),
+    "payment_route_id": ("payment_routes",),
+    "collateral_contract_id": ("contracts",),
+    "contract_id": ("contracts",),
+}
 """Where the sandbox's guide has ids for an argument of a name."""
 
 
@@ -198,19 +206,19 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
             return []
         with closing(Sandbox(path=kept_path())) as sandbox:
             typed = context.get("tenant")  # --tenant, where it is typed already
-            keys = {one.name: one.keys[0] for one in sandbox.tenants()}
+            keys = {tenant.name: tenant.keys[0] for tenant in sandbox.tenants()}
             key = None if typed is None else keys.get(typed.raw or "")
             return ids_of(name, sandbox if key is None else sandbox._for_key(sandbox.guide()["api_keys"][key]))
 
     return complete
 
 
-def complete_operations(context: Any) -> Iterable[str]:
+def complete_operations(context: object) -> Iterable[str]:
     """Complete the name of an operation."""
     return [name.replace("_", "-") for name in OPERATIONS]
 
 
-def complete_documented(context: Any) -> Iterable[str]:
+def complete_documented(context: object) -> Iterable[str]:
     """Complete the name of an operation or of a kind of event."""
     return [*complete_operations(context), *EVENT_KINDS]
 
@@ -223,7 +231,7 @@ def ids_of(name: str, sandbox: Any) -> list[str]:
     return [text for branch in _BRANCHES.get(name, ()) for text in _texts(guide[branch])]
 
 
-def _texts(x: Any) -> list[str]:
+def _texts(x: object) -> list[str]:
     if isinstance(x, dict):
         return [text for key, value in x.items() if key == "id" or not isinstance(value, str) for text in _texts(value)]
-    return [text for one in x for text in _texts(one)] if isinstance(x, list) else [x] if isinstance(x, str) else []
+    return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []

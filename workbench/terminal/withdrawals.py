@@ -1,6 +1,7 @@
 """`workbench withdrawals …`: plan, verify and prepare what a wallet signs, from files; `sign` is the operation.
 
-plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, the wallet, transaction > transaction.json
+plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, the wallet, transaction >
+transaction.json
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,9 @@ def plan(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from` takes."""
+    """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from`
+    takes.
+    """
     if (amount is None) == (native_units is None):
         raise usage_error("Give --amount in dollars and cents, or --native-units.")
     with session(where) as api:
@@ -118,7 +121,8 @@ def transaction(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is masked.
+    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is
+    masked.
 
     Args:
         message: What `withdrawals typed-data` printed, for each admin.
@@ -132,10 +136,10 @@ def transaction(
         for asked, answered in zip(message, signature, strict=True):
             known, half = _read(asked), _read_text(answered)
             half = strict_json.loads(half.encode())["signature"] if half.startswith("{") else half
-            made = withdrawal.typed_data(
+            typed = withdrawal.typed_data(
                 nonce=int(known["message"]["nonce"]), salt=known["domain"]["salt"], admin=known["message"]["user"]
             )
-            halves.append(made.accept(half))
+            halves.append(typed.accept(half))
         if halves and direct_transfer is None and withdrawal.plan.contract.contract_version == 2:
             raise usage_error("--direct-transfer or --no-direct-transfer is required for a contract of version 2.")
         built = withdrawal.transaction(
@@ -160,9 +164,9 @@ def explain(
         _print(withdrawals.explain(data, decimals=terms.decimals))
         return DONE
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, _):
-        found = withdrawal.explain(data)
-        _print(found)
-    return REFUSED if found.differences else DONE
+        explanation = withdrawal.explain(data)
+        _print(explanation)
+    return REFUSED if explanation.differences else DONE
 
 
 @contextmanager
@@ -174,10 +178,15 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
     number = int(request.amount)
     published = _published(api, request.collateral_contract_id, request.token)
     planned = withdrawals.plan(
-        api, request.collateral_contract_id, token=request.token, admin=request.admin_address, to=request.recipient_address,
+        api,
+        request.collateral_contract_id,
+        token=request.token,
+        admin=request.admin_address,
+        to=request.recipient_address,
         amount=withdrawals.native_units(number) if request.is_amount_native else Cents(number),
-        decimals=terms.decimals if terms.decimals is not None else published.get("decimals"), allow=terms.allow,
-    )  # fmt: skip
+        decimals=terms.decimals if terms.decimals is not None else published.get("decimals"),
+        allow=terms.allow,
+    )
     yield planned.answered(api.converter.read_answer(Operations.sign_withdrawal, _read(signed))), published
 
 
@@ -185,7 +194,9 @@ def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
     """Return signer and nonce of a contract, and decimals of its token, where a sandbox publishes them."""
     rows = api.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
-    of_token: dict[str, Any] = next((one for one in row["tokens"] if one["address"].lower() == token.lower()), {})
+    of_token: dict[str, Any] = next(
+        (listed for listed in row["tokens"] if listed["address"].lower() == token.lower()), {}
+    )
     return {**of_token, **row}
 
 
@@ -201,12 +212,12 @@ def _required(nonce: Whole | None) -> int:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = strict_json.loads(_read_text(path).encode())
+        parsed = strict_json.loads(_read_text(path).encode())
     except strict_json.NotJson as error:
         raise usage_error(f"{visible(str(path), 200)} is not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise usage_error(f"{visible(str(path), 200)} is not a JSON object.")
-    return found
+    return parsed
 
 
 def _read_text(path: Path) -> str:
@@ -215,5 +226,5 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip()
 
 
-def _print(shown: Any) -> None:
+def _print(shown: object) -> None:
     print(prompt_words(str(shown)))

@@ -127,7 +127,7 @@ class _Tools:
         if name is None:
             return {
                 "operations": {name: row.doc for name, row in self._operations().items()},
-                "controls": {name: row.doc.partition("\n")[0] for name, row in controls.items()},
+                "controls": {name: row.summary for name, row in controls.items()},
                 "sequences": {name: found.doc for name, found in runnable.items()},
             }
         if name in self._operations():

@@ -41,12 +41,21 @@ class Life:
         sandbox: The sandbox that is forked.
         decisions: What happens.
         folder: An empty folder, for what the application stores.
+        fork: Whether the sandbox is forked, and not used itself.
     """
 
-    def __init__(self, application: Callable[[Any], Any], sandbox: Sandbox, decisions: Decisions, folder: Path) -> None:
+    def __init__(
+        self,
+        application: Callable[[Any], Any],
+        sandbox: Sandbox,
+        decisions: Decisions,
+        folder: Path,
+        *,
+        fork: bool = True,
+    ) -> None:
         self.now = 0.0
         self.folder = folder
-        self.sandbox = sandbox.fork()
+        self.sandbox = sandbox.fork() if fork else sandbox
         self.clock: Clock = UniverseClock(self)
         self.decisions = decisions
         self.story: list[Moment] = []
@@ -68,12 +77,12 @@ class Life:
 
     # what the application uses
 
-    def connect_async(self, **options: Any) -> AsyncSession:
+    def connect_async(self, **options: object) -> AsyncSession:
         """Return a session of the application whose operations are awaited; the arguments are those of a client."""
         session: AsyncSession = self._connect(ConnectedAsync, options)
         return session
 
-    def connect(self, **options: Any) -> Session:
+    def connect(self, **options: object) -> Session:
         """Return a session of an application that is not asynchronous."""
         session: Session = self._connect(Connected, options)
         return session
@@ -164,7 +173,7 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _open(self, cls: type[Any], clock: Clock, **options: Any) -> Any:
+    def _open(self, cls: type[Any], clock: Clock, **options: object) -> Any:
         arguments = {
             "sandbox": self.sandbox, "base_url": self.sandbox.base_url, "api_key": self.sandbox.full_key,
             "environment": self.sandbox._environment, "transport": self.sandbox._direct(), "clock": clock,

@@ -50,7 +50,7 @@ _SHOWN = 12
 
 
 def assert_requests(
-    sandbox: Any, operation: str, times: int | None = None, *, status: int | None = None, **members: Any
+    sandbox: Any, operation: str, times: int | None = None, *, status: int | None = None, **members: object
 ) -> None:
     """Assert that the sandbox received requests of an operation.
 
@@ -68,7 +68,7 @@ def assert_requests(
     _assert(f"{operation}{_how(status, members)}", times, "received", len(found), lines)
 
 
-def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: Any) -> None:
+def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: object) -> None:
     """Assert that the sandbox sent events of a kind.
 
     Args:
@@ -93,7 +93,7 @@ def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
         raise AssertionError(_explained(f"card {card_id}: {listed}", [str(balance)]))
 
 
-def _has(body: Any, members: dict[str, Any]) -> bool:
+def _has(body: object, members: dict[str, Any]) -> bool:
     return all(get_path(body or {}, name) == value for name, value in members.items())
 
 
@@ -124,7 +124,7 @@ def _explained(message: str, lines: list[str]) -> str:
 
 Item = tuple[str, str]
 """A group ("answer", "event" or "word", of an event) and what was touched of it."""
-_WORDS = {
+STATUS_MEMBERS = {
     "user.updated": ("applicationStatus", "application status"),
     "transaction.created": ("spend.declinedReason", "declined"),
     "card.updated": ("status", "card status"),
@@ -136,7 +136,7 @@ def possible() -> list[Item]:
     """Return everything that can be touched."""
     ends = ((name, (row.success, *(one.status for one in row.failures))) for name, row in OPERATIONS.items())
     answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
-    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in _WORDS.items())
+    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in STATUS_MEMBERS.items())
     words = [("word", f"{label}: {word}") for label, known in called for word in known]
     return [*answers, *(("event", kind) for kind in EVENT_KINDS), *words]
 
@@ -150,7 +150,7 @@ def touched(sandbox: Any) -> Counter[Item]:
         event = one["event"]
         kind = event_kind(event)
         found["event", kind] += 1
-        member, label = _WORDS.get(kind, ("", ""))
+        member, label = STATUS_MEMBERS.get(kind, ("", ""))
         if member and (word := get_path(event["body"], member)) is not None:
             found["word", f"{label}: {word}"] += 1
     return found
@@ -163,7 +163,7 @@ class Coverage(Shown):
         self.counts = Counter({item: counts.get(item, 0) for item in possible()})
 
     @classmethod
-    def of(cls, *sandboxes: Any) -> "Coverage":
+    def of(cls, *sandboxes: object) -> "Coverage":
         """Return what the requests to these sandboxes (or sessions on them), and their events, have touched."""
         found: Counter[Item] = Counter()
         for one in sandboxes:

@@ -1,9 +1,9 @@
 """Handlers of events, run from what is stored: a failure is recorded and tried again, a crash loses no event.
 
-A handler sees an event at least once: after a kill between its effect and the record that it is done, it runs again, and
-`event.id` shows it. The store knows how far each handler came, by its name: any process on the file can receive, and any
-other can handle. An `atomic` handler writes into the inbox's own file, in the transaction of that record: exactly once.
-An `async def` handler is awaited in an event loop of its own, one event after another.
+A handler sees an event at least once: after a kill between its effect and the record that it is done, it runs again,
+and `event.id` shows it. The store knows how far each handler came, by its name: any process on the file can receive,
+and any other can handle. An `atomic` handler writes into the inbox's own file, in the transaction of that record:
+exactly once. An `async def` handler is awaited in an event loop of its own, one event after another.
 """
 
 import inspect
@@ -46,7 +46,9 @@ class OneAtATime:
         self._holder: object = None
 
     def run(self, work: Callable[[], T]) -> T | None:
-        """Call a function and return its result; return None if a call runs, in another thread or further up this one."""
+        """Call a function and return its result; return None if a call runs, in another thread or further up this
+        one.
+        """
         mine = object()
         try:
             with self._lock:
@@ -78,7 +80,7 @@ class Handler:
         """Whether the function has to be awaited."""
         return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(type(self.call).__call__)
 
-    def run(self, *arguments: Any) -> None:
+    def run(self, *arguments: object) -> None:
         """Call the function, and await what it returns if it can be awaited."""
         result = self.call(*arguments)
         if inspect.isawaitable(result):
@@ -131,9 +133,15 @@ class Handlers:
         self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
 
     def register(
-        self, call: Callable[..., Any], pattern: str, name: str | None, atomic: bool, ordered: bool, since: str,
+        self,
+        call: Callable[..., Any],
+        pattern: str,
+        name: str | None,
+        atomic: bool,
+        ordered: bool,
+        since: str,
         retry_after: Sequence[float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Register a handler; one of the same name is replaced, and continues where that was.
 
         Raises:
@@ -169,10 +177,10 @@ class Handlers:
                 return
             # A file of an earlier version has no positions, only what each handler had to see.
             old = db.execute("SELECT max(sequence) FROM effects WHERE handler = ?", (name,)).fetchone()[0]
-            found = db.execute(f"SELECT {start}", () if since in _STORED else (since,)).fetchone()[0]
-            if found is None:
+            position = db.execute(f"SELECT {start}", () if since in _STORED else (since,)).fetchone()[0]
+            if position is None:
                 raise UsageError([not_allowed("since", since, (*_STORED, "the id of a stored event"))], of="inbox.on")
-            db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, found if old is None else old))
+            db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, position if old is None else old))
 
     def run(self) -> int:
         """Run each handler on the events that are due for it, in order; return the number of successful runs."""
@@ -181,7 +189,8 @@ class Handlers:
     def run_here(self) -> None:
         """Run the handlers in this thread, unless they have their own.
 
-        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end before.
+        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end
+        before.
         """
         if self._running:
             return
@@ -277,7 +286,7 @@ class Handlers:
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         again = self._store.file.run(
-            "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"  # noqa: S608 - no value in it
+            "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"
             f" WHERE handler = ? AND run.state = 'waiting' AND due <= ? AND {free} AND {undamaged}"
             " ORDER BY sequence LIMIT 1",
             (handler.name, self._clock()),
@@ -287,7 +296,7 @@ class Handlers:
         while True:
             last = self._store.last()
             unseen = self._store.file.run(
-                f"SELECT sequence, body, 0, {free}"  # noqa: S608 - no value in it
+                f"SELECT sequence, body, 0, {free}"
                 " FROM events JOIN (SELECT ? AS handler, max(?, position) AS seen FROM handlers WHERE name = ?) AS run"
                 f" WHERE sequence > seen AND kind GLOB ? AND {undamaged} ORDER BY sequence LIMIT 1",
                 (handler.name, handler.looked_until, handler.name, handler.pattern),

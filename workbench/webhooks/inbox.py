@@ -132,13 +132,14 @@ class Inbox:
 
         Args:
             path: A file, readable by its owner alone; None keeps events in memory.
-            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is true.
+            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is
+                true.
             scheme: How a signature is checked.
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them on loopback
                 alone.
             source: Deliveries to pull before each read, as those of an embedded sandbox.
-            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock; those
-                count back from the newest event.
+            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock;
+                those count back from the newest event.
             max_body: Largest body in bytes.
             now: Returns the time.
 
@@ -151,7 +152,8 @@ class Inbox:
         held = tuple(as_key(key) for key in keys)
         if not held and not accept_unsigned:
             raise UsageError(
-                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody could send "
+                "An inbox needs the keys that deliveries are signed with: Inbox(keys=[…]). Without them anybody "
+                "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
         self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
@@ -163,7 +165,7 @@ class Inbox:
         self._keep_for = keep_for
         self._since_purge = 0
         self._now = now
-        self.max_body = max_body
+        self._max_body = max_body
         self._store = Store(path)
         self._closed = False
         self._changed = threading.Condition()
@@ -193,8 +195,8 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that the
-        sender has to try again.
+        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that
+        the sender has to try again.
         """
         try:
             self.receive(headers, body)
@@ -210,13 +212,13 @@ class Inbox:
 
     def _store_delivery(self, headers: Headers, body: bytes) -> Receipt:
         try:
-            if len(body) > self.max_body:
-                raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self.max_body:,}.")
+            if len(body) > self._max_body:
+                raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
             keys = self._keys()
             signed = self._scheme(lower_headers(headers), body, keys) if keys else None
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
-            event = read_delivery(body, self.max_body)
+            event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
             self._note(str(refused))
             raise
@@ -233,15 +235,15 @@ class Inbox:
     def _note(self, reason: str) -> None:
         self._refusals.append(Refusal(self._now(), reason))
 
-    def pull(self) -> int:
+    def _pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
-        new = self._pulling.run(self._pull) if self._source is not None else None
+        new = self._pulling.run(self._receive_pulled) if self._source is not None else None
         if new is None:
             return 0
         self._handlers.run_here()
         return new
 
-    def _pull(self) -> int:
+    def _receive_pulled(self) -> int:
         assert self._source is not None
         new, more = 0, True
         while more:  # they come in parts, so until a part is empty
@@ -272,13 +274,13 @@ class Inbox:
             since: Only events after a time of arrival, or after a number from `mark()`.
         """
         check_kind(kind, "inbox")
-        self.pull()
+        self._pull()
         rows = self._store.events(
             kind,
             after=since if isinstance(since, int) else 0,
             since=since if isinstance(since, datetime) else None,
         )
-        return [one for one in rows if matches(one.event, None, where)]
+        return [row for row in rows if matches(row.event, None, where)]
 
     @overload
     def events(self, kind: UserKind, where: Where | None = None, since: Since = None) -> list[UserEvent]: ...
@@ -294,7 +296,7 @@ class Inbox:
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[AnyEvent]: ...
     def events(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> Any:
         """Return the events, in order of arrival; arguments as for `stored`."""
-        return [one.event for one in self.stored(kind, where, since)]
+        return [stored.event for stored in self.stored(kind, where, since)]
 
     def raw(self, event_id: str) -> bytes:
         """Return the bytes of an event exactly as they arrived.
@@ -302,20 +304,20 @@ class Inbox:
         Raises:
             UsageError: No event has that id.
         """
-        self.pull()
-        found = self._store.events(event_id=event_id)
-        if not found:
+        self._pull()
+        stored = self._store.events(event_id=event_id)
+        if not stored:
             raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
-        return found[0].raw
+        return stored[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by the time in the events."""
         check_kind(kind, "inbox.latest")
-        self.pull()
-        found = [one.event for one in self._store.events(kind, about=resource_id)]
-        timed = [event for event in found if isinstance(event.event_received_at, datetime)]
+        self._pull()
+        events = [event.event for event in self._store.events(kind, about=resource_id)]
+        timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
-            by_arrival=found[-1] if found else None,
+            by_arrival=events[-1] if events else None,
             by_event_time=max(timed, key=attrgetter("event_received_at"), default=None),
         )
 
@@ -323,30 +325,30 @@ class Inbox:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
-    def mark(self) -> int:
+    def _mark(self) -> int:
         """Return the current position of the inbox, for `since`."""
-        self.pull()
+        self._pull()
         return self._store.last()
 
     @overload
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> UserEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> DepositEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> TransactionEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> CardEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> AnyEvent: ...  # fmt: skip
     def wait(
         self,
@@ -371,9 +373,9 @@ class Inbox:
         deadline, advanced = time.monotonic() + timeout, 0.0
         unseen = since
         while True:
-            newest = self.mark()
-            if found := self.stored(kind, where, unseen):
-                return found[-1].event
+            newest = self._mark()
+            if stored := self.stored(kind, where, unseen):
+                return stored[-1].event
             unseen = newest
             left = deadline - time.monotonic() if clock is None else timeout - advanced
             if left <= 0:
@@ -433,8 +435,8 @@ class Inbox:
             name: Name of the handler in the store; by default its module and name.
             atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
                 what it writes there happens exactly once.
-            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events about
-                the same resource wait as well.
+            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events
+                about the same resource wait as well.
             since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
                 later ones only, or the id of an event for those after it.
             retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
@@ -455,7 +457,7 @@ class Inbox:
 
     def run_handlers(self) -> int:
         """Run the handlers on waiting events, as after a restart; return the number of successful runs."""
-        self.pull()
+        self._pull()
         return self._handlers.run()
 
     def failures(self) -> tuple[Failure, ...]:
@@ -464,7 +466,7 @@ class Inbox:
 
     def dead_letters(self) -> tuple[Failure, ...]:
         """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
-        return tuple(one for one in self.failures() if one.given_up)
+        return tuple(failure for failure in self.failures() if failure.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
         """Try failed runs again now, dead letters too; return the number of successful runs."""
@@ -513,14 +515,15 @@ class Inbox:
         from workbench.system import http_server  # an inbox that is not served needs none
 
         path = "/" + path.lstrip("/")
-        if not (host in LOOPBACK or self.verifies):
+        if not (host in LOOPBACK or self._verifies):
             raise InvalidWebhook(
                 f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
                 "Give it keys, or use 127.0.0.1."
             )
-        if hosts and not self.verifies and len(path) < _MIN_SECRET_PATH:
+        if hosts and not self._verifies and len(path) < _MIN_SECRET_PATH:
             raise InvalidWebhook(
-                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be guessed: "
+                "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be "
+                "guessed: "
                 f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
             )
 
@@ -535,12 +538,14 @@ class Inbox:
             self._note(f"{reason} ({status}).")
             return http_server.bare(status, reason)
 
-        served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=self.max_body, refusal=refusal)
+        served = http_server.running(
+            answer, host=host, port=port, hosts=hosts, max_body=self._max_body, refusal=refusal
+        )
         with self.running(), served as url:
             yield url + path
 
     @property
-    def verifies(self) -> bool:
+    def _verifies(self) -> bool:
         """Whether only signed deliveries are accepted."""
         return bool(self._keys()) and not self._accept_unsigned
 
@@ -551,7 +556,7 @@ class Inbox:
 
         Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
         """
-        if any(not one for one in naming):
+        if any(not row for row in naming):
             raise UsageError("An empty id would match every event.")
         return self._store.purge(naming, before)
 
@@ -573,7 +578,7 @@ class Inbox:
         self.close()
 
     def __len__(self) -> int:
-        self.pull()
+        self._pull()
         return self._store.count()
 
     def __bool__(self) -> bool:

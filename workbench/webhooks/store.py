@@ -3,14 +3,13 @@
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
 
 from workbench.interface.events import AnyEvent
-from workbench.schema.walk import get_path
 from workbench.system.database import Database
 from workbench.webhooks.verify import read_delivery, state_digest
 
@@ -97,7 +96,9 @@ class Receipt:
 
 
 class ParsedEvents:
-    """The newest events of a store as records, parsed once for all who look, up to a number of bytes of their bodies."""
+    """The newest events of a store as records, parsed once for all who look, up to a number of bytes of their
+    bodies.
+    """
 
     def __init__(self) -> None:
         self._events: dict[int, AnyEvent] = {}  # by sequence, the oldest first
@@ -164,7 +165,8 @@ class Store:
                 return attrs.evolve(receipt, conflict=first != digest, repeat_of=repeat_of, sequence=sequence)
             if db.execute("SELECT 1 FROM forgotten WHERE id = ?", (event.id,)).fetchone():
                 return receipt
-            about, reported = get_path(event.body, "id"), state_digest(event)
+            body, reported = event.body, state_digest(event)
+            about = body.get("id") if isinstance(body, Mapping) else getattr(body, "id", None)
             about = None if about is None else str(about)
             happened = event.event_received_at.isoformat() if isinstance(event.event_received_at, datetime) else None
             repeat_of = self._repeated(db, about, event.kind, reported, happened)
@@ -181,21 +183,26 @@ class Store:
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
         """Return the id of an earlier event with the same state: the one just before, or one of the same time.
 
-        assumed: event_repeats. The envelope id may differ between retries, so a repeat is recognized by resource, action
-        and state as well. A state may recur, so an older event counts only if its time is the same.
+        assumed: event_repeats. The envelope id may differ between retries, so a repeat is recognized by resource,
+        action and state as well. A state may recur, so an older event counts only if its time is the same.
         """
-        found = db.execute(
-            "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state AND (happened = :happened OR"
-            " sequence = (SELECT max(sequence) FROM events WHERE about = :about AND kind = :kind))"
+        row = db.execute(
+            "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state"
+            " AND (happened = :happened OR sequence = (SELECT max(sequence) FROM events WHERE about = :about AND "
+            "kind = :kind))"
             " ORDER BY sequence DESC LIMIT 1",
             {"about": about, "kind": kind, "state": reported, "happened": happened},
         ).fetchone()
-        return found[0] if found else None
+        return row[0] if row else None
 
     def events(
-        self, kind: str | None = None, after: int = 0, since: datetime | None = None, about: str | None = None,
+        self,
+        kind: str | None = None,
+        after: int = 0,
+        since: datetime | None = None,
+        about: str | None = None,
         event_id: str | None = None,
-    ) -> list[StoredEvent]:  # fmt: skip
+    ) -> list[StoredEvent]:
         """Return the stored events, in order of arrival."""
         tests, values = ["sequence > ?", self.file.undamaged("events")], [after]  # type: tuple[list[str], list[Any]]
         for column, value in (("kind", kind), ("about", about), ("id", event_id)):
@@ -205,29 +212,38 @@ class Store:
         if since is not None:
             tests.append("arrived >= ?")
             values.append(since.astimezone(UTC).isoformat())
-        query = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(tests)} ORDER BY sequence"  # noqa: S608 - no value in it
+        query = f"SELECT {_COLUMNS} FROM events WHERE {' AND '.join(tests)} ORDER BY sequence"
         return [
             StoredEvent(
-                sequence=sequence, event=self.parsed.get(sequence, body), raw=body, arrived=datetime.fromisoformat(arrived),
-                verified=bool(verified), times=times, repeat_of=repeat_of, conflicting=bool(conflicting),
+                sequence=sequence,
+                event=self.parsed.get(sequence, body),
+                raw=body,
+                arrived=datetime.fromisoformat(arrived),
+                verified=bool(verified),
+                times=times,
+                repeat_of=repeat_of,
+                conflicting=bool(conflicting),
             )
             for sequence, arrived, verified, times, repeat_of, body, conflicting in self.file.run(query, values)
-        ]  # fmt: skip
+        ]
 
     def conflicts(self, event_id: str | None = None) -> list[Conflict]:
         """Return deliveries with a known id but other bytes."""
         rows = self.file.run(
-            "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') "  # noqa: S608 - no value in it
+            "SELECT id, arrived, verified, body FROM conflicts WHERE ? IN (id, '') "
             f"AND {self.file.undamaged('conflicts')} ORDER BY sequence",
             (event_id or "",),
         )
         return [
             Conflict(
-                id=one, arrived=datetime.fromisoformat(arrived), verified=bool(verified),
-                event=read_delivery(body, len(body)), raw=body,
+                id=event_id,
+                arrived=datetime.fromisoformat(arrived),
+                verified=bool(verified),
+                event=read_delivery(body, len(body)),
+                raw=body,
             )
-            for one, arrived, verified, body in rows
-        ]  # fmt: skip
+            for event_id, arrived, verified, body in rows
+        ]
 
     def count(self) -> int:
         """Return the number of events."""
@@ -261,9 +277,9 @@ class Store:
     def _delete(self, tests: Sequence[tuple[str, str, tuple[Any, ...]]]) -> int:
         with self.file.write() as db:
             doomed = {
-                found
+                row
                 for table, test, values in tests
-                for found in db.execute(f"SELECT id FROM {table} WHERE {test}", values)  # noqa: S608 - no value in it
+                for row in db.execute(f"SELECT id FROM {table} WHERE {test}", values)
             }
             db.executemany("INSERT OR IGNORE INTO forgotten(id) VALUES (?)", doomed)
             db.executemany("DELETE FROM events WHERE id = ?", doomed)

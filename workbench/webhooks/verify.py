@@ -1,7 +1,8 @@
-"""Deliveries: their signatures, and reading and matching them as events; signed samples. Unknown members of an event are kept.
+"""Deliveries: their signatures, and reading and matching them as events; signed samples. Unknown members of an event
+are kept.
 
-# assumed: header `Signature` is the hex HMAC-SHA256 of the raw body, in any case, and `Secondary-Signature` the same with
-# the other key while one is rotated; signing of deliveries is not shown.
+# assumed: header `Signature` is the hex HMAC-SHA256 of the raw body, in any case, and `Secondary-Signature` the same
+with # the other key while one is rotated; signing of deliveries is not shown.
 """
 
 import hashlib
@@ -29,7 +30,9 @@ SECONDARY = "secondary-signature"
 Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
 
 Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
-"""Checks headers (names in lower case), raw body and keys: True if correctly signed, False if wrongly, None if not signed."""
+"""Checks headers (names in lower case), raw body and keys: True if correctly signed, False if wrongly, None if not
+signed.
+"""
 
 
 class SignatureRefused(InvalidWebhook):
@@ -50,8 +53,8 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     if not given:
         return None
     expected = [hmac.new(key, body, hashlib.sha256).hexdigest().encode() for key in keys]
-    read = [one.encode("utf-8", "replace").lower() for one in given]  # of bytes, so of ASCII letters alone
-    same = [hmac.compare_digest(right, one) for right in expected for one in read]
+    read = [signature.encode("utf-8", "replace").lower() for signature in given]  # of bytes, so of ASCII letters alone
+    same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
 
 
@@ -61,21 +64,21 @@ def as_key(key: str | bytes) -> bytes:
     Raises:
         UsageError: The key is empty.
     """
-    made = key.encode() if isinstance(key, str) else bytes(key)
-    if not made.strip():
+    raw = key.encode() if isinstance(key, str) else bytes(key)
+    if not raw.strip():
         raise UsageError("a webhook key cannot be empty")
-    return made
+    return raw
 
 
 def lower_headers(headers: Headers) -> dict[str, str]:
     """Return headers by lower-case name; repeated headers are joined, so a repeated signature is wrong."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    made: dict[str, str] = {}
+    lowered: dict[str, str] = {}
     for name, value in pairs:
         key = (name.decode("latin-1") if isinstance(name, bytes) else str(name)).lower()
         text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
-        made[key] = f"{made[key]}, {text}" if key in made else text
-    return made
+        lowered[key] = f"{lowered[key]}, {text}" if key in lowered else text
+    return lowered
 
 
 MAX_BODY = 2**20
@@ -130,7 +133,9 @@ def state_digest(event: Event) -> bytes:
 
 
 def check_kind(kind: str | None, of: str) -> None:
-    """Raise UsageError for a kind that no event has; a pattern such as `card.*` takes kinds that are not documented too."""
+    """Raise UsageError for a kind that no event has; a pattern such as `card.*` takes kinds that are not documented
+    too.
+    """
     if kind is not None and kind not in EVENT_KINDS and "*" not in str(kind):
         raise UsageError([not_allowed("kind", kind, (*EVENT_KINDS, "a pattern such as card.*"))], of=of)
 
@@ -144,11 +149,11 @@ def matches(event: Event, kind: str | None, where: Where | None) -> bool:
     return all(_meets(event, path, wanted) for path, wanted in where.items())
 
 
-def _meets(event: Event, path: str, wanted: Any) -> bool:
-    found = [value for value in (get_path(event, path), get_path(event.body, path)) if value is not None]
+def _meets(event: Event, path: str, wanted: object) -> bool:
+    values = [value for value in (get_path(event, path), get_path(event.body, path)) if value is not None]
     if wanted is None:
-        return not found
-    return any(wanted(value) if callable(wanted) else value == wanted for value in found)
+        return not values
+    return any(wanted(value) if callable(wanted) else value == wanted for value in values)
 
 
 def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
@@ -158,7 +163,7 @@ def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | 
         kinds = sorted({event.kind for event in events})
         return f"{len(events)} events stored" + (f" ({', '.join(kinds[:8])})." if kinds else ".")
     conditions = where.items() if isinstance(where, Mapping) else ()
-    unmet = [path for path, wanted in conditions if not any(_meets(one, path, wanted) for one in of_kind)]
+    unmet = [path for path, wanted in conditions if not any(_meets(event, path, wanted) for event in of_kind)]
     return f"{len(of_kind)} of that kind stored, none of which matches" + (
         f"; none has the expected {', '.join(unmet)}." if unmet else "."
     )
@@ -180,7 +185,7 @@ def sample(
     event_id: str | None = None,
     version: str | None = None,
     event_received_at: datetime | None = TIME,
-    **overrides: Any,
+    **overrides: object,
 ) -> Sample:
     """Return a sample delivery of a kind of event, signed if a key is given.
 
@@ -221,7 +226,7 @@ def sample(
     return Sample(headers=headers, body=raw, event=read_delivery(raw))
 
 
-def _with_ids(body: Any) -> Any:
+def _with_ids(body: object) -> Any:
     """Return a body with new ids, also in records within it."""
     new = {}
     for name, value in given(body).items():

@@ -2,7 +2,7 @@
 
     workbench class serve --learners roster.csv --folder my-class
 
-Learners join with their code: `wb.connect("http://127.0.0.1:8700", code="olive-42-heron")`, or `WORKBENCH_CLASS` in the environment.
+Learners join with their code: `wb.connect("http://127.0.0.1:8700", code="olive-4f7m-qjxa")`, or `WORKBENCH_CLASS` in the environment.
 """
 
 from typing import TYPE_CHECKING

@@ -31,11 +31,18 @@ class Field:
 
 @attrs.frozen
 class Action:
-    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are meant."""
+    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are meant.
+
+    Attributes:
+        for_all: Whether it concerns the class, not single learners.
+        final: Whether it cannot be undone, so that the board asks first.
+    """
 
     name: str
     label: str
     fields: tuple[Field, ...] = ()
+    for_all: bool = False
+    final: bool = False
 
 
 def _purchase(
@@ -43,7 +50,7 @@ def _purchase(
 ) -> None:
     card = sandbox.guide()["cards"]["active"][0]
     with Client(
-        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False
+        base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(faults=False), journal=False
     ) as client:
         made = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
         if settle or refund:
@@ -93,7 +100,7 @@ ACTIONS: Mapping[str, Action] = {
     for one in (
         Action("note", "Send a note", (Field("text", "Note"),)),
         Action("drill", "Announce a drill", (Field("drill", "Drill", "choice", tuple(DRILLS)),)),
-        Action("event", "Push an event", (Field("event", "Event", "choice", tuple(EVENTS)),)),
+        Action("event", "Push an event", (Field("event", "Event", "choice", tuple(EVENTS)),), final=True),
         Action(
             "add_fault", "Inject a fault",
             (
@@ -103,10 +110,16 @@ ACTIONS: Mapping[str, Action] = {
             ),
         ),
         Action("clear_faults", "Remove all faults"),
-        Action("advance", "Move the clock", (Field("days", "Days", "number", value="1"), Field("hours", "Hours", "number"))),
+        Action(
+            "advance", "Move the clock", (Field("days", "Days", "number", value="1"), Field("hours", "Hours", "number")),
+            final=True,
+        ),
         Action("lock", "Lock a lesson", (Field("lesson", "Lesson", "choice", LESSONS),)),
         Action("unlock", "Open a lesson", (Field("lesson", "Lesson", "choice", LESSONS),)),
-        Action("reset", "Reset the sandbox"),
+        Action("reset", "Reset the sandbox", final=True),
+        Action("pause", "Pause the class", for_all=True),
+        Action("resume", "End the pause", for_all=True),
+        Action("enroll", "Add a learner", (Field("name", "Name"),), for_all=True),
     )
 }  # fmt: skip
 """What the board offers; `act` takes the sandbox's other controls as well."""

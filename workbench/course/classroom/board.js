@@ -1,13 +1,15 @@
 // The trainer's board: asks the class server twice a second for what is new, and sets text only as text.
 "use strict";
 const $ = (id) => document.getElementById(id);
-const GLYPHS = { done: "✓", reported: "✓", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
-const WORDS = { done: "done", reported: "done (reported)", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
+const GLYPHS = { done: "✓", reported: "⚑", stuck: "!", tried: "◐", begun: "…", untouched: "○" };
+const WORDS = { done: "done", reported: "reported by the learner", stuck: "stuck", tried: "tried", begun: "begun", untouched: "not begun" };
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const theme = () => document.documentElement.classList.toggle("theme-dark", dark.matches);
 dark.addEventListener("change", theme);
 theme();
-let key = decodeURIComponent(location.hash.slice(1));
+let key = decodeURIComponent(location.hash.slice(1)) || sessionStorage.getItem("trainer-key") || "";
+if (key) sessionStorage.setItem("trainer-key", key);  // a page that is loaded again stays open; the address bar does not keep it
+history.replaceState(null, "", location.pathname);
 let shown = "", board = null, chosen = null, whole = 0;
 
 function element(name, text, className, ...children) {
@@ -20,7 +22,10 @@ function element(name, text, className, ...children) {
 
 async function ask(path, body) {
   const request = { headers: { "trainer-key": key }, cache: "no-store" };
-  if (body) Object.assign(request, { method: "POST", body: JSON.stringify(body) });
+  if (body) {
+    request.headers["content-type"] = "application/json";
+    Object.assign(request, { method: "POST", body: JSON.stringify(body) });
+  }
   const answer = await fetch("board/" + path, request);
   if (!answer.ok) throw Object.assign(new Error((await answer.json()).message), { status: answer.status });
   return answer;
@@ -28,7 +33,7 @@ async function ask(path, body) {
 
 function kindOf(result, stuck) {
   if (!result) return "untouched";
-  return result.done ? (result.confirmed ? "done" : "reported") : stuck ? "stuck" : result.tries ? "tried" : "begun";
+  return result.done ? "done" : result.reported ? "reported" : stuck ? "stuck" : result.tries ? "tried" : "begun";
 }
 
 function cell(result, stuck) {
@@ -37,13 +42,13 @@ function cell(result, stuck) {
   made.firstChild.setAttribute("aria-label", WORDS[kind]);
   if (result) {
     made.append(element("span", (result.hints ? ` ${result.hints}${result.last_hint ? "H" : "h"}` : "") + (result.minutes === null ? "" : ` ${Math.round(result.minutes)}′`), "small"));
-    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || !result.last_problem ? "" : `. ${result.last_problem}`);
+    made.title = `${WORDS[kind]}: ${result.tries} tries, ${result.hints} hints, ${result.minutes ?? 0} minutes` + (result.done || result.reported || !result.last_problem ? "" : `. ${result.last_problem}`);
   }
   return made;
 }
 
 function lastProblem(one) {
-  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && each.last_problem);
+  const open = board.exercises.map((each) => one.results[each.id]).filter((each) => each && !each.done && !each.reported && each.last_problem);
   const last = open.find((each) => one.stuck.includes(each.exercise)) || open.at(-1);
   return last ? `${last.exercise}: ${last.last_problem}` : "";
 }
@@ -97,9 +102,11 @@ function drawer() {
 
 function draw() {
   const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
-  const exercises = board.exercises.filter((one) => one.lesson !== "drills").length;
+  const exercises = board.exercises.filter((one) => one.scored).length;
   $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
-    + (stuck.length ? `. Stuck: ${stuck.map((one) => one.learner).join(", ")}` : ".");
+    + (stuck.length ? `. Stuck: ${stuck.map((one) => one.learner).join(", ")}` : "")
+    + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
+    + (board.paused ? ". PAUSED." : ".");
   const only = $("only-stuck").checked;
   const seen = (one) => one.seen === null ? 2 : one.seen > 60 ? 1 : 0;
   const text = JSON.stringify([only, chosen, board.exercises, learners.map((one) => [one.learner, one.results, one.stuck, one.locked, seen(one)])]);
@@ -157,7 +164,7 @@ async function open_page(page) {
   tab.location = new URL("board/page?ticket=" + ticket, location.href).href;
 }
 
-$("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; refresh(); });
+$("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
 $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
 $("csv").addEventListener("click", () => download("results.csv"));
@@ -167,11 +174,14 @@ $("certificates").addEventListener("click", () => open_page("html"));
 $("actions").addEventListener("submit", async (event) => {
   event.preventDefault();
   const what = $("what").value, who = $("who").value;
-  if (what === "reset" && !confirm(`Reset the sandbox of ${who === "all" ? "everyone" : who}?`)) return;
+  const action = board.actions.find((one) => one.name === what), whom = action.for_all || who === "all" ? "everyone" : who;
+  if (action.final && !confirm(`${action.label}, for ${whom}? It cannot be undone.`)) return;
   const given = Object.fromEntries([...$("arguments").querySelectorAll("input, select")].filter((one) => one.value !== "").map((one) => [one.name, one.type === "number" ? Number(one.value) : one.value]));
   try {
-    await ask("act", { learners: who === "all" ? "all" : [who], action: what, arguments: given });
-    $("said").textContent = `Done for ${who === "all" ? "everyone" : who}.`;
+    const answer = await (await ask("act", { learners: who === "all" ? "all" : [who], action: what, arguments: given })).json();
+    const done = Object.keys(answer.done).length, failed = Object.entries(answer.failed);
+    $("said").textContent = what === "enroll" ? `Added; the code: ${Object.values(answer.done)[0]}`
+      : failed.length ? `${done} of ${done + failed.length}; failed: ${failed.map(([name, why]) => `${name} (${why})`).join(", ")}` : `Done for ${whom}.`;
   } catch (error) { $("said").textContent = error.message; }
 });
 refresh();

@@ -1,28 +1,21 @@
-"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite file.
-
-`grade` makes such results of notebooks that learners hand in: each runs in a kernel, a folder and a state of its own, away from the
-ones of the trainer.
-"""
+"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite file."""
 
 import csv
 import hashlib
 import hmac
 import io
 import json
-import os
 import re
 import secrets
-import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from workbench.course.learner import EXERCISES, FILE
 from workbench.errors import UsageError, visible
 from workbench.system.database import Database
 
@@ -42,6 +35,7 @@ _WORDS = (
     "quartz", "raven", "robin", "rose", "ruby", "saffron", "sage", "slate", "sparrow", "teal", "thyme", "tulip",
     "violet", "willow", "wren",
 )  # fmt: skip
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PARTS = re.compile(r"(\d+)")
 MAX_LEARNERS = 200
 MAX_NAME = 80
@@ -57,11 +51,16 @@ class Learner:
 
 @attrs.frozen(kw_only=True)
 class ExerciseResult:
-    """What a learner did in an exercise. `confirmed` tells whether the class server found the same by its own check."""
+    """What a learner did in an exercise.
+
+    Attributes:
+        done: Whether the class server found it done by its own check.
+        reported: Whether the learner's session calls an exercise done that no sandbox shows; never a score.
+    """
 
     exercise: str
     done: bool = False
-    confirmed: bool = False
+    reported: bool = False
     tries: int = 0
     hints: int = 0
     last_hint: bool = False  # whether the hint was shown that contains the code
@@ -88,14 +87,22 @@ def read_roster(source: str | Path) -> list[str]:
         names = [row[0].strip() for row in csv.reader(io.StringIO(content)) if row and row[0].strip()]
         if names and names[0].lower() in ("name", "learner", "student", "id"):
             names = names[1:]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    wrong = [name for name in names if len(name) > MAX_NAME or not name.isprintable()]
     if not names or len(names) > MAX_LEARNERS:
         raise UsageError(f"learners: 1 to {MAX_LEARNERS} are needed, not {len(names)}", of="class")
-    if twice or wrong:
-        shown = ", ".join(visible(name, 40) for name in (*twice, *wrong)[:5])
-        raise UsageError(f"learners: names must be printable and stand once: {shown}", of="class")
+    _check_names(names)
     return names
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    wrong = [name for name in names if not name or len(name) > MAX_NAME or not name.isprintable()]
+    if twice or wrong:
+        shown = ", ".join(repr(visible(name, 40)) for name in (*twice, *wrong)[:5])
+        raise UsageError(f"learners: names must be printable and unique: {shown}", of="class")
+
+
+def _letters(count: int) -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(count))
 
 
 class Results:
@@ -116,12 +123,12 @@ class Results:
 
     # settings
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return a setting of the class."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else default
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: object) -> None:
         """Keep a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
@@ -134,9 +141,21 @@ class Results:
         with self._file.write() as connection:
             for name in names:
                 if name not in known:
-                    code = f"{secrets.choice(_WORDS)}-{10 + secrets.randbelow(90)}-{secrets.choice(_WORDS)}"
+                    code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
                     connection.execute("INSERT INTO learner VALUES (?, ?)", (code, name))
         return self.learners()
+
+    def enroll_late(self, name: str) -> Learner:
+        """Add one learner, and return the learner with the code.
+
+        Raises:
+            UsageError: The name cannot be used or is there already, or the class is full.
+        """
+        present = [learner.name for learner in self.learners()]
+        _check_names([*present, str(name).strip()])
+        if len(present) == MAX_LEARNERS:
+            raise UsageError(f"learners: at most {MAX_LEARNERS}", of="class")
+        return next(one for one in self.enroll([str(name).strip()]) if one.name == str(name).strip())
 
     def learners(self) -> list[Learner]:
         """Return the learners in order of their names, numbers by their value."""
@@ -149,12 +168,36 @@ class Results:
     # what was done
 
     def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
-        """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something."""
+        """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something.
+
+        An entry of a learner that changes no result is not kept: another start, a hint shown before, a check after the solution.
+        """
+        known = self.progress().get(learner, {}).get(exercise) if exercise else None
+        if known is not None and (
+            kind == "start" or known.done or known.reported or (kind == "hint" and int(detail["number"]) <= known.hints)
+        ):
+            return
         with self._file.write() as connection:
             connection.execute(
                 "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)",
                 (time.time(), learner, kind, exercise, json.dumps(detail)),
             )
+
+    def adopt(self, other: "Results", learner: str, exercises: Sequence[str]) -> None:
+        """Add the entries of a learner from other results, with their times."""
+        with self._file.write() as connection:
+            for exercise in exercises:
+                for entry in other._file.run(
+                    "SELECT at, learner, kind, exercise, detail FROM entry WHERE learner = ? AND exercise = ? ORDER BY id",
+                    (learner, exercise),
+                ):
+                    connection.execute(
+                        "INSERT INTO entry (at, learner, kind, exercise, detail) VALUES (?, ?, ?, ?, ?)", tuple(entry)
+                    )
+
+    def count(self, learner: str) -> int:
+        """Return how many entries of a learner there are."""
+        return int(self._file.run("SELECT count(*) FROM entry WHERE learner = ?", (learner,))[0][0])
 
     def last(self) -> int:
         """Return the number of the last entry."""
@@ -216,17 +259,18 @@ def _after(
     if before is None:
         before = ExerciseResult(exercise=exercise, begun_at=now.isoformat(timespec="seconds"))
     if before.done:
-        return attrs.evolve(before, confirmed=before.confirmed or bool(detail.get("confirmed")))
+        return before
     if kind == "hint":
         hints = max(before.hints, int(detail["number"]))
         return attrs.evolve(before, hints=hints, last_hint=before.last_hint or bool(detail.get("last")))
     if kind != "check":
         return before
-    missing = detail["missing"]
+    missing, done = detail["missing"], bool(detail.get("confirmed"))
+    if before.reported and not done:
+        return before
     return attrs.evolve(
-        before, tries=before.tries + 1, done=not missing, minutes=minutes_since(before, now),
-        done_at=None if missing else now.isoformat(timespec="seconds"),
-        last_problem=missing[0] if missing else "", confirmed=bool(detail.get("confirmed")),
+        before, tries=before.tries + 1, done=done, reported=not missing and not done, minutes=minutes_since(before, now),
+        done_at=now.isoformat(timespec="seconds") if done else None, last_problem=missing[0] if missing else "",
     )  # fmt: skip
 
 
@@ -234,78 +278,3 @@ def minutes_since(one: ExerciseResult, now: datetime) -> float:
     """Return how long ago an exercise was begun, in minutes."""
     begun = datetime.fromisoformat(one.begun_at) if one.begun_at else now
     return round(max((now - begun).total_seconds(), 0) / 60, 1)
-
-
-CELL_SECONDS = 120
-_CHECKS = """
-import json as _json
-import workbench as _wb
-def _check(exercise):
-    try:
-        return list(_wb.course.check(exercise).missing)
-    except _wb.WorkbenchError as error:
-        return [str(error)]
-print("GRADED" + _json.dumps({{one: _check(one) for one in {exercises!r}}}))
-"""
-
-
-def grade(notebooks: Iterable[Path]) -> Results:
-    """Run notebooks, check the exercises that stand in each, and return the results; nothing of the trainer's is changed.
-
-    A notebook is the learner's code: it runs with this account's permissions, without profiles, keys or a class. The learner is named
-    by the folder of the notebook, or by its file where all lie in one folder.
-
-    Raises:
-        UsageError: A file is not a notebook, or nbclient is not installed.
-    """
-    paths = [Path(one) for one in notebooks]
-    by_folder = len({one.resolve().parent for one in paths}) > 1
-    results = Results()
-    for path in paths:
-        name = path.resolve().parent.name if by_folder else path.stem
-        results.enroll([name])
-        for exercise, (facts, missing) in _run(path).items():
-            done = facts.get("done") is True or not missing
-            results.add(name, "start", exercise)
-            for number in range(facts.get("hints", 0)):
-                last = number + 1 == len(EXERCISES[exercise].hints)
-                results.add(name, "hint", exercise, number=number + 1, last=last)
-            for _ in range(facts.get("tries", 1) - 1 - (not done)):  # the last check is the grader's
-                results.add(name, "check", exercise, missing=missing or ["tried before"])
-            results.add(name, "check", exercise, missing=[] if done else missing, confirmed=not missing)
-    return results
-
-
-def _run(path: Path) -> dict[str, tuple[dict[str, Any], list[str]]]:
-    """Run a notebook, and return for each of its exercises what its state keeps and what a last check misses."""
-    try:
-        import nbformat
-        from nbclient import NotebookClient
-    except ImportError:
-        raise UsageError("grading runs notebooks, and needs nbclient: install the extra `lab`", of="class") from None
-    try:
-        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, AttributeError) as error:
-        raise UsageError(f"{visible(str(path), 200)} is not a notebook: {type(error).__name__}", of="class") from None
-    source = "\n".join(cell.source for cell in notebook.cells)
-    exercises = [one for one in EXERCISES if f'"{one}"' in source or f"'{one}'" in source]
-    last = nbformat.v4.new_code_cell(_CHECKS.format(exercises=exercises))  # type: ignore[no-untyped-call]
-    notebook.cells.append(last)
-    with tempfile.TemporaryDirectory(prefix="workbench-grading-") as folder:
-        own = Path(folder)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
-        env = kept | {
-            "WORKBENCH_STATE": str(own / "state"), "WORKBENCH_CONFIG": str(own / "profiles.toml"), "WORKBENCH_READONLY": "1",
-            "IPYTHONDIR": str(own / "ipython"),
-        }  # fmt: skip
-        NotebookClient(
-            notebook, timeout=CELL_SECONDS, kernel_name="python3", allow_errors=True, extra_arguments=["--log-level=ERROR"],
-            resources={"metadata": {"path": folder}},
-        ).execute(env=env)  # fmt: skip
-        try:
-            state = json.loads((own / "state" / FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            state = {}
-    printed = "".join(one.get("text", "") for one in last.outputs)
-    missing = json.loads(printed.rpartition("GRADED")[2]) if "GRADED" in printed else {}
-    return {one: (state.get(one, {}), missing.get(one, ["the notebook did not run to its end"])) for one in exercises}

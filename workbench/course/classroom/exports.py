@@ -75,9 +75,12 @@ def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
+_SCORED = tuple(id_ for id_, exercise in EXERCISES.items() if not exercise.reported)
+
+
 def _all(row: _Row) -> Iterator[ExerciseResult]:
-    """Iterate over the results of a learner in all exercises, tried or not."""
-    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in EXERCISES)
+    """Iterate over the results of a learner in the exercises that a sandbox shows, tried or not."""
+    return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in _SCORED)
 
 
 def _otter_test(one: ExerciseResult) -> dict[str, Any]:
@@ -92,11 +95,11 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
     learners = []
     for name, row in progress.items():
         done = [one for one in row.values() if one.done]
-        last = next((one for one in reversed(tuple(row.values())) if not one.done), None)
+        last = next((one for one in reversed(tuple(row.values())) if not (one.done or one.reported)), None)
         learners.append(
             (
-                name, f"{sum(one.exercise in EXERCISES for one in done)} of {len(EXERCISES)}",
-                sum(one.exercise not in EXERCISES for one in done), sum(one.tries for one in row.values()),
+                name, f"{sum(one.exercise in EXERCISES for one in done)} of {len(_SCORED)}",
+                ", ".join(one.exercise for one in row.values() if one.reported), sum(one.tries for one in row.values()),
                 sum(one.hints for one in row.values()), f"{sum(one.minutes or 0 for one in done):.0f}",
                 f"{last.exercise}: {last.last_problem}" if last and last.last_problem else "",
             )
@@ -107,11 +110,11 @@ def _summary(progress: Mapping[str, _Row], written: str) -> str:
         each = [one.minutes or 0 for one in rows if one.done]
         tried.append(
             (
-                id_, exercise.title, f"{len(each)} of {len(progress)}", sum(one.tries for one in rows),
+                id_, exercise.title, "reported only" if exercise.reported else f"{len(each)} of {len(progress)}", sum(one.tries for one in rows),
                 sum(one.last_hint for one in rows), f"{median(each):.0f}" if each else "",
             )
         )  # fmt: skip
-    heads = ("learner", "exercises done", "drills solved", "tries", "hints", "minutes", "open, with the last problem")
+    heads = ("learner", "exercises done", "reported", "tries", "hints", "minutes", "open, with the last problem")
     about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
     return (
         f"<h1>Class summary</h1><p>{written}: {len(progress)} learners</p>{_table(heads, learners)}"
@@ -176,7 +179,7 @@ def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
     titles = {one.id: one.title for one in EXERCISES.values()}
     items = (f"<li>{escape(titles.get(one.exercise, one.exercise))}: {one.tries} tries</li>" for one in done)
     return (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(EXERCISES)} exercises of the card "
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the card "
         f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>{''.join(items)}</ul>"
         f"<p class='signature'>{results.signature(content)}</p></section>"
     )

@@ -1,0 +1,106 @@
+"""Grades notebooks that learners hand in, by what a class server of each saw.
+
+Each notebook runs in a process of its own, against a sandbox in this process that it reaches by HTTP alone. The process has
+limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read no file of
+the trainer. What it prints or writes is not read.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from workbench.course.classroom.class_results import MAX_NAME, Results
+from workbench.course.classroom.notebook_process import NOTEBOOK
+from workbench.course.classroom.server import ClassServer
+from workbench.course.learner import EXERCISES
+from workbench.errors import UsageError, advise, visible
+
+SECONDS = 300
+MAX_BYTES = 50 * 2**20
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH")
+
+
+def grade(notebooks: Iterable[Path], *, seconds: int = SECONDS) -> Results:
+    """Run notebooks, check the exercises that each contains, and return the results.
+
+    The learner is named by the folder of the notebook, or by its file where all are in one folder. A notebook that cannot be
+    read or run has no result, and changes no other.
+
+    Args:
+        notebooks: The files.
+        seconds: Time that each may take.
+
+    Raises:
+        UsageError: A file does not exist.
+    """
+    paths = [Path(one) for one in notebooks]
+    missing = [visible(str(one), 200) for one in paths if not one.is_file()]
+    if missing:
+        raise UsageError(f"{', '.join(missing[:5])}: no such file", of="class")
+    by_folder = len({one.resolve().parent for one in paths}) > 1
+    results = Results()
+    for path in paths:
+        name = visible((path.resolve().parent.name if by_folder else path.stem) or "learner", MAX_NAME)
+        results.enroll([name])
+        try:
+            sources = _cells(path)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            advise(f"{visible(str(path), 200)} is not a notebook; it has no results")
+            continue
+        _grade(name, sources, results, seconds)
+    return results
+
+
+def _cells(path: Path) -> list[str]:
+    """Return the code cells of a notebook."""
+    if path.stat().st_size > MAX_BYTES:
+        raise ValueError(path)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+
+
+def _grade(name: str, sources: list[str], results: Results, seconds: int) -> None:
+    """Add the results of one notebook: the tries and hints that its server received, then a last check of each exercise."""
+    text = "\n".join(sources)
+    exercises = [one for one in EXERCISES if f'"{one}"' in text or f"'{one}'" in text]
+    with ExitStack() as stack:
+        own, folder = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        server = stack.enter_context(closing(ClassServer([name], own)))
+        url = stack.enter_context(server.serve())
+        _run(sources, f"{url}/{server.learners[0].code}", folder, seconds)
+        for exercise in exercises:
+            server.results.add(name, "start", exercise)
+            if not EXERCISES[exercise].reported:
+                missing = server.check(name, exercise)
+                server.results.add(name, "check", exercise, missing=missing, confirmed=not missing)
+        results.adopt(server.results, name, exercises)
+
+
+def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None:
+    """Run the cells in a process of their own, which joins the class, and end all that it started."""
+    (folder / NOTEBOOK).write_text(json.dumps(sources), encoding="utf-8")
+    env = {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
+        "HOME": str(folder), "USERPROFILE": str(folder), "TMPDIR": str(folder), "TEMP": str(folder), "MPLBACKEND": "agg",
+        "IPYTHONDIR": str(folder / "ipython"), "MPLCONFIGDIR": str(folder), "WORKBENCH_STATE": str(folder / "state"),
+        "WORKBENCH_CONFIG": str(folder / "profiles.toml"), "WORKBENCH_READONLY": "1", "WORKBENCH_CLASS": class_url,
+    }  # fmt: skip
+    command = [sys.executable, "-m", "workbench.course.classroom.notebook_process", str(folder), str(seconds)]
+    with subprocess.Popen(
+        command, cwd=folder, env=env, start_new_session=True, close_fds=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError, AttributeError):
+                process.kill()
