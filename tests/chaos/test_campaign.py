@@ -20,7 +20,7 @@ SMALL = Plan(purchases=60)
 def test_a_right_handler_passes() -> None:
     verdict = chaos.run(Ledger, plan=SMALL)
 
-    assert verdict.passed, verdict
+    assert verdict.ok, verdict
     assert verdict.deliveries > 200
     assert "✓ right" in str(verdict)
 
@@ -31,7 +31,7 @@ def test_a_right_handler_passes() -> None:
 def test_a_right_handler_passes_thousands_of_deliveries(purchases: int) -> None:
     verdict = chaos.run(Ledger, plan=Plan(purchases=purchases, crashes=10))
 
-    assert verdict.passed, verdict
+    assert verdict.ok, verdict
     assert verdict.deliveries >= 3 * purchases
 
 
@@ -103,7 +103,7 @@ def test_a_handler_is_reached_over_http(wrong: bool) -> None:
             plan=Plan(purchases=20, crashes=0),
         )
 
-    assert verdict.passed is not wrong
+    assert verdict.ok is not wrong
     assert bool(verdict.shortest) is wrong
 
 

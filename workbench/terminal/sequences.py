@@ -184,4 +184,4 @@ def chaos(
     key = os.environ.get(KEY_VARIABLE) or campaign.KEY
     verdict = campaign.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
     print(verdict)
-    return DONE if verdict.passed else PARTLY
+    return DONE if verdict.ok else PARTLY

@@ -270,7 +270,7 @@ class Verdict(Shown):
     shortest: tuple[Step, ...] = ()
 
     @property
-    def passed(self) -> bool:
+    def ok(self) -> bool:
         """Whether nothing broke."""
         return not self.breaches
 
@@ -279,11 +279,11 @@ class Verdict(Shown):
         words = [f"{one.invariant}: {visible(one.found, 300)}" for one in self.breaches[:5]]
         if len(self.breaches) > 5:
             words.append(f"and {len(self.breaches) - 5} more")
-        if self.passed:
+        if self.ok:
             right = "each event counted once, forgeries were refused, and the books are right."
             words = [f"{self.deliveries:,} deliveries: {right}"]
         shortest = ("The shortest sequence that shows it:", *map(str, self.shortest)) if self.shortest else ()
-        status = Cell(("✓ right",), "status:done") if self.passed else Cell(("✗ wrong",), "status:failed")
+        status = Cell(("✓ right",), "status:done") if self.ok else Cell(("✗ wrong",), "status:failed")
         return Sheet(title=f"Chaos, seed {self.seed}", status=status, words=tuple(words), code=shortest)
 
 
