@@ -7,6 +7,10 @@ RENAMED: Mapping[str, str] = {
     "wb.compare": "wb.compare_behavior(a, b), or wb.compare_records(a, b) for stored records",
     "wb.reports.movers": "wb.reports.monthly_changes",
     "wb.charts.movers_chart": "wb.charts.monthly_changes_chart",
+    "wb.tables.to_frame": "wb.to_frame",
+    "wb.tables.export": "wb.export",
+    "wb.sequences.dumps": "sequence.to_toml()",
+    "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
     # arguments of functions
     "approvals(by=)": "freq=",
     "applications(by=)": "freq=",

@@ -67,7 +67,7 @@ class Exchange:
     def __init__(
         self,
         operation: Operation[..., Any],
-        request: Any,
+        request: object,
         context: ClientContext,
         allowing: Collection[str],
         resend_of: str | None = None,
@@ -115,7 +115,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = self.clean
+        outgoing.clean = lambda value: self.clean(value)  # made when something has to be masked
         try:
             if operation.effect:
                 self.record(outgoing)

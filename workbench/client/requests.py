@@ -56,7 +56,7 @@ def _instead(name: str, cls: type[Any]) -> str:
 # wire bodies
 
 
-def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
+def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
     """Read a wire body as the request of an operation; see `Client.from_wire`."""
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
@@ -82,14 +82,14 @@ def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: M
     return request
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> Any:
     """A query holds text; where it is kept as JSON, its numbers and flags have their own types."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value
 
 
-def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
+def _object(body: object, row: Operation[..., Any]) -> Mapping[str, Any]:
     if body is None:
         return {}
     if isinstance(body, Mapping):
@@ -157,7 +157,7 @@ def header_problem(name: object) -> str | None:
 
 def request_problems(
     operation: Operation[..., Any],
-    request: Any,
+    request: object,
     allowing: Collection[str],
     *,
     check: bool,
@@ -174,7 +174,7 @@ def request_problems(
 
 def findings(
     operation: Operation[..., Any],
-    request: Any,
+    request: object,
     allowing: Collection[str],
     *,
     check: bool = True,
@@ -241,7 +241,7 @@ def takes_hash(member: Member) -> bool:
     return member.name == "external_id" or member.about.privacy is SECRET
 
 
-def pasted_keys(request: Any) -> tuple[Problem, ...]:
+def pasted_keys(request: object) -> tuple[Problem, ...]:
     """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
     problems = (
         private_key_problem(value, path, hash_expected=takes_hash(field))
@@ -251,7 +251,7 @@ def pasted_keys(request: Any) -> tuple[Problem, ...]:
     return tuple(problem for problem in problems if problem is not None)
 
 
-def address_problems(request: Any) -> tuple[Problem, ...]:
+def address_problems(request: object) -> tuple[Problem, ...]:
     """Return the addresses of a request with a wrong checksum, of another chain's family, or of zero bytes.
 
     What breaks the interface's own pattern is left to its rules.
@@ -263,7 +263,7 @@ def address_problems(request: Any) -> tuple[Problem, ...]:
     )
 
 
-def address_warnings(request: Any) -> tuple[Problem, ...]:
+def address_warnings(request: object) -> tuple[Problem, ...]:
     """Return the addresses of a request in which a mistyped character cannot be detected."""
     return tuple(
         Problem(path, "no_checksum", "has no checksum, so a mistyped character cannot be detected")
@@ -272,14 +272,14 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
     )
 
 
-def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
+def _addresses(request: object) -> Iterator[tuple[str, Member, str, Any]]:
     for path, field, value, holder in checks.surveyed(request).values():
         pattern = str(field.about.rule.pattern)
         if isinstance(value, str) and field.about.rule.chain_address and re.fullmatch(pattern, value):
             yield path, field, value, holder
 
 
-def _address_texts(name: str, value: str, chain: Any) -> list[str]:
+def _address_texts(name: str, value: str, chain: object) -> list[str]:
     try:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
     except UsageError:  # the chain id breaks a rule of its own
@@ -291,7 +291,7 @@ def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-def cap_problems(limits: Limits, request: Any) -> list[Problem]:
+def cap_problems(limits: Limits, request: object) -> list[Problem]:
     """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
     problems = []
     amount = getattr(request, "amount", None)

@@ -60,11 +60,11 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
     return table, notes
 
 
-def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
+def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: object) -> pd.DataFrame:
     return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
 
 
-def approvals(transactions: Any, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many authorizations were approved and declined in each day, week or month.
 
     Args:
@@ -85,7 +85,7 @@ def approvals(transactions: Any, freq: Every = "day", *, tz: str = "UTC") -> pd.
     return _marked(frame, table, "approvals", notes, freq=freq, tz=tz)
 
 
-def declines(transactions: Any) -> pd.DataFrame:
+def declines(transactions: object) -> pd.DataFrame:
     """Return the declined authorizations by reason, the most frequent first.
 
     Returns:
@@ -99,7 +99,7 @@ def declines(transactions: Any) -> pd.DataFrame:
     return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
 
 
-def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
+def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
     """Return what becomes of authorizations: requested, approved, posted, refunded and what remains.
 
     Returns:
@@ -119,7 +119,7 @@ def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
     return _marked(frame, table, "spend_funnel", notes, currency=currency)
 
 
-def spend(transactions: Any, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
+def spend(transactions: object, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
     """Return posted, refunded and net amounts by merchant, category, card or user, the largest net first.
 
     Returns:
@@ -137,7 +137,7 @@ def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     return frame.sort_values([column, name], ascending=[False, True], ignore_index=True)
 
 
-def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
+def posting_times(transactions: object, by: Group | None = None) -> pd.DataFrame:
     """Return how long transactions took from authorization to posting: of all, or by a column.
 
     Returns:
@@ -155,7 +155,7 @@ def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
     return _marked(frame, table, "posting_times", notes, by=by)
 
 
-def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
+def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
     """Return users by the month of their first approved authorization: how many were active in each later month.
 
     Returns:
@@ -178,7 +178,12 @@ def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.
 
 
 def monthly_changes(
-    transactions: Any, by: Group = "merchant_name", *, month: str | None = None, tz: str = "UTC", currency: str = "usd"
+    transactions: object,
+    by: Group = "merchant_name",
+    *,
+    month: str | None = None,
+    tz: str = "UTC",
+    currency: str = "usd",
 ) -> pd.DataFrame:
     """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
 
@@ -208,7 +213,7 @@ def monthly_changes(
     return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
 
 
-def _movements(transactions: Any) -> pd.DataFrame:
+def _movements(transactions: object) -> pd.DataFrame:
     """Return rows with the time `at` and the `net` amount of each settlement and refund."""
     if not isinstance(transactions, pd.DataFrame) or "authorized" not in transactions:
         return (
@@ -238,7 +243,7 @@ def _month(text: str) -> pd.Timestamp:
 # -- applications, disputes, webhooks
 
 
-def applications(events: Any, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many applications were in each status at the end of each day, week or month.
 
     Args:
@@ -308,7 +313,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     return _marked(counted, disputes, "disputes", notes, at=moment_of_report.isoformat())
 
 
-def _dispute(dispute: Any) -> Any:
+def _dispute(dispute: object) -> Any:
     """Return a dispute that the sandbox stores as the record of the interface."""
     if not isinstance(dispute, dict) or "transaction" not in dispute:
         return dispute
@@ -381,7 +386,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
 _WIDEST = pa.decimal128(38, 18)
 
 
-def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
+def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
     """Return the result of a SQL query over frames, as a frame. DuckDB runs it; it can read nothing else.
 
     Args:
