@@ -174,33 +174,6 @@ def posting_times_chart(times: object, *, ax: Axes | None = None, size: Size = "
     )
 
 
-def endpoints_chart(deliveries: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how long webhooks took to each endpoint, and how many failed.
-
-    Args:
-        deliveries: The result of `reports.deliveries`, or a session with a sandbox.
-        ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", "compact", or width and height in inches.
-    """
-    data = _report(
-        deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
-    )
-    names = (
-        f"{str(endpoint)[:8]}… ({failed:,} failed)"
-        for endpoint, failed in zip(data["endpoint"], data["failed"], strict=True)
-    )
-    return _times_chart(
-        data,
-        names,
-        ("median_seconds", "p95_seconds", "delivered"),
-        "seconds from event to delivery",
-        "Webhook latency by endpoint",
-        "there are no deliveries",
-        ax,
-        size,
-    )
-
-
 def _times_chart(
     data: pd.DataFrame,
     names: Iterable[Any],
@@ -258,16 +231,16 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
     )
 
 
-def movers_chart(movers: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the largest changes of spend from one month to the next.
 
     Args:
-        movers: The result of `reports.movers`, or transactions.
+        changes: The result of `reports.monthly_changes`, or transactions.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(movers, "movers", analysis.movers, "before", "now", "change")
+    data = _report(changes, "monthly_changes", analysis.monthly_changes, "before", "now", "change")
     by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
     bars = [
         Bar(label(name), signed(cents), [Part(usd(cents), filled(GREEN) if cents > 0 else filled(RED, "//"))])

@@ -309,7 +309,7 @@ class BaseClient(Operations, ABC):
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
             "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
-            "journal": "none" if self._journal is None else self._journal.place,
+            "journal": "none" if self._journal is None else self._journal._place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
             "wire_names": sorted(self._context.converter.names),

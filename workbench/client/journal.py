@@ -368,7 +368,7 @@ class Journal:
         self._recorder = Recorder(path, clock or Clock())
 
     @property
-    def place(self) -> str:
+    def _place(self) -> str:
         """Where it is kept: "memory" or a path."""
         return self._recorder.place
 
@@ -513,7 +513,7 @@ class Journal:
             held = f"{len(self)} calls, {len(self.unknown())} unknown"
         except CannotRecord:  # what prints a list of things must not fail over one of them
             held = "cannot be read"
-        return f"<journal in {self.place}: {held}>"
+        return f"<journal in {self._place}: {held}>"
 
 
 def what(operation: Operation[..., Any], request: object) -> str:

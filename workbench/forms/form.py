@@ -164,7 +164,7 @@ class Form(Displayed):
                 raise InvalidRequest([wanted], of=self.operation.name)
             self.view.state, self.view.button.disabled = "sending", True
         inbox, before = getattr(self.api, "inbox", None), self._last_entry()
-        mark = None if inbox is None else inbox.mark()
+        mark = None if inbox is None else inbox._mark()
         api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
         try:
             answer = api.send(review.record)

@@ -20,7 +20,8 @@ from workbench.rendering.show import curl as curl_command
 from workbench.rendering.show import python_arguments
 from workbench.schema import masks
 from workbench.schema.readers import text_of
-from workbench.sequences import Parameter, Sequence, Step, param
+from workbench.sequences import Sequence, param
+from workbench.sequences.sequence import Parameter, Step
 from workbench.session import profile_of, sandbox_of
 from workbench.system.process import own_address
 from workbench.system.progress import ipython_shell

@@ -187,7 +187,7 @@ def stamp(api: object) -> tuple[Any, ...]:
     """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     last = None if sandbox is None else sandbox._last_event()
-    return len(entries(api)), None if inbox is None else inbox.mark(), last
+    return len(entries(api)), None if inbox is None else inbox._mark(), last
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:

@@ -214,7 +214,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox.mark(), 0
+        seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
@@ -282,13 +282,9 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
     return DONE if result.accepted else REFUSED
 
 
-app = App(name="events", help="List, receive, send and watch events; test a webhook handler.")
+app = App(name="events", help="List, receive, send and watch events.")
 app.default(list_events)
 for _command in (resend, listen, trigger):
     app.command(_command)
 app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one time line.")
 app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")
-app.command(
-    "workbench.terminal.sequences:chaos",
-    help="Test a webhook handler with duplicate, reordered and forged deliveries, and a crash.",
-)
