@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.course.learner import Hint as Hint
     from workbench.course.learner import Quiz as Quiz
     from workbench.course.learner import QuizResult as QuizResult
+    from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
     from workbench.course.learner import exercises as exercises
     from workbench.course.learner import hint as hint
@@ -44,6 +45,7 @@ _NAMES = {
     "Quiz": "workbench.course.learner",
     "QuizResult": "workbench.course.learner",
     "board": "workbench.course.trainer",
+    "begin": "workbench.course.learner",
     "check": "workbench.course.learner",
     "drill": "workbench.course.drills",
     "exercises": "workbench.course.learner",
