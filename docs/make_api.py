@@ -49,6 +49,23 @@ def members(cls: type) -> list[str]:
     return [row(name, getattr(cls, name)) for name in names]
 
 
+def counts() -> dict[str, int]:
+    """Return the number of public names: of the package, of each namespace, and of a session and the objects that it has."""
+    found = {"wb": len(dir(wb))}
+    found |= {
+        f"wb.{name}": len(dir(getattr(wb, name))) for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)
+    }
+    with wb.connect() as api:
+        for name, thing in {
+            "api": api,
+            "api.sandbox": api.sandbox,
+            "api.inbox": api.inbox,
+            "api.journal": api.journal,
+        }.items():
+            found[name] = sum(not one.startswith("_") for one in dir(thing))
+    return found
+
+
 def page() -> str:
     """Return the page: what is written by hand up to the mark, then the names."""
     text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]

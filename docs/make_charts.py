@@ -92,18 +92,6 @@ def deliveries(chance: Random) -> list[dict[str, Any]]:
     return [{"kind": kind, "state": state, "attempts": [{}] * chance.choice(tried[state])} for kind, state in picked]
 
 
-def endpoints() -> pd.DataFrame:
-    """Make up how webhooks went at three endpoints."""
-    made = pd.DataFrame(
-        {
-            "endpoint": ["0b7e5c2a-ledger", "51d0a9ce-alerts", "c4f2e871-mirror"], "delivered": [412, 398, 371],
-            "failed": [0, 3, 21], "median_seconds": [0.08, 0.31, 2.6], "p95_seconds": [0.4, 2.9, 31.0],
-        }
-    )  # fmt: skip
-    made.attrs["kind"] = "deliveries"
-    return made
-
-
 def balances(api: Any, folder: str) -> pd.DataFrame:
     """Record the balances of contracts for some weeks; what they are worth changes by rates made up here."""
     made = reports.record_balances(api, f"{folder}/balances.parquet")
@@ -164,7 +152,6 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "liability", lambda size: charts.liability_chart(activity, size=size)
     yield "applications", lambda size: charts.applications_chart(events, size=size)
     yield "disputes", lambda size: charts.disputes_chart(disputes, size=size)
-    yield "endpoints", lambda size: charts.endpoints_chart(endpoints(), size=size)
     yield "balances", lambda size: charts.balances_chart(held, size=size)
 
 

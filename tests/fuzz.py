@@ -35,13 +35,15 @@ import attrs
 import httpx
 
 from tests.client.doubles import CARD, client_on
-from workbench import bulk, events, rendering, sequences, tables
+from workbench import bulk, events, rendering, sequences
 from workbench.bulk.plan import plan_of
 from workbench.errors import InvalidRequest, WorkbenchError
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.table import OPERATIONS
 from workbench.schema import strict_json
 from workbench.sequences import reading
+from workbench.sequences.reading import problems
+from workbench.tables.frames import to_frame
 
 SECOND = 1.0  # of processor time: longer is a hang
 SAMPLES = Path(__file__).parent / "samples"
@@ -186,7 +188,7 @@ def sequence_files(folder: Path) -> Iterator[Target]:
         except sequences.InvalidSequence as error:
             assert str(error)  # noqa: PT017 - it can be shown
             return False
-        found = sequences.problems(read, {})
+        found = problems(read, {})
         assert all(map(str, found))
         assert repr(read)
         text = read.to_toml()
@@ -470,7 +472,7 @@ def answers(_: Path) -> Iterator[Target]:
             found = answer if isinstance(answer, list) else [answer]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tables.to_frame(found)
+                to_frame(found)
         return True
 
     yield Target(case)

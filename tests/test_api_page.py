@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,7 @@ import pytest
 
 import workbench as wb
 from docs import make_api
+from workbench.bulk.outcomes import BulkResult
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,7 +33,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         exec(block, names)
 
-    assert isinstance(names["result"], wb.bulk.BulkResult)
+    assert isinstance(names["result"], BulkResult)
     assert names["result"].counts == {"done": 100}
 
 
@@ -42,3 +44,13 @@ def test_every_namespace_lists_its_public_names_only() -> None:
         for name in dir(space):
             assert not name.startswith("_"), (space.__name__, name)
             assert getattr(space, name).__doc__, (space.__name__, name)
+
+
+def test_the_surface_stays_small() -> None:
+    """At most 300 public names in all, 45 of them on a sandbox, and 8 extras; the commands are counted in tests/terminal."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    counts = make_api.counts()
+
+    assert counts["api.sandbox"] <= 45
+    assert sum(counts.values()) <= 300, counts
+    assert len(extras) <= 8

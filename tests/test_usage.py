@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from workbench import chains
 from workbench.errors import InvalidArguments, UsageError, WorkbenchError
 
 NAMESPACES = (
     "bulk",
-    "chains",
     "charts",
     "course",
     "events",
@@ -115,7 +115,7 @@ MISTAKES = {
     "a member of a fault": (lambda: wb.Sandbox().add_fault("status", matching={"cardid": 1}), "matching.cardid is not"),
     "an amount": (lambda: wb.withdrawals.usd(25), "must be dollars and cents"),
     "native units": (lambda: wb.withdrawals.native_units(2.5), "must be a whole number"),
-    "typed data": (lambda: wb.chains.digest({}), "typed data needs types"),
+    "typed data": (lambda: chains.digest({}), "typed data needs types"),
     "a drill": (lambda: wb.course.drill("fraud", wb.connect()), "must be one of"),
     "a client": (lambda: wb.browse(3), "takes a Client or a session"),
 }  # fmt: skip

@@ -9,19 +9,18 @@ import sqlite3
 from typing import assert_type
 
 import workbench as wb
+from workbench.interface.people import Address, Deletion
+from workbench.interface.transactions import RewardsItem
 from workbench.records import (
-    Address,
     AnyEvent,
     CompanyApplication,
     DeclineReason,
-    Deletion,
     Dispute,
     Event,
     EventApplicationStatus,
     IssuingContract,
     PaymentAccount,
     RewardsActivity,
-    RewardsItem,
     SimulatedTransaction,
     Spend,
     TransactionChanged,

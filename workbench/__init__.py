@@ -17,7 +17,6 @@ __version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from workbench import bulk as bulk
-    from workbench import chains as chains
     from workbench import charts as charts
     from workbench import course as course
     from workbench import errors as errors
@@ -78,7 +77,6 @@ _NAMES = {
     "assumptions": "workbench.interface.assumptions",
     "browse": "workbench.panel.panel",
     "bulk": "workbench.bulk",
-    "chains": "workbench.chains",
     "charts": "workbench.charts",
     "compare_behavior": "workbench.testing.comparing",
     "compare_records": "workbench.testing.comparing",

@@ -278,7 +278,7 @@ def _unusable(
     return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates]
 
 
-def _wrong_type(name: str, value: object, hint: Any) -> Problem:
+def _wrong_type(name: str, value: object, hint: object) -> Problem:
     choices = [
         text
         for part in (hint, *typing.get_args(hint))
@@ -290,7 +290,7 @@ def _wrong_type(name: str, value: object, hint: Any) -> Problem:
     return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}")
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _fits(value: object, hint: object) -> bool:
     """Return whether a value can be what an annotation says; what is inside of it is not looked at."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
@@ -326,7 +326,7 @@ _NAMES = {
 }
 
 
-def _named(hint: Any) -> str:
+def _named(hint: object) -> str:
     """Return what an annotation takes, as text."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
@@ -501,7 +501,7 @@ class ApiError(WorkbenchError):
         status: int,
         error: str | None = None,
         message: str | None = None,
-        body: Any = None,
+        body: object = None,
         hint: str | None = None,
     ) -> None:
         self.operation = operation
@@ -563,7 +563,9 @@ STATUSES: Mapping[int, type[ApiError]] = {
 class UnexpectedAnswer(WorkbenchError):
     """The service reported success, but its answer cannot be read: the call was carried out."""
 
-    def __init__(self, message: str, *, problems: Iterable[Problem] = (), body: Any = None, status: int = 200) -> None:
+    def __init__(
+        self, message: str, *, problems: Iterable[Problem] = (), body: object = None, status: int = 200
+    ) -> None:
         self.problems = tuple(problems)
         self.body = body
         self.status: int | None = status
@@ -582,7 +584,13 @@ class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
     """
 
     def __init__(
-        self, message: str, *, attempt: Attempt, problems: Iterable[Problem] = (), body: Any = None, status: int = 200
+        self,
+        message: str,
+        *,
+        attempt: Attempt,
+        problems: Iterable[Problem] = (),
+        body: object = None,
+        status: int = 200,
     ) -> None:
         OutcomeUnknown.__init__(self, message, attempt=attempt)
         UnexpectedAnswer.__init__(self, message, problems=problems, body=body, status=status)
@@ -622,6 +630,18 @@ class MissingExtra(WorkbenchError, ImportError):
         super().__init__(f"{library} is not installed; the extra {extra} has it. Run: {command}")
 
 
+_AT_THE_TOP = {
+    "ApiError",
+    "InvalidRequest",
+    "NotFound",
+    "NotSent",
+    "OutcomeUnknown",
+    "WorkbenchError",
+}  # of the package
+_NARROWER = {"InvalidArguments", "RedirectedEffect"}  # caught by their bases
+
+
 def __dir__() -> list[str]:
-    public = (Problem, Attempt, WorkbenchError)
-    return sorted(name for name, value in globals().items() if isinstance(value, type) and issubclass(value, public))
+    public = (Problem, WorkbenchError)
+    names = {name for name, value in globals().items() if isinstance(value, type) and issubclass(value, public)}
+    return sorted(names - _AT_THE_TOP - _NARROWER)

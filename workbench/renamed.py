@@ -5,6 +5,10 @@ from collections.abc import Mapping
 RENAMED: Mapping[str, str] = {
     # names of wb and its namespaces
     "wb.compare": "wb.compare_behavior(a, b), or wb.compare_records(a, b) for stored records",
+    "wb.tables.to_frame": "wb.to_frame",
+    "wb.tables.export": "wb.export",
+    "wb.sequences.dumps": "sequence.to_toml()",
+    "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
     # arguments of functions
     "connect(settings=)": "behavior={…}",
     "connect_async(settings=)": "behavior={…}",

@@ -109,7 +109,7 @@ def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
     return clocked("transactions", lambda: reports.transactions(given))
 
 
-_MAKE = "from tests.benchmarks.bench_analysis import *; tables.export(events"
+_MAKE = "from tests.benchmarks.bench_analysis import *; export(events"
 
 
 def measured(size: int, folder: str) -> dict[str, Any]:

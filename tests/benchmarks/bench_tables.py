@@ -64,7 +64,7 @@ def bodies(rows: int) -> list[bytes]:
 
 def fast(size: int) -> Figures:
     """Page bodies to the full typed frame."""
-    from workbench.tables import rewards_from_pages
+    from workbench.rewards.pages import rewards_from_pages
 
     given = bodies(size)
     rewards_from_pages(given[:64])
@@ -137,7 +137,7 @@ def sdk(size: int) -> Figures:
 
 def odd(size: int) -> Figures:
     """The same with one irregular page, and with a new member on every row."""
-    from workbench.tables import rewards_from_pages
+    from workbench.rewards.pages import rewards_from_pages
 
     usual = bodies(size)
     odd_ones = {}

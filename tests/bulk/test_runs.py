@@ -11,7 +11,8 @@ import httpx
 import pandas as pd
 import pytest
 
-from workbench.bulk import BulkResult, Interrupted, RunChanged, resume
+from workbench.bulk import Interrupted, RunChanged, resume
+from workbench.bulk.outcomes import BulkResult
 from workbench.bulk.sending import run
 from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits

@@ -14,7 +14,8 @@ import pytest
 from workbench.bulk import Interrupted, resume, run
 from workbench.client.client import Client
 from workbench.sandbox import Sandbox
-from workbench.sequences import Parameter, Sequence, Stepper, param, run_many, step
+from workbench.sequences import Sequence, Stepper, param, run_many, step
+from workbench.sequences.sequence import Parameter
 from workbench.system.progress import Progress
 
 pytestmark = pytest.mark.slow  # each is stopped while it waits

@@ -20,9 +20,10 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.conftest import Life
 from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, OWNER, PERSON
-from workbench import rendering, sequences
+from workbench import rendering
 from workbench.forms.answers import Reveal
 from workbench.interface.table import OPERATIONS
+from workbench.sequences.sequence import dumps
 from workbench.terminal import main
 
 Texts = Iterable[str | bytes]
@@ -93,12 +94,12 @@ def _state(life: Life, _: Path) -> Iterator[bytes]:
 
 
 def _sequence_files(life: Life, folder: Path) -> Iterator[str]:
-    yield sequences.dumps(life.things["sequence"])
+    yield dumps(life.things["sequence"])
     yield from life.things["exported calls"]
     with wb.connect(seed=5) as api:
         form = wb.form(api.create_user_application, **PERSON)
         form.add_to_sequence()
-        yield sequences.dumps(form.script.sequence)
+        yield dumps(form.script.sequence)
         form.close()
 
 

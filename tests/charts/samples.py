@@ -129,16 +129,6 @@ def disputes() -> pd.DataFrame:
         return wb.reports.disputes(api.sandbox.records("dispute"), at="2026-06-01")
 
 
-def endpoints() -> pd.DataFrame:
-    """Two endpoints, one of which never answered."""
-    made = pd.DataFrame(
-        {"endpoint": ["aaaaaaaaaa", "bbbbbbbbbb"], "delivered": [3, 0], "failed": [0, 2],
-         "median_seconds": pd.array([0.5, None], dtype="Float64"), "p95_seconds": pd.array([2.0, None], dtype="Float64")}
-    )  # fmt: skip
-    made.attrs.update(kind="deliveries", notes=[])
-    return made
-
-
 def balances() -> pd.DataFrame:
     """Two days of a chain."""
     at = pd.to_datetime([datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)], utc=True)

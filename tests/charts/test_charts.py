@@ -17,9 +17,10 @@ from matplotlib.figure import Figure
 import workbench as wb
 from tests.charts import samples
 from tests.forms.test_looks import contrast
-from workbench import charts, reports, tables
+from workbench import charts, reports
 from workbench.rendering.design import DARK, LIGHT, LOOKS
 from workbench.rewards.read_result import HIDDEN
+from workbench.tables.frames import to_frame
 
 pytestmark = pytest.mark.slow  # each draws
 
@@ -291,7 +292,7 @@ def test_overall_rate_is_drawn_beside_the_numbers() -> None:
 
 def test_timeline_of_a_bare_ledger_has_its_times(month: Any) -> None:
     """A ledger holds the time and the currency of each entry; without them the chart says so and invents none."""
-    frame = tables.to_frame(month.ledger())
+    frame = to_frame(month.ledger())
 
     assert frame["at"].notna().all()
     assert set(frame["currency"]) == {"USD"}
@@ -364,7 +365,6 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "liability": (charts.liability_chart, samples.rewards, samples.no_rewards),
     "applications": (charts.applications_chart, samples.history, list),
     "disputes": (charts.disputes_chart, samples.disputes, lambda: reports.disputes([], at="2026-01-01")),
-    "endpoints": (charts.endpoints_chart, samples.endpoints, lambda: samples.endpoints().iloc[:0]),
     "balances": (charts.balances_chart, samples.balances, lambda: samples.balances().iloc[:0]),
 }
 

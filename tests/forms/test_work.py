@@ -10,8 +10,9 @@ import workbench as wb
 from tests.forms.conftest import PERSON, SECRETS, state
 from workbench.errors import UsageError
 from workbench.panel.background import Work, bulk_panel
-from workbench.sequences import Sequence, Step
+from workbench.sequences import Sequence
 from workbench.sequences import run as run_sequence
+from workbench.sequences.sequence import Step
 from workbench.session import Session
 from workbench.system.progress import Progress, ProgressCallback
 

@@ -6,7 +6,8 @@ import pytest
 
 from workbench.errors import Problem
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, load, loads, problems, run
+from workbench.sequences import InvalidSequence, load, loads, run
+from workbench.sequences.reading import problems
 
 GOOD = """
 name = "good"

@@ -9,7 +9,9 @@ from workbench.client.client import AsyncClient, Client
 from workbench.errors import WrongEnvironment
 from workbench.interface.vocabulary import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sequences import Stepper, catalogue, dumps, guide, loads, problems, run, run_async
+from workbench.sequences import Stepper, catalogue, guide, loads, run, run_async
+from workbench.sequences.reading import problems
+from workbench.sequences.sequence import dumps
 
 pytestmark = pytest.mark.slow  # each runs in every way
 

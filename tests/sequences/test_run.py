@@ -16,23 +16,12 @@ from workbench.errors import UsageError, WrongEnvironment
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.schema.rules import FULL
 from workbench.schema.walk import given
-from workbench.sequences import (
-    InvalidSequence,
-    Sequence,
-    Stepper,
-    Unbalanced,
-    catalogue,
-    loads,
-    param,
-    ref,
-    run,
-    run_many,
-    step,
-)
-from workbench.sequences.ledger import Ledger
+from workbench.sequences import InvalidSequence, Sequence, Stepper, catalogue, loads, param, ref, run, run_many, step
+from workbench.sequences.ledger import Ledger, Unbalanced
 from workbench.sequences.sequence import Parameter, duration, duration_text, guide
 from workbench.session import connect
-from workbench.testing import Mix, from_journal, traffic
+from workbench.testing import from_journal, traffic
+from workbench.testing.generated import Mix
 
 BUY = {
     "card_id": guide("cards.active"),

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from workbench import reports, rewards, tables
+from workbench import reports
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.tables.columns import plan
 from workbench.tables.event_frames import events_plan
+from workbench.tables.frames import to_frame
 
 DOC = Path(__file__).parents[2] / "docs" / "tables.md"
 START, END = "<!-- listing -->", "<!-- end of listing -->"
@@ -26,25 +27,22 @@ def listing() -> list[str]:
     """Return the lines of the list."""
     lines = ["| Frame of | `attrs['kind']` | Columns: dtype (• masked unless revealed) |", "|---|---|---|"]
     for name, row in OPERATIONS.items():
-        frame = tables.to_frame([], of=name)
+        frame = to_frame([], of=name)
         of = plan(row.answer) if frame.attrs["kind"] != "rewards_item" else None
         private = frozenset(c.name for c in of.columns if c.private) if of else frozenset()
         lines.append(f"| `api.{name}(…)` | `{frame.attrs['kind']}` | {_columns(frame, private)} |")
     for kind in EVENT_KINDS:
         private = frozenset(c.name for c in events_plan({kind}).columns if c.private)
-        lines.append(f"| events of kind `{kind}` | `event` | {_columns(tables.to_frame([], of=kind), private)} |")
+        lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
     derived = {
         "contract_values(contracts)": reports.contract_values([]),
         'contract_totals(contracts, by="chain_id")': reports.contract_totals([], by="chain_id"),
         "status_history(events)": reports.status_history([]),
         "time_in_status(events)": reports.time_in_status([]),
-        "reasons(events)": reports.reasons([]),
-        "micro_deposits(events)": reports.micro_deposits([]),
         "transactions(events)": reports.transactions([]),
-        "rewards_from_pages(bodies, users=…)": rewards.rewards_from_pages([], users=[]),
     }
     for call, frame in derived.items():
-        lines.append(f"| `tables.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
+        lines.append(f"| `reports.{call}` | `{frame.attrs['kind']}` | {_columns(frame)} |")
     return lines
 
 

@@ -19,6 +19,7 @@ from tests.tables import samples
 from tests.tables.listing import DOC
 from workbench import tables
 from workbench.rewards.pages import cast
+from workbench.tables.frames import to_frame
 from workbench.tables.rows import EXACT, decimal_series, decimals, packed
 
 USUAL = pd.ArrowDtype(pa.decimal128(18, 6))
@@ -192,7 +193,7 @@ def test_files_and_back(tmp_path: Path) -> None:
 
 def test_rewards_sum_to_decimals() -> None:
     """A frame of rewards, as pandas users expect."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame["points"].dtype == USUAL
     assert frame["points"].sum() == Decimal("9.5")
@@ -240,7 +241,7 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
 
     import duckdb
 
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     plain = frame.assign(
         **{name: frame[name].dt.tz_localize(None) for name in ("created_at", "posted_at", "minted_at")}
     )

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tables import samples
-from workbench import tables
 from workbench.errors import InvalidRequest, UsageError
 from workbench.interface.events import Event
 from workbench.reports import event_logs
 from workbench.reports.event_logs import read
+from workbench.tables.frames import to_frame
 
 ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)]
 CARD = (
@@ -170,7 +170,7 @@ def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: py
     lines = [ONE_LINE[0], SALE, SALE.replace(b"Shop", b"Caf\\u00e9"), SALE.replace(b'"Shop"', b"null")]
     lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(lines))
-    expected = tables.to_frame(list(read(tmp_path / "events.ndjson")))
+    expected = to_frame(list(read(tmp_path / "events.ndjson")))
     monkeypatch.setattr(event_logs, "_strict", None)  # no line is read by itself
 
     pd.testing.assert_frame_equal(expected, read(tmp_path / "events.ndjson").frame())
@@ -220,7 +220,7 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
             with pytest.raises(InvalidRequest, match=re.escape(str(error).partition("\n")[0])):
                 logs.frame()
         return
-    made, expected = logs.frame(of), tables.to_frame(events, of=of or Event)
+    made, expected = logs.frame(of), to_frame(events, of=of or Event)
 
     pd.testing.assert_frame_equal(expected, made)
     assert expected.attrs == made.attrs

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.tables import samples
-from workbench import bulk, reports, tables
+from workbench import bulk, reports
 from workbench.interface.transactions import RewardsItem
 from workbench.schema.walk import build
+from workbench.tables.frames import export, to_frame
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -32,15 +33,15 @@ HOSTILE = [
 
 
 def frame_of(texts: list[str]) -> pd.DataFrame:
-    return tables.to_frame([build(RewardsItem, {"merchant_name": text, "id": "0"}) for text in texts])
+    return to_frame([build(RewardsItem, {"merchant_name": text, "id": "0"}) for text in texts])
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=[ascii(text) for text in HOSTILE])
 def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
     """In XLSX each text is a text cell; in CSV none begins like a formula."""
     frame = frame_of([text])
-    tables.export(frame, tmp_path / "a.xlsx")
-    tables.export(frame, tmp_path / "a.csv")
+    export(frame, tmp_path / "a.xlsx")
+    export(frame, tmp_path / "a.csv")
     sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["data"]
     rows = list(csv.reader(io.StringIO((tmp_path / "a.csv").read_bytes().decode(), newline="")))
 
@@ -54,7 +55,7 @@ def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
 def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
     """Ids with zeros, digits beyond a float, words like NA: all read back as they were, the invisible as escapes."""
     texts = [text for text in HOSTILE if text]
-    tables.export(frame_of(texts), tmp_path / f"a{suffix}")
+    export(frame_of(texts), tmp_path / f"a{suffix}")
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
     shown = [text.replace("\r", "\\x0d") for text in shown]
 
@@ -67,7 +68,7 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
 def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) -> None:
     """No text makes a writer fail, and as many rows come back as have any text to show."""
     path = tmp_path / f"any{suffix}"
-    saved = tables.export(frame_of([text or "x" for text in texts]), path, overwrite=True)
+    saved = export(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
     assert saved.rows == len(texts)
     assert len(bulk.load(path)) == len(texts)
@@ -75,7 +76,7 @@ def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) ->
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
     """The result says how many cells were cleaned, in words too."""
-    saved = tables.export(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
+    saved = export(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
 
     assert saved.cleaned == 2
     assert "escapes in 2 cells" in str(saved)
@@ -83,8 +84,8 @@ def test_control_characters_are_counted(tmp_path: Path) -> None:
 
 def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
     """Cents and points are numbers, times are dates in UTC, ids are text."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    tables.export(frame, tmp_path / "a.xlsx")
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    export(frame, tmp_path / "a.xlsx")
     row = [cell.value for cell in next(openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].iter_rows(min_row=2))]
 
     assert row[:3] == ["earned", "007", 12.5]
@@ -94,16 +95,16 @@ def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
 
 def test_groups_keep_their_keys(tmp_path: Path) -> None:
     """A column of sums is saved with what it was grouped by."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    tables.export(frame.groupby("type", observed=True)["points"].sum(), tmp_path / "a.csv")
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    export(frame.groupby("type", observed=True)["points"].sum(), tmp_path / "a.csv")
 
     assert (tmp_path / "a.csv").read_text().splitlines() == ["type,points", "earned,12.500000", "redeemed,-3.000000"]
 
 
 def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
     """A number with more than 15 digits would lose some in a spreadsheet, so its column is text."""
-    frame = tables.to_frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
-    tables.export(frame, tmp_path / "a.xlsx")
+    frame = to_frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
+    export(frame, tmp_path / "a.xlsx")
 
     assert (
         openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].cell(2, 3).value == "12345678901234567.500000000000000000"
@@ -112,8 +113,8 @@ def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
 
 def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
     """Decimals stay decimals, and the notes travel in the metadata."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
-    tables.export(frame, tmp_path / "a.parquet")
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
+    export(frame, tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
 
     assert str(schema.field("points").type) == "decimal128(18, 6)"
@@ -122,10 +123,10 @@ def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
 
 def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
     """What is to be known of a table goes with its exports."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     frame.attrs.update(notes=["Read up to offset 10,000."], complete=False)
-    tables.export(frame, tmp_path / "a.csv")
-    tables.export(frame, tmp_path / "a.xlsx")
+    export(frame, tmp_path / "a.csv")
+    export(frame, tmp_path / "a.xlsx")
 
     assert (tmp_path / "a.csv.notes.txt").read_text() == "This table is not complete.\nRead up to offset 10,000.\n"
     assert openpyxl.load_workbook(tmp_path / "a.xlsx")["notes"].cell(2, 1).value == "Read up to offset 10,000."
@@ -135,8 +136,8 @@ def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
 def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture) -> None:
     """A masked frame exports masks; a revealed one makes a file for its owner alone, says so and is logged."""
     user = samples.answer("update_user", samples.USER)
-    tables.export(tables.to_frame(user), tmp_path / f"masked{suffix}")
-    saved = tables.export(tables.to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
+    export(to_frame(user), tmp_path / f"masked{suffix}")
+    saved = export(to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
 
     masked = bulk.load(tmp_path / f"masked{suffix}")[0]
     assert masked["email"] == "a•••@e•••.com"
@@ -149,17 +150,17 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
 
 def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
     """An existing file stays, unless `overwrite=True`."""
-    tables.export(frame_of(["one"]), tmp_path / "a.csv")
+    export(frame_of(["one"]), tmp_path / "a.csv")
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        tables.export(frame_of(["two"]), tmp_path / "a.csv")
-    tables.export(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
+        export(frame_of(["two"]), tmp_path / "a.csv")
+    export(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
     assert "two" in (tmp_path / "a.csv").read_text()
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full at the last moment costs the new file, not the old one, and leaves nothing behind."""
-    tables.export(frame_of(["old"]), tmp_path / "a.csv")
+    export(frame_of(["old"]), tmp_path / "a.csv")
     before = (tmp_path / "a.csv").read_bytes()
 
     def full(_: Any) -> None:
@@ -167,7 +168,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        tables.export(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
+        export(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
     assert (tmp_path / "a.csv").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
@@ -176,11 +177,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     """A process killed while it writes leaves the old file whole."""
     path = tmp_path / "a.csv"
-    tables.export(frame_of(["old"]), path)
+    export(frame_of(["old"]), path)
     code = (
         "import os, sys, pandas as pd\nfrom workbench import tables\n"
         "os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
-        "tables.export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
+        "export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
 
@@ -192,16 +193,16 @@ def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
     monkeypatch.setattr("workbench.tables.frames.EXCEL_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
-        tables.export(frame_of(["a", "b"]), tmp_path / "a.xlsx")
+        export(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):
-        tables.export(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
+        export(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_ending_says_the_format(tmp_path: Path) -> None:
     """Another ending is refused with those there are; pickles are none of them."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
-        tables.export(frame_of(["a"]), tmp_path / "a.pkl")
+        export(frame_of(["a"]), tmp_path / "a.pkl")
 
 
 def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
@@ -209,8 +210,8 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     with wb.connect() as api:
         wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
         frame = reports.transactions(api)
-    tables.export(frame, tmp_path / "a.xlsx", tz="America/New_York")
-    tables.export(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
+    export(frame, tmp_path / "a.xlsx", tz="America/New_York")
+    export(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     sheet = book["data"]
     heads = [cell.value for cell in sheet[1]]
@@ -232,7 +233,7 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     with wb.connect() as api:
         wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
         frame = reports.transactions(api)
-    tables.export(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
+    export(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last: cells as they are shown
     command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(tmp_path / "a.xlsx")]

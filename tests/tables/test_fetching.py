@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pandas as pd
 import pytest
 
-from workbench import tables
 from workbench.client.client import Bodies, Client
 from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
 from workbench.interface.contracts import SignWithdrawal
@@ -15,6 +14,7 @@ from workbench.rewards.reading import read
 from workbench.sandbox import Sandbox
 from workbench.schema.walk import build
 from workbench.session import connect
+from workbench.tables.frames import to_frame
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
 
     assert over_http.complete
     pd.testing.assert_frame_equal(in_process.frame(), over_http.frame())
-    pd.testing.assert_frame_equal(tables.to_frame(over_http), over_http.frame())
+    pd.testing.assert_frame_equal(to_frame(over_http), over_http.frame())
 
 
 def test_a_wrong_key_is_refused_as_ever(url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import RECORDED
 from tests.tables import samples
-from workbench import reports, tables
+from workbench import reports
 from workbench.errors import UsageError
 from workbench.interface import contracts, events, people, transactions
 from workbench.interface.convert import converter
@@ -24,6 +24,7 @@ from workbench.schema.strict_json import loads
 from workbench.schema.walk import build, is_record, members
 from workbench.session import connect
 from workbench.tables.columns import EXTRA, plan
+from workbench.tables.frames import to_frame
 
 MODULES = (contracts, events, people, transactions)
 
@@ -47,7 +48,7 @@ def held(frame: pd.DataFrame) -> str:
 )
 def test_every_record_has_columns(cls: type[Any]) -> None:
     """Every record class makes an empty table whose columns are those of its plan, none of dtype object."""
-    frame = tables.to_frame([], of=cls)
+    frame = to_frame([], of=cls)
 
     assert list(frame.columns) == (
         [*frame.columns]
@@ -60,7 +61,7 @@ def test_every_record_has_columns(cls: type[Any]) -> None:
 
 def test_rewards_have_the_dtypes_of_their_rules() -> None:
     """Points are exact, cents whole, times UTC, the type a category, ids text; the same where there are no rows."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
+    frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
 
     assert frame.dtypes.astype(str).to_dict() == {
         "type": "category",
@@ -78,7 +79,7 @@ def test_rewards_have_the_dtypes_of_their_rules() -> None:
     }
     assert frame["id"].tolist() == ["007", "8"]
     assert frame["points"].tolist() == [Decimal("12.50"), Decimal(-3)]
-    pd.testing.assert_series_equal(tables.to_frame([], of="list_rewards_activity").dtypes, frame.dtypes)
+    pd.testing.assert_series_equal(to_frame([], of="list_rewards_activity").dtypes, frame.dtypes)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -90,22 +91,19 @@ def test_empty_answers_have_the_dtypes_of_full_ones(operation: str) -> None:
         raw = {one.wire: "x" for one in members(row.answer)[:1]}
     one = converter().read_answer(row, [raw] if row.many else raw)
 
-    assert (
-        tables.to_frame([], of=operation).dtypes.astype(str).to_dict()
-        == tables.to_frame(one).dtypes.astype(str).to_dict()
-    )
+    assert to_frame([], of=operation).dtypes.astype(str).to_dict() == to_frame(one).dtypes.astype(str).to_dict()
 
 
 def test_pages_make_one_table() -> None:
     """A list of pages is the table of all their items."""
     pages = samples.answer("list_rewards_activity", samples.REWARDS, samples.REWARDS)
 
-    assert len(tables.to_frame(pages)) == 4
+    assert len(to_frame(pages)) == 4
 
 
 def test_contracts_have_one_row_per_token() -> None:
     """A contract stands once for each token, and once without one; balances and rates are exact."""
-    frame = tables.to_frame(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
+    frame = to_frame(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
 
     assert len(frame) == 3
     assert frame["tokens.balance"].tolist()[:2] == [Decimal("1250.50"), Decimal("0.1")]
@@ -119,7 +117,7 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
     """A balance of 78 digits makes the column text, with all its digits, and a note says so."""
     long = str(2**256 - 1)
     body = samples.CONTRACT.replace(b"1250.50", long.encode())
-    frame = tables.to_frame(samples.answer("list_contracts", body))
+    frame = to_frame(samples.answer("list_contracts", body))
 
     assert frame["tokens.balance"].tolist() == [long, "0.1"]
     assert "tokens.balance stays text" in frame.attrs["notes"][0]
@@ -127,8 +125,8 @@ def test_a_balance_too_long_for_decimals_stays_text() -> None:
 
 def test_leading_zeros_live() -> None:
     """Ids, codes and routing numbers keep their zeros."""
-    user = tables.to_frame(samples.answer("update_user", samples.USER), reveal={"postal_code"})
-    contract = tables.to_frame(samples.answer("list_contracts", samples.CONTRACT))
+    user = to_frame(samples.answer("update_user", samples.USER), reveal={"postal_code"})
+    contract = to_frame(samples.answer("list_contracts", samples.CONTRACT))
 
     assert user["external_id"][0] == "00042"
     assert user["address.postal_code"][0] == "00123"
@@ -137,7 +135,7 @@ def test_leading_zeros_live() -> None:
 
 def test_unknown_enum_values_are_kept() -> None:
     """A status nobody named is a category after the known ones, which keep their order."""
-    frame = tables.to_frame(samples.answer("update_user", samples.USER))
+    frame = to_frame(samples.answer("update_user", samples.USER))
 
     assert frame["application_status"][0] == "brandNew"
     assert next(iter(frame["application_status"].cat.categories)) == "approved"
@@ -147,8 +145,8 @@ def test_unknown_enum_values_are_kept() -> None:
 def test_private_columns_are_masked_unless_named() -> None:
     """Names, mail, phone and account numbers are masked; `reveal` shows one and marks the frame."""
     user = samples.answer("update_user", samples.USER)
-    masked = tables.to_frame(user)
-    shown = tables.to_frame(user, reveal={"email"})
+    masked = to_frame(user)
+    shown = to_frame(user, reveal={"email"})
 
     assert masked["email"][0] == "a•••@e•••.com"
     assert masked["first_name"][0] == "A."
@@ -163,7 +161,7 @@ def test_private_columns_are_masked_unless_named() -> None:
 def test_reveal_refuses_what_is_not_masked() -> None:
     """A misspelt name does not silently reveal nothing."""
     with pytest.raises(ValueError, match="emial is not a masked column here"):
-        tables.to_frame(samples.answer("update_user", samples.USER), reveal={"emial"})
+        to_frame(samples.answer("update_user", samples.USER), reveal={"emial"})
 
 
 @pytest.mark.parametrize("name", ["data", "salt", "signature.data", "parameters", "extra"])
@@ -171,28 +169,28 @@ def test_a_signature_never_stands_in_a_frame(name: str) -> None:
     """No part of a withdrawal signature is in its frame, and none can be revealed."""
     signature = samples.answer("sign_withdrawal", samples.SIGNATURE)
 
-    assert "CANARY" not in held(tables.to_frame(signature))
+    assert "CANARY" not in held(to_frame(signature))
     with pytest.raises(ValueError, match="cannot be revealed"):
-        tables.to_frame(signature, reveal={name})
+        to_frame(signature, reveal={name})
 
 
 def test_unknown_members_are_counted_and_kept() -> None:
     """A member the document does not name is masked in `extra`, shown when asked for, and said in the notes."""
     body = samples.REWARDS.replace(b'"id":"007"', b'"id":"007","tier":{"level":1.50}')
     page = samples.answer("list_rewards_activity", body)
-    frame = tables.to_frame(page)
+    frame = to_frame(page)
 
     assert frame["extra"].tolist()[0] == '{"tier":"•••"}'
     assert frame["extra"].isna().tolist() == [False, True]
     assert frame.attrs["unknown"] == {"tier": 1}
     assert "tier is not in the interface document" in frame.attrs["notes"][0]
-    assert tables.to_frame(page, reveal={"extra"})["extra"][0] == '{"tier":{"level":"1.50"}}'
+    assert to_frame(page, reveal={"extra"})["extra"][0] == '{"tier":{"level":"1.50"}}'
 
 
 def test_values_no_column_holds_are_set_aside() -> None:
     """An unreadable time, points that are no number and cents beyond 64 bits stand in `extra`, and are noted."""
     body = b"""{"items":[{"postedAt":"yesterday","points":"many","transactionAmountCents":123456789012345678901},{}]}"""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", body))
+    frame = to_frame(samples.answer("list_rewards_activity", body))
 
     assert loads(frame["extra"][0].encode()) == {
         "points": "many",
@@ -205,7 +203,7 @@ def test_values_no_column_holds_are_set_aside() -> None:
 
 def test_a_time_without_a_zone_is_said() -> None:
     """UTC is assumed for it, and the notes say so."""
-    frame = tables.to_frame(samples.answer("list_rewards_activity", b'{"items":[{"postedAt":"2026-01-01T00:00:00"}]}'))
+    frame = to_frame(samples.answer("list_rewards_activity", b'{"items":[{"postedAt":"2026-01-01T00:00:00"}]}'))
 
     assert frame["posted_at"][0] == pd.Timestamp("2026-01-01", tz="UTC")
     assert "postedAt: 1 × has no zone; UTC is assumed." in frame.attrs["notes"]
@@ -214,7 +212,7 @@ def test_a_time_without_a_zone_is_said() -> None:
 def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
     """Each event is a row; the body's columns are those of its kind; a strange body is kept, masked."""
     bodies = (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)
-    frame = tables.to_frame([samples.event(body) for body in bodies])
+    frame = to_frame([samples.event(body) for body in bodies])
 
     assert frame["kind"].tolist() == ["user.updated", "microDeposit.received", "moon.landed"]
     assert frame["body.application_status"].tolist()[0] == "pending"
@@ -226,18 +224,18 @@ def test_events_open_the_bodies_of_the_kinds_that_occur() -> None:
 def test_events_of_one_kind() -> None:
     """An event kind keeps its events alone, and gives its columns even to none; a deposit is a Decimal."""
     deposits = [samples.event(samples.USER_UPDATED), samples.event(samples.MICRO_DEPOSIT)]
-    frame = tables.to_frame(deposits, of="microDeposit.received", reveal={"amount"})
+    frame = to_frame(deposits, of="microDeposit.received", reveal={"amount"})
 
     assert frame["body.amount"].tolist() == [Decimal("0.12")]
     assert frame.attrs["revealed"] == ["body.amount"]
-    assert "body.amount" in tables.to_frame([], of="microDeposit.received")
+    assert "body.amount" in to_frame([], of="microDeposit.received")
 
 
 def test_full_is_a_word_in_its_column() -> None:
     """The amount of a refund is text, so that FULL and 2500 stand side by side and read back."""
     asked = [build(transactions.SimulateRefund, {"transaction_id": "t", "amount": a}) for a in (FULL, 2500)]
 
-    assert tables.to_frame(asked)["amount"].tolist() == ["FULL", "2500"]
+    assert to_frame(asked)["amount"].tolist() == ["FULL", "2500"]
 
 
 def test_mixed_rows_are_refused() -> None:
@@ -248,12 +246,12 @@ def test_mixed_rows_are_refused() -> None:
     )
 
     with pytest.raises(UsageError, match="User, SimulatedTransaction"):
-        tables.to_frame([user, page])
+        to_frame([user, page])
 
 
 def test_nothing_of_no_kind_says_so() -> None:
     """An empty list without `of` is an empty table that says what to do."""
-    frame = tables.to_frame([])
+    frame = to_frame([])
 
     assert frame.empty
     assert "of=" in frame.attrs["notes"][0]
@@ -263,7 +261,7 @@ def test_nothing_of_no_kind_says_so() -> None:
 def test_other_things_have_no_table(thing: Any) -> None:
     """What is not a record is refused in words."""
     with pytest.raises(UsageError, match="cannot convert"):
-        tables.to_frame(thing)
+        to_frame(thing)
 
 
 @attrs.frozen(kw_only=True)
@@ -290,7 +288,7 @@ class Result:
 
 def test_results_of_higher_layers_offer_their_rows() -> None:
     """An object with `rows()` and `row_type` is a table by the annotations of its rows."""
-    frame = tables.to_frame(Result())
+    frame = to_frame(Result())
 
     assert frame.dtypes.astype(str).to_dict() == {
         "step": "Int64", "note": "str", "took": "decimal128(18, 6)[pyarrow]", "seconds": "Float64", "end.word": "str",
@@ -301,12 +299,12 @@ def test_results_of_higher_layers_offer_their_rows() -> None:
 def test_a_session_has_tables() -> None:
     """The journal, the inbox and the events of a session make tables; an empty journal has its columns."""
     with connect(seed=1) as api:
-        empty = tables.to_frame(api.journal)
+        empty = to_frame(api.journal)
         card = api.sandbox.guide()["cards"]["active"][0]
         api.simulate_authorization(
             card_id=card, amount=1_000, currency="USD", merchant_name="Corner Shop", merchant_category_code="0742"
         )
-        journal, inbox = tables.to_frame(api.journal), tables.to_frame(api.inbox)
+        journal, inbox = to_frame(api.journal), to_frame(api.inbox)
 
         assert list(empty.columns) == list(journal.columns)
         assert journal["operation"].tolist() == ["simulate_authorization"]
@@ -319,12 +317,12 @@ def test_a_frame_is_its_own_frame() -> None:
     """What is a frame already is given back."""
     frame = pd.DataFrame({"a": [1]})
 
-    assert tables.to_frame(frame) is frame
+    assert to_frame(frame) is frame
 
 
 def test_half_of_a_surrogate_pair_is_shown_as_its_escape() -> None:
     """A record built by hand with text nobody can encode still makes a table."""
-    frame = tables.to_frame(build(people.UpdateUser, {"user_id": "a\ud800"}))
+    frame = to_frame(build(people.UpdateUser, {"user_id": "a\ud800"}))
 
     assert frame["user_id"][0] == "a\\ud800"
 
@@ -334,7 +332,7 @@ def test_recorded_responses_make_tables() -> None:
     for path in sorted(RECORDED.glob("*.200*.json")):
         name = path.name.partition(".")[0]
         if name in OPERATIONS:
-            frame = tables.to_frame(converter().read_answer(OPERATIONS[name], loads(path.read_bytes())))
+            frame = to_frame(converter().read_answer(OPERATIONS[name], loads(path.read_bytes())))
             assert len(frame) >= 1
             assert MASK not in "".join(frame.columns)
 
@@ -361,8 +359,8 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
             wb.rewards.read(api, guide["rewards_users"][:1], progress=False),
         ]  # fmt: skip
         for one in listed:
-            assert isinstance(tables.to_frame(one), pd.DataFrame)
-        frame = tables.to_frame(guide)
+            assert isinstance(to_frame(one), pd.DataFrame)
+        frame = to_frame(guide)
         users = wb.rewards.read(api, {"approved": guide["users"]["approved"][:2]}, progress=False).users
 
     assert set(frame["kind"]) >= {"cards", "users", "rewards_users", "contracts"}
@@ -375,12 +373,12 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
 def test_other_objects_are_refused_in_words(x: Any) -> None:
     """The message says what it is, and what is taken."""
     with pytest.raises(UsageError, match=r"cannot convert .* to a DataFrame; it takes records, events, mappings"):
-        tables.to_frame(x)
+        to_frame(x)
 
 
 def test_a_frame_of_a_cluster_is_refused_with_what_to_do() -> None:
     """Frames and reports take what is in memory, and say how a frame of a cluster is reduced."""
     cluster = type("Lazy", (), {"compute": lambda self: None})()
-    for take in (tables.to_frame, reports.spend, reports.outstanding):
+    for take in (to_frame, reports.spend, reports.outstanding):
         with pytest.raises(ValueError, match=r"pass frame\.compute\(\), or reduce it first"):
             take(cluster)

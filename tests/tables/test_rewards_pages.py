@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from tests.tables import pages
-from workbench import tables
 from workbench.errors import UnexpectedAnswer
 from workbench.interface.convert import Unreadable, converter
 from workbench.interface.table import OPERATIONS
 from workbench.rewards.pages import BATCH, rewards_from_pages
 from workbench.schema.strict_json import NotJson, loads
+from workbench.tables.frames import to_frame
 
 REFUSED = "refused"
 
@@ -42,9 +42,7 @@ def exact(*bodies: bytes) -> Any:
     if not all(isinstance(one, dict) and isinstance(one.get("items"), list) for one in raw):
         return REFUSED
     try:
-        return quiet(
-            tables.to_frame([converter().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw])
-        )
+        return quiet(to_frame([converter().read_answer(OPERATIONS["list_rewards_activity"], one) for one in raw]))
     except Unreadable:
         return REFUSED
 

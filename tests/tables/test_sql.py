@@ -1,5 +1,11 @@
 """SQL over what a session or a folder holds: exact, typed, and nothing else can be read."""
 
+import json
+import os
+import random
+import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -7,6 +13,8 @@ from typing import Any
 import pytest
 
 import workbench as wb
+from workbench.errors import UsageError
+from workbench.reports import activity
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +77,104 @@ def test_rewards_of_a_sandbox_are_a_table() -> None:
         found = wb.sql(query, api)
 
     assert set(found["user_id"]) == {user["id"] for user in users}
+
+
+_FILES = (
+    "canary.csv",
+    "/etc/passwd",
+    "*.csv",
+    "canary.db",
+    "http://127.0.0.1:9/x.csv",
+    "s3://bucket/x.parquet",
+    "out.csv",
+    "file://canary.csv",
+)
+_READERS = (
+    "read_csv", "read_csv_auto", "sniff_csv", "read_parquet", "parquet_metadata", "parquet_schema", "parquet_file_metadata", "read_json",
+    "read_json_auto", "read_ndjson", "read_json_objects", "read_text", "read_blob", "glob", "read_duckdb", "sqlite_scan", "postgres_scan",
+    "iceberg_scan", "delta_scan", "arrow_scan", "pandas_scan", "python_map_function", "seq_scan", "index_scan", "read_xlsx", "st_read",
+)  # fmt: skip
+_EFFECTS = (
+    "enable_logging", "disable_logging", "truncate_duckdb_logs", "enable_profiling", "disable_profiling", "checkpoint", "force_checkpoint",
+    "query", "query_table", "pragma_version", "duckdb_settings", "duckdb_secrets", "duckdb_extensions", "which_secret", "test_all_types",
+    "load_aws_credentials", "add_parquet_key", "import_database", "export_database", "start_ui", "start_ui_server", "storage_info",
+)  # fmt: skip
+_STATEMENTS = (
+    "attach 'canary.db'", "attach ':memory:' as other", "detach memory", "copy (select 1) to 'out.csv'", "copy spent from 'canary.csv'",
+    "export database 'out'", "import database 'out'", "install httpfs", "load httpfs", "force install json from 'http://127.0.0.1:9'",
+    "create table t (a int)", "create macro m() as 1", "create secret s (type s3)", "create view v as select 1", "create type e as enum ('a')",
+    "insert into spent values (1)", "update spent set a = 1", "delete from spent", "drop table spent", "alter table spent add column b int",
+    "set threads = 1", "reset threads", "set enable_external_access = true", "set lock_configuration = false", "pragma database_list",
+    "pragma enable_profiling", "call enable_logging(storage='file', storage_path='out')", "checkpoint", "vacuum", "analyze", "begin", "commit",
+    "prepare p as select 1", "execute p", "deallocate p", "explain analyze select 1", "select 1; select 2", "select 1; attach 'canary.db'",
+    "use memory", "select write_log('x')", "select getenv('HOME')", "select * from tables", "select * from engine", "select * from canary",
+    "select * from sys", "comment on table spent is 'x'", "select nextval('x')", "explain select 1", "merge into spent using spent on true", "",
+)  # fmt: skip
+HOSTILE = [
+    *_STATEMENTS,
+    *(f"select * from {name}('canary.csv')" for name in _READERS),
+    *(f"select * from {name}()" for name in _EFFECTS),
+    *(f"select * from {name}(storage = 'file')" for name in _EFFECTS[:2]),
+    *(f"select * from '{name}'" for name in _FILES),
+    *(f"with x as (select * from \"{name}\") select * from x" for name in _FILES),
+    "select " + "(" * 90_000 + "1" + ")" * 90_000, "select " + "-" * 1 + " - " * 30_000 + "1", "select " + "not " * 20_000 + "true",
+    "select " + "[" * 5_000 + "]" * 5_000, "select case when true then " * 5_000 + "1" + " end" * 5_000, "select 1" + " union all select 1" * 500,
+    "select * from " + "(select * from " * 150 + "range(1)" + ")" * 150, "x" * 200_000, "select repeat('x', 3000000000)",
+    "select repeat('x', 1000000) from range(100000)", "select list(r) from range(300000000) t(r)", "select '\x00'", "select 1 -- \x1b[31m", "select \ud800",
+]  # fmt: skip
+
+
+def _hostile(seed: int, count: int) -> list[str]:
+    """Return queries put together at random from parts of others, with some characters changed."""
+    generator = random.Random(seed)
+    short = [query for query in HOSTILE if len(query) < 300]
+    parts = [part for query in short for part in re.findall(r"\w+|'[^']*'|\W", query)]
+    queries = []
+    for _ in range(count):
+        base = (
+            list(generator.choice(short))
+            if generator.random() < 0.5
+            else generator.choices(parts, k=generator.randint(1, 30))
+        )
+        for _ in range(generator.randint(0, 5)):
+            base.insert(generator.randint(0, len(base)), generator.choice(parts))
+        queries.append(("" if generator.random() < 0.5 else "select * from ") + "".join(base))
+    return queries
+
+
+def _run_all(folder: str, seed: int, count: int) -> None:
+    """Run the queries, in a process of their own; print what was answered."""
+    os.chdir(folder)
+    activity._MAX_SECONDS, activity._MAX_RESULT = 1.0, 2**26
+    Path("canary.csv").write_text("canary\n31337\n")
+    spent = wb.to_frame([{"a": 1}])
+    before = sorted(Path().iterdir())
+    answered = []
+    for query in [*HOSTILE, *_hostile(seed, count)]:
+        try:
+            answered.append((query[:200], str(wb.sql(query, spent=spent).to_dict())[:200]))
+        except UsageError:
+            continue
+    leaked = [pair for pair in answered if "31337" in pair[1] or "root:" in pair[1]]
+    print(
+        json.dumps(
+            {
+                "leaked": leaked,
+                "new": [str(path) for path in Path().iterdir() if path not in before],
+                "answered": [query for query, _ in answered],
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> None:
+    """Each hostile query is refused as a usage error; none reads or makes a file, and the process is still there."""
+    code = f"from tests.tables.test_sql import _run_all; _run_all({str(tmp_path)!r}, 29, {count})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=540, check=False)
+    assert done.returncode == 0, done.stderr[-2_000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["leaked"], found["new"]) == ([], [])
+    assert not set(found["answered"]) & {
+        query[:200] for query in (*_STATEMENTS, *(q for q in HOSTILE if "canary" in q))
+    }

@@ -93,26 +93,7 @@ def test_how_long_each_status_lasted() -> None:
     assert until["days"].tolist() == [2.0, 3.0, 1.0, 5.0]
 
 
-def test_reasons_one_by_one() -> None:
-    """The comma-separated text becomes one row a reason, without blanks and empty ones."""
-    made = reports.reasons(EVENTS)
-
-    assert made["reason"].tolist() == ["BAD_PHOTO", "EXPIRED"]
-    assert set(made["status"]) == {"needsInformation"}
-
-
-def test_micro_deposits_are_decimals_and_marked() -> None:
-    """Their amounts add up exactly; the frame says that it holds a secret."""
-    made = reports.micro_deposits(EVENTS)  # type: ignore[arg-type]
-
-    assert made["amount"].sum() == Decimal("0.12")
-    assert made.attrs["revealed"] == ["amount"]
-    assert made["description"].tolist() == ["•••"]
-
-
-@pytest.mark.parametrize(
-    "make", [reports.status_history, reports.time_in_status, reports.reasons, reports.micro_deposits]
-)
+@pytest.mark.parametrize("make", [reports.status_history, reports.time_in_status])
 def test_no_events_have_the_same_columns(make: object) -> None:
     """Nothing to tell has the same columns and dtypes."""
     assert callable(make)

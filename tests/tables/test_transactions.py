@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import workbench as wb
-from workbench import reports, tables
+from workbench import reports
 from workbench.errors import ApiError
 from workbench.schema.rules import FULL
+from workbench.tables.frames import to_frame
 
 MONEY = ["held", "posted", "refunded"]
 AMOUNTS = st.one_of(st.integers(1, 300_000), st.just(10**9))
@@ -106,7 +107,7 @@ def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
     log.write_bytes(b"\n".join(one.raw for one in api.inbox.stored()))
     expected = reports.transactions(api.events).drop(columns=["updated_at", "refunded_at"])
 
-    for given_ in (api.inbox, tables.to_frame(api.inbox), wb.events.read(log), api.sandbox.events()):
+    for given_ in (api.inbox, to_frame(api.inbox), wb.events.read(log), api.sandbox.events()):
         made = reports.transactions(given_).drop(columns=["updated_at", "refunded_at"])
         pd.testing.assert_frame_equal(expected, made[made["card_id"].isin(expected["card_id"])].reset_index(drop=True))
     run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api)
@@ -122,9 +123,9 @@ def test_no_events_have_the_same_columns(api: Any) -> None:
 
 def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
     """The sandbox's clock for a session, the arrival for an inbox, else what the event itself holds."""
-    assert set(tables.to_frame(api)["at_source"]) == {"delivery"}
-    assert tables.to_frame(api)["at"].dt.year.unique().tolist() == [2026]
-    own = tables.to_frame(api.events)
+    assert set(to_frame(api)["at_source"]) == {"delivery"}
+    assert to_frame(api)["at"].dt.year.unique().tolist() == [2026]
+    own = to_frame(api.events)
 
     assert set(own["at_source"]) == {"body.spend.authorized_at", "body.spend.posted_at"}
     assert own["at"].notna().all()
@@ -132,7 +133,7 @@ def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
 
 def test_patterns_of_kinds(api: Any) -> None:
     """`transaction.*` keeps the four kinds of transactions."""
-    frame = tables.to_frame(api.events, of="transaction.*")
+    frame = to_frame(api.events, of="transaction.*")
 
     assert set(frame["kind"]) == {
         f"transaction.{action}" for action in ("requested", "created", "updated", "completed")

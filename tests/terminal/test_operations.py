@@ -31,7 +31,7 @@ def guide(wb):
 
 def authorize(wb, guide, *more: str, amount: str = "1250", merchant: str = "Example Shop"):
     return wb(
-        "simulate_authorization", "--card-id", guide["cards"]["active"][0], "--amount", amount, "--currency", "USD",
+        "transactions", "authorize", "--card-id", guide["cards"]["active"][0], "--amount", amount, "--currency", "USD",
         "--merchant-name", merchant, "--merchant-category-code", "5411", *more,
     )  # fmt: skip
 
@@ -78,8 +78,8 @@ def test_controls_take_defaults_beside_other_libraries(wb):
 @pytest.mark.parametrize(
     "line",
     [
-        "events --last 1.5", "events --last 0x10", "journal list --last 2.0", "listen --port 80.5", "bulk run x x.csv --workers 1.5",
-        "sandbox serve --port 8e3", "drill book cut-rewards A 1.5",
+        "events --last 1.5", "events --last 0x10", "journal list --last 2.0", "events listen --port 80.5", "bulk run x x.csv --workers 1.5",
+        "sandbox serve --port 8e3", "course book cut-rewards A 1.5",
     ],
 )  # fmt: skip
 def test_no_number_is_rounded(wb, line):
@@ -203,7 +203,7 @@ def test_an_unknown_outcome(wb):
     with sandbox.serve() as url:
         sandbox.add_fault("lost", of="simulate_authorization")
         ended = wb(
-            "simulate_authorization", "--url", url, "--card-id", sandbox.guide()["cards"]["active"][0], "--amount", "100",
+            "transactions", "authorize", "--url", url, "--card-id", sandbox.guide()["cards"]["active"][0], "--amount", "100",
             "--currency", "USD", "--merchant-name", "x", "--merchant-category-code", "5411",
         )  # fmt: skip
         created = sandbox.events("transaction.created")
@@ -220,7 +220,7 @@ def test_an_unknown_outcome(wb):
 def test_a_body_from_a_file_with_options_on_top(wb):
     """A body comes from a file; an option changes a member of it, nested ones too."""
     ended = wb(
-        "create_user_application", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json"
+        "applications", "create", "--from", BODY, "--address.city", "Salem", "--external-id", "x-1", "-o", "json"
     )
 
     assert ended.code == 0

@@ -129,13 +129,13 @@ def test_effects_need_arming(wb):
 
 @pytest.mark.parametrize(
     "tokens",
-    [["delete_payment_account", NOBODY], ["update_dispute", NOBODY, "--status", "canceled"],
-     ["arm", "update_user", "--reason", "x"]],
+    [["payment-accounts", "delete", NOBODY], ["disputes", "update", NOBODY, "--status", "canceled"],
+     ["profiles", "arm", "update_user", "--reason", "x"]],
     ids=["delete", "cancel", "arm"],
 )  # fmt: skip
 def test_a_typed_word_needs_a_terminal(wb, tokens):
     """What asks for a typed word is not done from a script."""
-    live = [] if tokens[0] == "arm" else ["--live"]
+    live = [] if tokens[0] == "profiles" else ["--live"]
     ended = wb(*tokens, "--profile", "live", *live)
 
     assert ended.code == 2
@@ -148,7 +148,7 @@ def spawn(*tokens: str) -> pexpect.spawn:
 
 def test_arming_asks_for_a_word_and_lasts(wb, own_state):
     """At a terminal, the typed host arms the named operations alone, for some minutes, in a file of the user's own."""
-    child = spawn("arm", "update_user", "--profile", "live", "--reason", "ticket 7", "--minutes", "5")
+    child = spawn("profiles", "arm", "update_user", "--profile", "live", "--reason", "ticket 7", "--minutes", "5")
     child.expect_exact("Type api.example.com to allow it: ")
     child.sendline("api.example.com")
     child.expect_exact("Armed until")
@@ -175,7 +175,7 @@ def armed(own_state) -> None:
 
 
 WITHDRAWAL = [
-    "sign_withdrawal", "--token", "0x52908400098527886E0F7030069857D2E4169EE7", "--amount", "2500", "--is-amount-native",
+    "withdrawals", "sign", "--token", "0x52908400098527886E0F7030069857D2E4169EE7", "--amount", "2500", "--is-amount-native",
     "false", "--admin-address", "0x52908400098527886E0F7030069857D2E4169EE7", "--recipient-address",
     "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
 ]  # fmt: skip
@@ -185,7 +185,7 @@ WITHDRAWAL = [
 @pytest.mark.parametrize(
     "tokens, says, types",
     [
-        (["delete_payment_account", NOBODY], "permanently deleted", NOBODY[-8:]),
+        (["payment-accounts", "delete", NOBODY], "permanently deleted", NOBODY[-8:]),
         (WITHDRAWAL, "2500 cents to 0x8617E340B3D01FA5F11F306F4090FD50E238070D", "2500 E238070D"),
     ],
     ids=["delete", "withdrawal"],
@@ -205,7 +205,7 @@ def test_what_cannot_be_undone_is_typed(own_state, tokens, says, types):
 
 def test_a_wrong_word_arms_nothing(own_state):
     """Any other word ends with 2, and arms nothing."""
-    child = spawn("arm", "update_user", "--profile", "live", "--reason", "x")
+    child = spawn("profiles", "arm", "update_user", "--profile", "live", "--reason", "x")
     child.expect_exact("Type api.example.com to allow it: ")
     child.sendline("yes")
     child.expect(pexpect.EOF)
@@ -230,9 +230,9 @@ def test_an_arming_ends(wb, own_state):
 
 @pytest.mark.parametrize(
     "tokens",
-    [["arm", "list_contracts", "--profile", "live", "--reason", "x"], ["arm", "update_user", "--profile", "test", "--reason", "x"],
-     ["arm", "update_user", "--profile", "live", "--reason", " "],
-     ["arm", "update_user", "--profile", "live", "--reason", "x", "--minutes", "600"]],
+    [["profiles", "arm", "list_contracts", "--profile", "live", "--reason", "x"], ["profiles", "arm", "update_user", "--profile", "test", "--reason", "x"],
+     ["profiles", "arm", "update_user", "--profile", "live", "--reason", " "],
+     ["profiles", "arm", "update_user", "--profile", "live", "--reason", "x", "--minutes", "600"]],
     ids=["a read", "a sandbox", "no reason", "too long"],
 )  # fmt: skip
 def test_what_cannot_be_armed(wb, tokens):

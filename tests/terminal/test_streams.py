@@ -85,7 +85,7 @@ def test_a_full_disk_is_said_and_the_effect_is_kept(piped):
     body = ROOT / "tests/terminal/application.json"
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [*WB, "create_user_application", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
+            [*WB, "applications", "create", "--from", str(body)], stdout=full, stderr=subprocess.PIPE, cwd=ROOT,
             check=False, timeout=60,
         )  # fmt: skip
 
@@ -213,7 +213,7 @@ def test_a_command_is_quick():
     """A command on the kept sandbox answers within a second of processor time."""
     subprocess.run([*WB, "sandbox", "reset"], cwd=ROOT, check=True, capture_output=True)
     before = os.times()
-    subprocess.run([*WB, "list_contracts"], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run([*WB, "contracts", "list"], cwd=ROOT, check=True, capture_output=True)
     spent = os.times().children_user - before.children_user
 
     assert spent < 1
@@ -225,7 +225,7 @@ def test_an_interrupted_call_is_listed_as_unknown():
         sandbox.add_fault("latency", of="simulate_authorization", seconds=20)
         card = sandbox.guide()["cards"]["active"][0]
         child = subprocess.Popen(
-            [*WB, "simulate_authorization", "--url", url, "--card-id", card, "--amount", "100", "--currency", "USD",
+            [*WB, "transactions", "authorize", "--url", url, "--card-id", card, "--amount", "100", "--currency", "USD",
              "--merchant-name", "x", "--merchant-category-code", "5411"],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

@@ -25,7 +25,9 @@ from tests.testing.applications import (
 )
 from workbench import testing
 from workbench.sandbox import Sandbox
-from workbench.testing import Exploration, NotSimulated, Universe
+from workbench.testing import Universe
+from workbench.testing.exploring import Exploration
+from workbench.testing.loop import NotSimulated
 
 BEHAVIOR = {"behavior": "observed", "refund_event_id": "transaction"}
 SANDBOX = Sandbox(behavior=BEHAVIOR)

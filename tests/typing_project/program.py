@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never, assert_type
 
 import workbench as wb
+from workbench.interface.people import Address
 from workbench.records import (
-    Address,
     ApplicationStatus,
     CardUpdated,
     DeclineReason,

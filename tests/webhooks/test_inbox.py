@@ -139,7 +139,7 @@ def test_events_without_time() -> None:
 def test_reading_by_kind_condition_and_time(inbox: Inbox) -> None:
     """Events are chosen by kind, by attribute paths or a function, and by where the inbox stood."""
     put(inbox, "pending", 0)
-    mark = inbox.mark()
+    mark = inbox._mark()
     last = put(inbox, "approved", 1)
     other = sample_event("card.updated")
     inbox.receive(other.headers, other.body)

@@ -144,7 +144,7 @@ def test_large_body_in_chunks(served: tuple[Inbox, str]) -> None:
     answer = exchange(url, head + chunk * 40)
 
     assert status(answer) == 413
-    assert inbox.max_body == 2**20
+    assert inbox._max_body == 2**20
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"id":1,"id":1}'], ids=["none", "cut", "deep", "twice"])

@@ -8,7 +8,8 @@ import workbench as wb
 from workbench.client.guards import Limits
 from workbench.interface.convert import converter
 from workbench.interface.table import Operations
-from workbench.withdrawals import Plan, Withdrawal
+from workbench.withdrawals.planning import Plan
+from workbench.withdrawals.withdrawal import Withdrawal
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.withdrawals import Cents, NativeUnits
-from workbench.withdrawals.amounts import decimal_text, in_both_units, in_sentence
+from workbench.withdrawals.amounts import Cents, NativeUnits, decimal_text, in_both_units, in_sentence
 
 ONE = Decimal(1)
 BAD_CENTS = {

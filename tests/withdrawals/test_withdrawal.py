@@ -15,8 +15,7 @@ import workbench as wb
 from tests.withdrawals.lessons import NOON, RECIPIENT, Service, answered, planned, transacted
 from workbench import rendering
 from workbench.errors import UsageError
-from workbench.withdrawals import AdminSignature
-from workbench.withdrawals.wallet import SHOWN_FOR, Secret
+from workbench.withdrawals.wallet import SHOWN_FOR, AdminSignature, Secret
 
 
 def signed(contract, skew=None, changes=None, **plan):

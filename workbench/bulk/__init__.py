@@ -9,29 +9,17 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.bulk.outcomes import BulkResult as BulkResult
-    from workbench.bulk.outcomes import Finding as Finding
-    from workbench.bulk.outcomes import Findings as Findings
-    from workbench.bulk.outcomes import RowResult as RowResult
     from workbench.bulk.outcomes import RunChanged as RunChanged
     from workbench.bulk.outcomes import investigate as investigate
     from workbench.bulk.plan import InvalidRows as InvalidRows
-    from workbench.bulk.plan import Plan as Plan
-    from workbench.bulk.plan import RowProblem as RowProblem
     from workbench.bulk.rows import load as load
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
     from workbench.system.thread_pool import Interrupted as Interrupted
 
 _NAMES = {
-    "BulkResult": "workbench.bulk.outcomes",
-    "Finding": "workbench.bulk.outcomes",
-    "Findings": "workbench.bulk.outcomes",
     "Interrupted": "workbench.system.thread_pool",
     "InvalidRows": "workbench.bulk.plan",
-    "Plan": "workbench.bulk.plan",
-    "RowProblem": "workbench.bulk.plan",
-    "RowResult": "workbench.bulk.outcomes",
     "RunChanged": "workbench.bulk.outcomes",
     "investigate": "workbench.bulk.outcomes",
     "load": "workbench.bulk.rows",

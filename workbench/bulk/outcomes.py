@@ -411,7 +411,7 @@ def investigate(run: BulkResult, api: Any) -> Findings:
     return Findings(findings)
 
 
-def _fits(request: Any, body: Any) -> bool:
+def _fits(request: object, body: object) -> bool:
     """Return whether an event is of the person of a request; the journal knows only masked values."""
     pairs = [(getattr(request, name, None), getattr(body, name, None)) for name in ("email", "first_name", "last_name")]
     return all(asked == seen for asked, seen in pairs if asked is not None and seen is not None)

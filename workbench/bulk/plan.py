@@ -78,7 +78,7 @@ class InvalidRows(InvalidRequest):
         return to_frame(self._found, of=RowProblem)
 
 
-def sources_of(operation: Operation[..., Any], rows: Any) -> list[Any]:
+def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
     """Return each row as a `Body` of its cells as they came, or as a request record."""
     if isinstance(rows, str | os.PathLike):
         return list(raw_bodies(Path(rows)))
@@ -140,7 +140,7 @@ def take_keys(
 
 
 def row_problem(
-    body: Body, problem: Problem, request: Any, members: Mapping[str, walk.Member], *, column: str | None = None
+    body: Body, problem: Problem, request: object, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
     """Return a problem of a row, or of the cell of a column, in the input's own spelling; what was found unless it may
     be private.
@@ -190,7 +190,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     write_file(path, writers.get(path.suffix, as_json), private=True)
 
 
-def _flat(source: Any, prefix: str = "") -> dict[str, Any]:
+def _flat(source: object, prefix: str = "") -> dict[str, Any]:
     """Return a row as columns, nested members with dots."""
     cells: dict[str, Any] = {}
     for name, value in (source if isinstance(source, Mapping) else walk.given(source)).items():
@@ -264,7 +264,7 @@ class Plan:
         return "\n".join([f"{self.name}: {self._row_count}", *map(str, self.sums)])
 
 
-def operation_of(call: Any) -> Operation[..., Any]:
+def operation_of(call: object) -> Operation[..., Any]:
     """Return the operation of a bound method of a client.
 
     Raises:
@@ -284,7 +284,7 @@ def operation_of(call: Any) -> Operation[..., Any]:
 
 def plan_of(
     operation: Operation[..., Any],
-    rows: Any,
+    rows: object,
     *,
     secret: bytes,
     limits: Limits = Limits(),
@@ -355,7 +355,7 @@ def plan_of(
     return Plan(name=operation.name, rows=tuple(planned), sums=sums, partial=partial)
 
 
-def _digest(secret: bytes, operation: Operation[..., Any], request: Any) -> str:
+def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:
     """Return the digest of a request; empty where a value has no form in JSON, which is a problem of its own."""
     try:
         text = dumps({"operation": operation.name, **converter().unstructure(request)})
@@ -388,7 +388,7 @@ def listed(numbers: Sequence[int], most: int) -> str:
     return ", ".join(map(str, numbers[:most])) + more
 
 
-def _is_partial(request: Any) -> bool:
+def _is_partial(request: object) -> bool:
     """Whether a refund or reversal is a partial one: several of one transaction are no duplicates."""
     amount = getattr(request, "amount", getattr(request, "new_amount", None))
     return amount is not None and not isinstance(amount, Full)

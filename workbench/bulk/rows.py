@@ -73,7 +73,7 @@ class Body(dict[str, Any]):
 
 def load(
     path: str | Path,
-    operation: Any = None,
+    operation: object = None,
     *,
     max_rows: int | None = None,
     max_columns: int | None = None,
@@ -126,7 +126,7 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
         raise UsageError(f"{path.name}: {error}") from None
 
 
-def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
+def typed(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
     """Convert rows of text to arguments of an operation: whole numbers, booleans and `FULL`.
 
     Args:
@@ -150,7 +150,7 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
     return cells
 
 
-def read_cells(rows: Iterable[Mapping[str, Any]], operation: Any) -> list[Body]:
+def read_cells(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
     """Return rows of text as arguments, each with the problems of its cells that do not fit."""
     cls = _request(operation)
     bodies = []
@@ -198,7 +198,7 @@ def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire
     return typed_members
 
 
-def _cell(member: Member, value: Any) -> Any:
+def _cell(member: Member, value: object) -> Any:
     """Return the value of a cell.
 
     Raises:

@@ -43,7 +43,7 @@ Resolved = Mapping[int, Literal["done", "not_sent"]]
 @hide_arguments
 def run(
     call: Any,
-    rows: Any,
+    rows: object,
     *,
     workers: int = 1,
     path: str | os.PathLike[str] | None = None,
@@ -103,8 +103,8 @@ def run(
 @hide_arguments
 def resume(
     path: str | os.PathLike[str],
-    api: Any,
-    rows: Any,
+    api: object,
+    rows: object,
     *,
     workers: int = 1,
     on_unknown: OnUnknown | None = None,

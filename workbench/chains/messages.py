@@ -161,7 +161,7 @@ def _hash_struct(name: str, types: _Types, fields: Iterable[bytes]) -> bytes:
     return keccak256(keccak256(encode_type(name, types).encode()) + b"".join(fields))
 
 
-def _encode_number(kind: str, value: Any, path: str) -> bytes:
+def _encode_number(kind: str, value: object, path: str) -> bytes:
     signed, size = kind[0] == "i", int(kind.lstrip("uint"))
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
     if isinstance(value, str) and _DECIMAL.fullmatch(value):  # as wallets' JSON writes large ones
@@ -175,7 +175,7 @@ def _encode_number(kind: str, value: Any, path: str) -> bytes:
     return number.to_bytes(32, signed=signed)
 
 
-def _encode_bytes(kind: str, value: Any, path: str) -> bytes:
+def _encode_bytes(kind: str, value: object, path: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         raw = bytes(value)
     elif isinstance(value, str) and _HEX.fullmatch(value):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from workbench.charts.reports import balances_chart as balances_chart
     from workbench.charts.reports import cohorts_chart as cohorts_chart
     from workbench.charts.reports import disputes_chart as disputes_chart
-    from workbench.charts.reports import endpoints_chart as endpoints_chart
     from workbench.charts.reports import liability_chart as liability_chart
     from workbench.charts.reports import movers_chart as movers_chart
     from workbench.charts.reports import posting_times_chart as posting_times_chart
@@ -40,7 +39,6 @@ _NAMES = {
     "declines_chart": "workbench.charts.outcomes",
     "deliveries_chart": "workbench.charts.outcomes",
     "disputes_chart": "workbench.charts.reports",
-    "endpoints_chart": "workbench.charts.reports",
     "funnel_chart": "workbench.charts.outcomes",
     "liability_chart": "workbench.charts.reports",
     "merchants_chart": "workbench.charts.amounts",

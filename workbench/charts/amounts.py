@@ -49,7 +49,7 @@ _MAX_HATCHED = 130  # more bars than this are too thin for a pattern
 
 
 def points_chart(
-    rewards: Any,
+    rewards: object,
     *,
     cumulated: bool = False,
     by: By | None = None,
@@ -127,7 +127,7 @@ def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) 
 
 
 def categories_chart(
-    rewards: Any, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
+    rewards: object, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
 ) -> Axes:
     """Draw points earned, or dollars spent, by spend category.
 
@@ -142,7 +142,7 @@ def categories_chart(
 
 
 def merchants_chart(
-    rewards: Any, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
+    rewards: object, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
 ) -> Axes:
     """Draw the merchants with the most points earned, or dollars spent.
 
@@ -156,7 +156,7 @@ def merchants_chart(
     return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
 
 
-def _ranking(rewards: Any, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size) -> Axes:
+def _ranking(rewards: object, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size) -> Axes:
     if value not in _COLUMNS:
         raise UsageError(f"value must be one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
@@ -194,13 +194,13 @@ def _ranking(rewards: Any, column: str, noun: str, value: Value, top: int, ax: A
     )
 
 
-def _earned(rewards: Any, *columns: str) -> tuple[Any, Any]:
+def _earned(rewards: object, *columns: str) -> tuple[Any, Any]:
     data = table(rewards, "type", *columns, of="list_rewards_activity")
     return data, data[(data["type"] == "earned").to_numpy(dtype=bool, na_value=False)]
 
 
 def points_per_dollar_chart(
-    rewards: Any,
+    rewards: object,
     *,
     by: Literal["spend_category", "merchant_name"] = "spend_category",
     top: int = 12,
@@ -268,7 +268,7 @@ def points_per_dollar_chart(
     )
 
 
-def posting_chart(rewards: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def posting_chart(rewards: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the time from posted to minted as a histogram of rows, with the median.
 
     Args:
@@ -357,7 +357,7 @@ class _Movement(NamedTuple):
     amount: int
 
 
-def waterfall_chart(ledger: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def waterfall_chart(ledger: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how each step of a transaction changed the money that a cardholder can spend, one bar after the other.
 
     Args:
@@ -416,7 +416,7 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     count = len(movements)
     small = on.small * (0.86 if count > 1.4 * on.width else 1)
 
-    def write(x: int, y: float, text: str, *, down: bool, **style: Any) -> None:
+    def write(x: int, y: float, text: str, *, down: bool, **style: object) -> None:
         va = "top" if down else "bottom"
         on.annotate(x, y, text, dy=-3 if down else 3, ha="center", va=va, fontsize=small, **style)
 
@@ -454,7 +454,7 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     on.axes.spines["bottom"].set_visible(False)
 
 
-def money_timeline_chart(run: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def money_timeline_chart(run: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw holds, releases, settlements and refunds in order; if there are many, their running totals over time.
 
     Args:

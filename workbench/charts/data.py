@@ -30,7 +30,7 @@ _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def label(text: Any, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
+def label(text: object, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
     """Return foreign text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
     if text is None or text != text:
         return none

@@ -52,7 +52,7 @@ _STATUSES = ("status", "body.spend.status")
 _IDS = ("transaction_id", "body.id")
 
 
-def declines_chart(transactions: Any, *, top: int = 14, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def declines_chart(transactions: object, *, top: int = 14, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw declined authorizations by reason, each transaction once.
 
     Args:
@@ -178,7 +178,7 @@ _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(sta
 _MAX = 16  # statuses; the service may send others than the documented ones
 
 
-def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def funnel_chart(applications: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw applications by status: how many are in it now, and how many ever were.
 
     Args:
@@ -222,7 +222,7 @@ def funnel_chart(applications: Any, *, ax: Axes | None = None, size: Size = "not
     )
 
 
-def _history(applications: Any) -> pd.DataFrame:
+def _history(applications: object) -> pd.DataFrame:
     if isinstance(applications, pd.DataFrame):
         return applications if "application_status" in applications else table(applications, "user_id", "status")
     listed = list(applications) if isinstance(applications, Iterable) else [applications]
@@ -243,7 +243,7 @@ def _more(statuses: list[str]) -> str:
     return f"{len(statuses) - _MAX:,} more statuses are left out." if len(statuses) > _MAX else ""
 
 
-def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how long applications stayed in each status: the median, and the range from shortest to longest.
 
     Args:
@@ -286,7 +286,7 @@ def status_time_chart(stays: Any, *, ax: Axes | None = None, size: Size = "noteb
     )
 
 
-def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the value of contracts by chain and token in USD, and within it the advance.
 
     Args:
@@ -327,7 +327,7 @@ def collateral_chart(contracts: Any, *, top: int = 15, ax: Axes | None = None, s
     )
 
 
-def _token(chain: Any, token: Any) -> str:
+def _token(chain: object, token: object) -> str:
     where = f"chain {chain}" if not isinstance(chain, int) or chain < 1 else chain_of(chain).name
     text = str(token)
     short = text if len(text) <= 13 else f"{text[:6]}…{text[-4:]}"

@@ -46,7 +46,7 @@ _STYLES = tuple(zip((BLUE, GREEN, TEAL, RED, GRAY, BLUE, GREEN, TEAL), _DASHES, 
 _NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchant_category_code": "category code"}
 
 
-def _report(data: Any, kind: str, make: Callable[[Any], pd.DataFrame], *columns: str) -> pd.DataFrame:
+def _report(data: object, kind: str, make: Callable[[Any], pd.DataFrame], *columns: str) -> pd.DataFrame:
     """Return the frame of a report; anything else is what the report is made of."""
     known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
     return table(data if known else make(data), *columns)
@@ -57,7 +57,7 @@ def _group(data: pd.DataFrame, *others: str) -> str:
     return str(next(name for name in data.columns if name not in others))
 
 
-def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the approval rate over time.
 
     Args:
@@ -89,7 +89,7 @@ def approvals_chart(approvals: Any, *, ax: Axes | None = None, size: Size = "not
     )
 
 
-def spend_funnel_chart(funnel: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw what becomes of authorizations: requested, approved, posted, refunded, net, with amounts and counts.
 
     Args:
@@ -122,7 +122,7 @@ def _currency(data: pd.DataFrame) -> str:
     return str(data.attrs.get("currency", "usd")).upper()
 
 
-def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw net spend by category, merchant, card or user.
 
     Args:
@@ -152,7 +152,7 @@ def spend_chart(spend: Any, *, top: int = 12, ax: Axes | None = None, size: Size
     )
 
 
-def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def posting_times_chart(times: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how long transactions took from authorization to posting: the median, and nine of ten.
 
     Args:
@@ -169,33 +169,6 @@ def posting_times_chart(times: Any, *, ax: Axes | None = None, size: Size = "not
         "hours from authorization to posting",
         "Time from authorization to posting",
         "no transaction was posted",
-        ax,
-        size,
-    )
-
-
-def endpoints_chart(deliveries: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how long webhooks took to each endpoint, and how many failed.
-
-    Args:
-        deliveries: The result of `reports.deliveries`, or a session with a sandbox.
-        ax: Axes to draw on; a new figure of `size` by default.
-        size: "notebook", "slide", "compact", or width and height in inches.
-    """
-    data = _report(
-        deliveries, "deliveries", analysis.deliveries, "endpoint", "delivered", "median_seconds", "p95_seconds"
-    )
-    names = (
-        f"{str(endpoint)[:8]}… ({failed:,} failed)"
-        for endpoint, failed in zip(data["endpoint"], data["failed"], strict=True)
-    )
-    return _times_chart(
-        data,
-        names,
-        ("median_seconds", "p95_seconds", "delivered"),
-        "seconds from event to delivery",
-        "Webhook latency by endpoint",
-        "there are no deliveries",
         ax,
         size,
     )
@@ -222,7 +195,7 @@ def _times_chart(
     return bar_chart(data, bars, unit, title=f"{title}: median, and most of them", empty=empty, ax=ax, size=size)
 
 
-def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the share of each month's new users that were active in the months after.
 
     Args:
@@ -258,7 +231,7 @@ def cohorts_chart(cohorts: Any, *, ax: Axes | None = None, size: Size = "noteboo
     )
 
 
-def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def movers_chart(movers: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the largest changes of spend from one month to the next.
 
     Args:
@@ -287,7 +260,7 @@ def movers_chart(movers: Any, *, top: int = 12, ax: Axes | None = None, size: Si
     )
 
 
-def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def liability_chart(liability: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the points outstanding at the end of each month, with what was earned and redeemed in it.
 
     Args:
@@ -309,7 +282,7 @@ def liability_chart(liability: Any, *, ax: Axes | None = None, size: Size = "not
     )
 
 
-def applications_chart(applications: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def applications_chart(applications: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw how many applications were in each status over time.
 
     Args:
@@ -372,7 +345,7 @@ def _over_time(
     )
 
 
-def disputes_chart(disputes: Any, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def disputes_chart(disputes: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw disputes by status and age.
 
     Args:

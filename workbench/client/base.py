@@ -40,7 +40,7 @@ class Connections:
         self._held: tuple[Any, Any] = ((), None)
         self._lock = threading.Lock()
 
-    def get(self, *owner: Any) -> Any:
+    def get(self, *owner: object) -> Any:
         """Return the transport of this process, and of an owner within it."""
         whose = (os.getpid(), *owner)
         held = self._held
@@ -49,7 +49,7 @@ class Connections:
                 held = self._held = self._held if self._held[0] == whose else (whose, self._make())
         return held[1]
 
-    def take(self, *owner: Any) -> Any:
+    def take(self, *owner: object) -> Any:
         """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
         held, self._held = self._held, ((), None)
         return held[1] if held[0] == (os.getpid(), *owner) else None
@@ -185,7 +185,7 @@ class BaseClient(Operations, ABC):
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
         return self._view(_allowing=self._allowing | chosen)
 
-    def _view(self, **changes: Any) -> Self:
+    def _view(self, **changes: object) -> Self:
         view = object.__new__(type(self))
         view.__dict__.update(self.__dict__, **changes)
         return view
@@ -309,7 +309,7 @@ class BaseClient(Operations, ABC):
             "key_fingerprint": self._key.fingerprint,
             "transport": "network" if self._given is None else type(self._given).__name__,
             "proxies_and_netrc": "proxy used" if self._http.proxy_for(self._url.scheme, self._url.host) else "not used",
-            "journal": "none" if self._journal is None else self._journal.place,
+            "journal": "none" if self._journal is None else self._journal._place,
             "armed": sorted(armed.operations) if armed else [],
             "readonly": os.environ.get("WORKBENCH_READONLY", ""),
             "wire_names": sorted(self._context.converter.names),
@@ -328,7 +328,7 @@ class BaseClient(Operations, ABC):
             facts.append(f"allowing {', '.join(sorted(self._allowing))}")
         return f"<{type(self).__name__} {', '.join(facts)}>"
 
-    def __reduce_ex__(self, _: Any) -> Any:
+    def __reduce_ex__(self, _: object) -> Any:
         raise TypeError("a client is not pickled: it holds a key and connections")
 
     def _transport(self) -> Any:
@@ -343,7 +343,7 @@ class BaseClient(Operations, ABC):
             self._journal.close()
 
     @abstractmethod
-    def _resend(self, request: Any, attempt: str) -> Any:
+    def _resend(self, request: object, attempt: str) -> Any:
         """Send a request again, as the resend of an entry of the journal."""
 
     @hide_arguments

@@ -27,10 +27,10 @@ class Cleaner:
         key: Returns the key, which is masked too.
     """
 
-    def __init__(self, operation: Operation[..., Any], request: Any, key: Callable[[], bytes]) -> None:
+    def __init__(self, operation: Operation[..., Any], request: object, key: Callable[[], bytes]) -> None:
         self._operation, self._request, self._key = operation, request, key
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Return a text or JSON values, names of members too, with private values masked; a number becomes a text
         then.
         """
@@ -62,7 +62,7 @@ class Cleaner:
         folded = map(_letters, self._texts)
         return frozenset(form.lstrip("0") or form for form in folded if len(form) > 3)
 
-    def _member(self, name: str, value: Any) -> Any:
+    def _member(self, name: str, value: object) -> Any:
         is_private = _letters(name) in self._private_names and not isinstance(value, bool | Mapping | None)
         return DOTS if is_private else self(value)
 
@@ -88,7 +88,7 @@ class Cleaner:
         return re.compile("|".join(filter(None, patterns)) or r"(?!)")
 
 
-def _plain(value: Any) -> Iterator[Any]:
+def _plain(value: object) -> Iterator[Any]:
     """Yield the single values of one; a request that is not checked may hold mappings."""
     if isinstance(value, Mapping):
         value = list(value.values())
@@ -105,7 +105,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", plain).casefold()
 
 
-def _forms(value: Any) -> Iterator[str]:
+def _forms(value: object) -> Iterator[str]:
     """Yield a value as text; a date also as other countries write it."""
     text = str(value)
     yield text

@@ -22,7 +22,7 @@ from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import request_problems
+from workbench.client.requests import path_problems, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
@@ -67,7 +67,7 @@ class Exchange:
     def __init__(
         self,
         operation: Operation[..., Any],
-        request: Any,
+        request: object,
         context: ClientContext,
         allowing: Collection[str],
         resend_of: str | None = None,
@@ -107,7 +107,7 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        if seen.doubtful or context.limits.caps:
+        if seen.doubtful or context.limits.caps or path_problems(operation, self.request):
             problems = request_problems(
                 operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
             )
@@ -115,7 +115,7 @@ class Exchange:
                 raise errors.InvalidRequest(problems, of=operation.name)
         context.check_operation(operation)
         outgoing = self.encode()
-        outgoing.clean = self.clean
+        outgoing.clean = lambda value: self.clean(value)  # made when something has to be masked
         try:
             if operation.effect:
                 self.record(outgoing)

@@ -254,7 +254,7 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
     return frozenset(names)
 
 
-def confirmation_text(operation: Operation[..., Any], request: Any, host: str) -> str:
+def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
     """Return what a person confirms before a call in production: the operation, the host, and each value that is sent.
 
     Money and destinations come first. Of secret values only the last four characters are shown.

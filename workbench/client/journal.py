@@ -150,7 +150,7 @@ class Recorder:
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
-    def begin(self, entry: Entry, shown: dict[str, Any], call: Any) -> None:
+    def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
         """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome,
         its outcome is unknown.
 
@@ -192,7 +192,13 @@ class Recorder:
         self._write(_INSERT, tuple(map(_column, row)))
 
     def finish(
-        self, attempt: str, outcome: Outcome, *, status: int | None = None, answer: Any = None, error: str | None = None
+        self,
+        attempt: str,
+        outcome: Outcome,
+        *,
+        status: int | None = None,
+        answer: object = None,
+        error: str | None = None,
     ) -> None:
         """Record the outcome of a call.
 
@@ -221,7 +227,7 @@ class Recorder:
         entries = self.entries(test, (digest, _stored(self.clock.now() - SAME_WITHIN)))
         return entries[-1] if entries else None
 
-    def check_same(self, attempt: str, operation: str, shown: Any, digest: str) -> None:
+    def check_same(self, attempt: str, operation: str, shown: object, digest: str) -> None:
         """Refuse a request that is not the one of an entry.
 
         Raises:
@@ -236,7 +242,7 @@ class Recorder:
         (entry,) = self.entries("id = ?", (attempt,))
         return entry.idempotency_key
 
-    def check_key(self, key: str, operation: str, shown: Any, digest: str) -> None:
+    def check_key(self, key: str, operation: str, shown: object, digest: str) -> None:
         """Refuse an idempotency key that was sent with another request.
 
         Raises:
@@ -294,14 +300,14 @@ def _usable(how: str) -> Iterator[None]:
         raise CannotRecord(f"The journal cannot be {how}: {reason}") from None
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: object) -> Any:
     """Return a request or an answer as it is shown and kept."""
     if isinstance(value, list):
         return [_masked(item) for item in value]
     return masked(value) if is_record(value) else None
 
 
-def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
+def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
     """Return whether a request is that of an entry, by its digest, or masked where there is none."""
     if entry.operation != operation:
         return False
@@ -310,7 +316,7 @@ def _is_same(entry: Entry, operation: str, shown: Any, digest: str) -> bool:
     return bool(json.loads(_json(shown)) == entry.request)
 
 
-def _column(value: Any) -> Any:
+def _column(value: object) -> Any:
     """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
     if value is None or value.__class__ is str:
         return value
@@ -362,7 +368,7 @@ class Journal:
         self._recorder = Recorder(path, clock or Clock())
 
     @property
-    def place(self) -> str:
+    def _place(self) -> str:
         """Where it is kept: "memory" or a path."""
         return self._recorder.place
 
@@ -399,7 +405,7 @@ class Journal:
     def list(
         self,
         *,
-        operation: Any = None,
+        operation: object = None,
         outcome: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
@@ -469,7 +475,7 @@ class Journal:
         self._recorder.resolve(attempt, said, note, _person())
         return self[attempt]
 
-    def resend(self, attempt: str, request: Any, *, accept_double: bool = False) -> Any:
+    def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again; its effect may then happen twice.
 
         The journal keeps no bodies, so the request is given again and has to be the same one. It is sent with the
@@ -507,14 +513,17 @@ class Journal:
             held = f"{len(self)} calls, {len(self.unknown())} unknown"
         except CannotRecord:  # what prints a list of things must not fail over one of them
             held = "cannot be read"
-        return f"<journal in {self.place}: {held}>"
+        return f"<journal in {self._place}: {held}>"
 
 
-def what(operation: Operation[..., Any], request: Any) -> str:
+def what(operation: Operation[..., Any], request: object) -> str:
     """Return in one line what a call does, without a private value, as the journal has it."""
-    wires = {member.wire: member.name for member in walk.members(operation.request)}
-    path = re.sub(r"\{(\w+)\}", lambda place: str(getattr(request, wires[place[1]])), operation.path)
-    return visible(_what(operation.name, request) or f"{operation.method} {path}", 300)
+    text = _what(operation.name, request)
+    if not text:
+        ids = {member.wire: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
+        text = f"{operation.method} {path}"
+    return visible(text, 300)
 
 
 def _what(name: str, r: Any) -> str:
@@ -548,7 +557,7 @@ def _what(name: str, r: Any) -> str:
     return ""
 
 
-def _money(cents: Any) -> str:
+def _money(cents: object) -> str:
     """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
     if type(cents) is not int:
         return "an amount"
@@ -556,7 +565,7 @@ def _money(cents: Any) -> str:
     return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
 
 
-def _changed(r: Any, *ids: str) -> str:
+def _changed(r: object, *ids: str) -> str:
     wires = {member.name: member.wire for member in walk.members(type(r))}
     return ", ".join(wires[name] for name in walk.given(r) if name not in ids) or "nothing"
 

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from workbench.errors import CannotRecord, InvalidProfile, Problem, UsageError, advise, hide_arguments
 from workbench.system.files import make_folder, sync_folder
@@ -118,16 +118,16 @@ class Key:
     def __repr__(self) -> str:
         return f"<key {getattr(self, 'fingerprint', 'refused')}>"
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a key does not change")
 
     def __copy__(self) -> "Key":
         return self
 
-    def __deepcopy__(self, _: Any) -> "Key":
+    def __deepcopy__(self, _: object) -> "Key":
         return self
 
-    def __reduce_ex__(self, _: Any) -> NoReturn:
+    def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError("a key is not pickled")
 
 

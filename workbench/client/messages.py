@@ -121,7 +121,7 @@ def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
     )
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if isinstance(value, list):
         return "; ".join(part for part in value if isinstance(part, str)) or None
     return value if isinstance(value, str) else None
@@ -132,7 +132,7 @@ def without_values(text: str) -> str:
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 
-def names_value(refused: Refusal, request: Any) -> bool:
+def names_value(refused: Refusal, request: object) -> bool:
     """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
     values = (value for _, _, value, _ in walk.values(request))
     return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)

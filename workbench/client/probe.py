@@ -58,7 +58,7 @@ Seen = Iterator[tuple[str, bool, str]]
 """Ids of assumptions, whether what was seen fits them, and what was seen."""
 
 
-def verify(api: Any, user_id: str | None) -> Findings:
+def verify(api: object, user_id: str | None) -> Findings:
     """Call a service with at most seven reads, and return the result for each assumption.
 
     Args:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from workbench import chains
@@ -55,7 +56,7 @@ def _instead(name: str, cls: type[Any]) -> str:
 # wire bodies
 
 
-def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
+def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
     """Read a wire body as the request of an operation; see `Client.from_wire`."""
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
@@ -81,14 +82,14 @@ def from_wire(operation: Any, body: Any, converter: Converter, path_arguments: M
     return request
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> Any:
     """A query holds text; where it is kept as JSON, its numbers and flags have their own types."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value
 
 
-def _object(body: Any, row: Operation[..., Any]) -> Mapping[str, Any]:
+def _object(body: object, row: Operation[..., Any]) -> Mapping[str, Any]:
     if body is None:
         return {}
     if isinstance(body, Mapping):
@@ -156,7 +157,7 @@ def header_problem(name: object) -> str | None:
 
 def request_problems(
     operation: Operation[..., Any],
-    request: Any,
+    request: object,
     allowing: Collection[str],
     *,
     check: bool,
@@ -173,7 +174,7 @@ def request_problems(
 
 def findings(
     operation: Operation[..., Any],
-    request: Any,
+    request: object,
     allowing: Collection[str],
     *,
     check: bool = True,
@@ -190,13 +191,16 @@ def findings(
         limits: What a profile allows a call.
     """
     seen = checks.surveyed(request)
-    if not (seen.doubtful or limits.caps):
+    in_path = path_problems(operation, seen.record)
+    if not (seen.doubtful or limits.caps or in_path):
         return (), ()
     refused, warned = checks.cautions(seen, allowing)
     problems_found = checks.problems(seen, partial=check and "partial_address" in allowing)
     if not check:  # the service's answer to a wrong request may be wanted, but an id has to fit into a path
         paths = {member.wire for member in members(operation.request) if "{" + member.wire + "}" in operation.path}
         problems_found = tuple(problem for problem in problems_found if problem.rule == "text" or problem.path in paths)
+    named = {problem.path for problem in problems_found}
+    problems_found += tuple(problem for problem in in_path if problem.path not in named)
     problems = (*problems_found, *refused, *(cap_problems(limits, seen.record) if operation.effect else ()))
     if (check or real) and "unverified_address" not in allowing:
         problems += address_problems(seen)
@@ -207,6 +211,28 @@ def findings(
     return problems, tuple(problem for problem in warned if real or not problem.path.endswith("nationalId"))
 
 
+_SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
+
+
+def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
+    """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
+    return tuple(
+        Problem(
+            wire,
+            "path",
+            "must be one segment of a path: 1 to 100 printable ASCII characters without / ? # % and not dots alone",
+        )
+        for name, wire in _in_path(operation)
+        if not (isinstance(value := getattr(request, name), str) and _SEGMENT.fullmatch(value))
+    )
+
+
+@cache
+def _in_path(operation: Operation[..., Any]) -> tuple[tuple[str, str], ...]:
+    in_path = placeholders(operation.path)
+    return tuple((member.name, member.wire) for member in members(operation.request) if member.wire in in_path)
+
+
 _SHORTEST = 47  # twelve words of three letters; any other private key is longer
 
 
@@ -215,7 +241,7 @@ def takes_hash(member: Member) -> bool:
     return member.name == "external_id" or member.about.privacy is SECRET
 
 
-def pasted_keys(request: Any) -> tuple[Problem, ...]:
+def pasted_keys(request: object) -> tuple[Problem, ...]:
     """Return the members of a request that look like a private key or a seed phrase, with their wire paths."""
     problems = (
         private_key_problem(value, path, hash_expected=takes_hash(field))
@@ -225,7 +251,7 @@ def pasted_keys(request: Any) -> tuple[Problem, ...]:
     return tuple(problem for problem in problems if problem is not None)
 
 
-def address_problems(request: Any) -> tuple[Problem, ...]:
+def address_problems(request: object) -> tuple[Problem, ...]:
     """Return the addresses of a request with a wrong checksum, of another chain's family, or of zero bytes.
 
     What breaks the interface's own pattern is left to its rules.
@@ -237,7 +263,7 @@ def address_problems(request: Any) -> tuple[Problem, ...]:
     )
 
 
-def address_warnings(request: Any) -> tuple[Problem, ...]:
+def address_warnings(request: object) -> tuple[Problem, ...]:
     """Return the addresses of a request in which a mistyped character cannot be detected."""
     return tuple(
         Problem(path, "no_checksum", "has no checksum, so a mistyped character cannot be detected")
@@ -246,14 +272,14 @@ def address_warnings(request: Any) -> tuple[Problem, ...]:
     )
 
 
-def _addresses(request: Any) -> Iterator[tuple[str, Member, str, Any]]:
+def _addresses(request: object) -> Iterator[tuple[str, Member, str, Any]]:
     for path, field, value, holder in checks.surveyed(request).values():
         pattern = str(field.about.rule.pattern)
         if isinstance(value, str) and field.about.rule.chain_address and re.fullmatch(pattern, value):
             yield path, field, value, holder
 
 
-def _address_texts(name: str, value: str, chain: Any) -> list[str]:
+def _address_texts(name: str, value: str, chain: object) -> list[str]:
     try:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
     except UsageError:  # the chain id breaks a rule of its own
@@ -265,7 +291,7 @@ def _address_texts(name: str, value: str, chain: Any) -> list[str]:
     return [str(problem) for problem in problems]
 
 
-def cap_problems(limits: Limits, request: Any) -> list[Problem]:
+def cap_problems(limits: Limits, request: object) -> list[Problem]:
     """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
     problems = []
     amount = getattr(request, "amount", None)

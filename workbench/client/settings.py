@@ -191,7 +191,7 @@ class HttpOptions:
         return proxies.get(scheme) or proxies.get("all")
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
@@ -220,15 +220,15 @@ def unused_proxy(options: HttpOptions) -> str | None:
 
 def client_problems(
     *,
-    base_url: Any = None,
-    environment: Any = "sandbox",
-    timeout: Any = None,
-    limits: Any = None,
-    wire_names: Any = None,
-    idempotency_header: Any = None,
-    journal: Any = None,
-    http: Any = None,
-    **_: Any,
+    base_url: object = None,
+    environment: object = "sandbox",
+    timeout: object = None,
+    limits: object = None,
+    wire_names: object = None,
+    idempotency_header: object = None,
+    journal: object = None,
+    http: object = None,
+    **_: object,
 ) -> list[Problem]:
     """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
     problems = []

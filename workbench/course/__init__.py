@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.course.drills import DRILLS as DRILLS
-    from workbench.course.drills import DrillRun as DrillRun
     from workbench.course.drills import drill as drill
-    from workbench.course.learner import CheckResult as CheckResult
-    from workbench.course.learner import CourseProgress as CourseProgress
-    from workbench.course.learner import Exercise as Exercise
-    from workbench.course.learner import Hint as Hint
-    from workbench.course.learner import Quiz as Quiz
-    from workbench.course.learner import QuizResult as QuizResult
     from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
-    from workbench.course.learner import exercises as exercises
     from workbench.course.learner import hint as hint
     from workbench.course.learner import in_class as in_class
     from workbench.course.learner import notes as notes
@@ -31,24 +22,13 @@ if TYPE_CHECKING:
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
     from workbench.course.learner import use as use
-    from workbench.course.trainer import Board as Board
     from workbench.course.trainer import board as board
 
 _NAMES = {
-    "Board": "workbench.course.trainer",
-    "CheckResult": "workbench.course.learner",
-    "CourseProgress": "workbench.course.learner",
-    "DRILLS": "workbench.course.drills",
-    "DrillRun": "workbench.course.drills",
-    "Exercise": "workbench.course.learner",
-    "Hint": "workbench.course.learner",
-    "Quiz": "workbench.course.learner",
-    "QuizResult": "workbench.course.learner",
-    "board": "workbench.course.trainer",
     "begin": "workbench.course.learner",
+    "board": "workbench.course.trainer",
     "check": "workbench.course.learner",
     "drill": "workbench.course.drills",
-    "exercises": "workbench.course.learner",
     "hint": "workbench.course.learner",
     "in_class": "workbench.course.learner",
     "notes": "workbench.course.learner",

@@ -56,7 +56,7 @@ class SandboxEvidence:
         """The requests the service received, oldest first."""
         return list(self.sandbox.requests(all_tenants=True))
 
-    def calls(self, operation: str, *, status: int = 200, **members: Any) -> list[RequestEntry]:
+    def calls(self, operation: str, *, status: int = 200, **members: object) -> list[RequestEntry]:
         """Return the requests of an operation with a status and these wire members; text in any case."""
         called = [one for one in self.requests if (one.operation, one.status) == (operation, status)]
         return [one for one in called if all(same((one.body or {}).get(name), members[name]) for name in members)]
@@ -80,7 +80,7 @@ class SandboxEvidence:
         except ApiError:
             return {}
 
-    def transactions(self, **members: Any) -> list[dict[str, Any]]:
+    def transactions(self, **members: object) -> list[dict[str, Any]]:
         """Return the card transactions made in this sandbox that have these members."""
         made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
         return [one for one in map(self.state, made) if fits(one, members)]
@@ -96,14 +96,14 @@ class SandboxEvidence:
             asking = Client(base_url=guide["base_url"], api_key=key, transport=self._fresh.transport(), journal=False)
         return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
 
-    def applicants(self, **members: Any) -> list[dict[str, Any]]:
+    def applicants(self, **members: object) -> list[dict[str, Any]]:
         """Return the users whose application was filed in this sandbox and who have these members."""
         made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
         return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two values are the same; ids and addresses are the same in any case."""
     if isinstance(one, str) and isinstance(other, str):
         return one.lower() == other.lower()

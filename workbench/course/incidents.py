@@ -37,7 +37,7 @@ def booking(api: Any, transaction: str) -> Facts:
     return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
 
 
-def set_up_duplicate_bookings(api: Any, bought: Sequence[str]) -> Facts:
+def set_up_duplicate_bookings(api: object, bought: Sequence[str]) -> Facts:
     rows = [booking(api, one) for one in bought]
     return {"ledger": [*rows[:2], rows[1], *rows[2:5], rows[4], *rows[5:]], "bookings": len(rows) + 2}
 
@@ -161,7 +161,7 @@ def set_up_cut_rewards(api: Any, bought: Sequence[str]) -> Facts:
     return {"user": next(one["id"] for one in api.guide()["rewards_users"] if one["beyond_paging"]), "answers": {}}
 
 
-def cut_rewards(api: Any, facts: Facts) -> Iterator[str]:
+def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
     for kind in ("earned", "redeemed"):
         said = facts["answers"].get(kind)
         if said is None:
@@ -222,7 +222,7 @@ def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
         yield "the applicant that needed information gave none: a review was decided without it."
 
 
-def _updates(api: Any, facts: Facts) -> Counter[str]:
+def _updates(api: object, facts: Facts) -> Counter[str]:
     """Return how often each user was updated since the drill began."""
     updated = [one for one in requests_since(api, facts) if one.operation == "update_user" and one.status == 200]
     return Counter(str(one.path).rpartition("/")[2] for one in updated)

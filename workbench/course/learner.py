@@ -196,7 +196,7 @@ class CourseProgress(Display):
         super().__init__(Grid(title=title, columns=columns, rows=rows, total=len(rows), notes=notes))
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     """Return a number of tries, hints or minutes; an exercise that was not begun has none."""
     return "" if not isinstance(value, int | float) else str(round(value)) if value == 0 or value >= 1 else "< 1"
 
@@ -261,12 +261,12 @@ def task(exercise: str) -> Display:
     return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,), notes=notes))
 
 
-def use(api: Any) -> None:
+def use(api: object) -> None:
     """Check exercises on this session instead of the newest one; None restores the default."""
     _chosen[:] = [] if api is None else [weakref.ref(api)]
 
 
-def check(exercise: str, api: Any = None) -> CheckResult:
+def check(exercise: str, api: object = None) -> CheckResult:
     """Check an exercise by what the service received and holds, and return whether it is done, or what is missing.
 
     In a class the server checks it, by what it saw itself.
@@ -313,7 +313,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
     return Hint(found, wanted, notes)
 
 
-def quiz(name: str, answer: Any = None) -> QuizResult:
+def quiz(name: str, answer: object = None) -> QuizResult:
     """Ask a question of a notebook, or return the feedback to your answer.
 
     Args:
@@ -388,7 +388,7 @@ def in_class(on: bool = True) -> Display:
     return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
 
 
-def notes(api: Any = None) -> tuple[str, ...]:
+def notes(api: object = None) -> tuple[str, ...]:
     """Return the notes of your trainer, oldest first; empty outside a class."""
     in_class = _class_of(_session() if api is None else api)
     return () if in_class is None else tuple(visible(note["text"]) for note in in_class.class_status()["notes"])
@@ -405,13 +405,13 @@ def report(
     return tuple(visible(what) for what in answer["missing"]), notes
 
 
-def _class_of(api: Any) -> RemoteSandbox | None:
+def _class_of(api: object) -> RemoteSandbox | None:
     """Return the learner's sandbox on a class server, None outside a class."""
     sandbox: Any = session.sandbox_of(api)
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox.in_class else None
 
 
-def _require_open(exercise: Exercise, api: Any) -> None:
+def _require_open(exercise: Exercise, api: object) -> None:
     if (in_class := _class_of(api)) is not None and exercise.notebook in in_class.class_status()["locked"]:
         raise UsageError(f"the lesson {exercise.notebook} is locked by your trainer", of="course")
 
@@ -448,7 +448,7 @@ def _keep(exercise: str, *, tried: bool = False, done: bool = False, hint: int =
     _write(FILE, exercise, **values)
 
 
-def _write(file: str, id_: str, /, **values: Any) -> None:
+def _write(file: str, id_: str, /, **values: object) -> None:
     """Add facts about an exercise or a quiz to a file of the user's state."""
     stored = read_stored(file)
     write_stored(file, {**stored, id_: {**stored.get(id_, {}), **values}})

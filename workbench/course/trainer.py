@@ -92,7 +92,7 @@ class Board(Shown):
         if self._shown is not None:
             self._shown.set()
 
-    def _exchange(self, method: str, path: str, content: Any = None) -> Any:
+    def _exchange(self, method: str, path: str, content: object = None) -> Any:
         try:
             answer = self._http.request(method, path, json=content)
         except httpx.HTTPError as error:

@@ -23,7 +23,7 @@ _MAX_EVENTS = 20
 class Reveal:
     """The private values of a record, shown for a minute and noted in the journal. No output holds them."""
 
-    def __init__(self, record: Any, api: Any, box: Any, *, later: Later = after) -> None:
+    def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
         what = f"{type(record).__name__} {getattr(record, 'id', '') or ''}"
         context_of(api).note("revealed", f"{what}: {', '.join(names)} for {REVEAL_SECONDS:.0f} s")
@@ -99,7 +99,7 @@ class AnswerCard:
         step_button = button(offer.label, lambda: form.view.guard(act), name, tooltip)
         return step_button
 
-    def _add(self, shown: Any) -> None:
+    def _add(self, shown: object) -> None:
         """Show a form or a thing below; None is shown elsewhere."""
         self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
@@ -125,7 +125,7 @@ class AnswerCard:
         self.events.value = "".join(lines) if events else line("quiet", "No events yet.")
 
 
-def private(thing: Any) -> set[str]:
+def private(thing: object) -> set[str]:
     """Return the (dotted) names of the private values of a thing, which are masked until they are revealed."""
     if isinstance(thing, StoredRecord):
         shown = thing.shown()

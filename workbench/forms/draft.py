@@ -132,7 +132,7 @@ class Draft:
         self._record: Any = None  # as built from the present values
 
     @hide_arguments
-    def put(self, path: str, value: Any) -> None:
+    def put(self, path: str, value: object) -> None:
         """Set one value; None omits it.
 
         Raises:
@@ -169,7 +169,7 @@ class Draft:
                 self.chosen[alternative] = started[0]
 
     @hide_arguments
-    def _check_no_key(self, path: str, value: Any) -> None:
+    def _check_no_key(self, path: str, value: object) -> None:
         if isinstance(value, str):
             leaf = self.leaves[path]
             refuse_private_key(value, leaf.wire, hash_expected=takes_hash(leaf.member))

@@ -84,7 +84,7 @@ def value_of(member: Member, typed: str) -> Any:
         return typed
 
 
-def text_of(member: Member, value: Any) -> str:
+def text_of(member: Member, value: object) -> str:
     """Return a value as it would be typed."""
     if is_money(member) and type(value) is int and value >= 0:
         return typed_amount(value)
@@ -159,7 +159,7 @@ class Field(Quiet):
         if member.about.rule.format == "long-text":
             self.box.add_class("wb-wide")
 
-    def _typed(self, value: Any) -> None:
+    def _typed(self, value: object) -> None:
         self.touched = self.filled = True
         if isinstance(value, str):
             value = self.known.get(value) or value_of(self.leaf.member, value)
@@ -175,7 +175,7 @@ class Field(Quiet):
                 self.input.value = ""
         self._changed(self.leaf.path, FULL if yes else value_of(self.leaf.member, self.input.value))
 
-    def show(self, value: Any) -> None:
+    def show(self, value: object) -> None:
         """Show a value that was set from code; of a private one, only that it is given."""
         about = self.leaf.member.about
         self.filled = value is not None
@@ -193,7 +193,7 @@ class Field(Quiet):
             text = next((label for label, known in self.known.items() if known == value), None)
             self.input.value = "" if private or value is FULL else text or text_of(self.leaf.member, value)
 
-    def words(self, value: Any, record: Any) -> str:
+    def words(self, value: object, record: object) -> str:
         """Return how a value is understood; of one that was picked by its words, the value."""
         if self.input.value in self.known:
             return text_of(self.leaf.member, value)
@@ -296,7 +296,7 @@ class Inputs(Quiet):
         self._draft.choose(alternative, None if number < 0 else number)
         self.sync()
 
-    def _put(self, path: str, value: Any) -> None:
+    def _put(self, path: str, value: object) -> None:
         self.refused.pop(path, None)
         try:
             self._draft.put(path, value)

@@ -46,7 +46,7 @@ class Form(Displayed):
 
     def __init__(
         self,
-        call: Any,
+        call: object,
         *,
         script: Script | None = None,
         choices: Callable[[str], Mapping[str, Any]] = lambda _: {},
@@ -82,7 +82,7 @@ class Form(Displayed):
         return self.view.state
 
     @hide_arguments
-    def fill(self, **values: Any) -> "Form":
+    def fill(self, **values: object) -> "Form":
         """Set values by the names of the operation's arguments, nested ones as mappings; None omits one.
 
         Raises:
@@ -164,7 +164,7 @@ class Form(Displayed):
                 raise InvalidRequest([wanted], of=self.operation.name)
             self.view.state, self.view.button.disabled = "sending", True
         inbox, before = getattr(self.api, "inbox", None), self._last_entry()
-        mark = None if inbox is None else inbox.mark()
+        mark = None if inbox is None else inbox._mark()
         api = self.api.allowing(**dict.fromkeys(self.draft.ticks, True)) if self.draft.ticks else self.api
         try:
             answer = api.send(review.record)
@@ -230,7 +230,7 @@ class Form(Displayed):
         if isinstance(error, DuplicateSuspected):
             view.ticks["again"].layout.display = None
 
-    def _done(self, request: Any, answer: Any, mark: int | None, entry: str | None) -> None:
+    def _done(self, request: object, answer: object, mark: int | None, entry: str | None) -> None:
         self.answer, self.error = answer, None
         self.view.finish("done")
         self.view.show_card(AnswerCard(self, request, answer, mark=mark, entry=entry))
@@ -261,5 +261,5 @@ class Form(Displayed):
         else:
             super()._ipython_display_()
 
-    def __reduce_ex__(self, _: Any) -> Any:
+    def __reduce_ex__(self, _: object) -> Any:
         raise TypeError("a form cannot be pickled: it holds private values")

@@ -138,18 +138,18 @@ first.
 """
 
 
-def of_tab(name: str, api: Any) -> list[Offer]:
+def of_tab(name: str, api: object) -> list[Offer]:
     """Return what a tab offers."""
     return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 
-def of_row(name: str, facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
     """Return what an opened row of a tab offers, each with its arguments; none where those are unknown."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 
 
-def after_call(name: str, request: Any, answer: Any, api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:
     """Return the next steps after a call, each with its arguments: those of the thing that it made or changed."""
     if name not in AFTER:
         return []
@@ -163,7 +163,9 @@ def after_call(name: str, request: Any, answer: Any, api: Any) -> list[tuple[Off
     return _with_arguments((*first, *offered, Offer(of, f"Open {noun}", "id", opens=True)), facts, api)
 
 
-def _with_arguments(offers: Iterable[Offer], facts: Mapping[str, Any], api: Any) -> list[tuple[Offer, dict[str, Any]]]:
+def _with_arguments(
+    offers: Iterable[Offer], facts: Mapping[str, Any], api: object
+) -> list[tuple[Offer, dict[str, Any]]]:
     offered = [(offer, offer.arguments(facts)) for offer in offers if _available(offer, api)]
     return [(offer, given) for offer, given in offered if given is not None]
 

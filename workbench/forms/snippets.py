@@ -21,7 +21,8 @@ from workbench.rendering.show import curl as curl_command
 from workbench.rendering.show import python_arguments
 from workbench.schema import masks
 from workbench.schema.readers import text_of
-from workbench.sequences import Parameter, Sequence, Step, param
+from workbench.sequences import Sequence, param
+from workbench.sequences.sequence import Parameter, Step
 from workbench.session import profile_of, sandbox_of
 from workbench.system.progress import ipython_shell
 
@@ -52,12 +53,12 @@ def terminal(draft: Draft, api: Any = None) -> str:
     return " ".join(arguments)
 
 
-def _url(api: Any) -> str:
+def _url(api: object) -> str:
     """Return the URL of the session's sandbox; empty where it is not served, or there is none."""
     return getattr(sandbox_of(api), "_url", "")
 
 
-def note(snippet: str, api: Any) -> str:
+def note(snippet: str, api: object) -> str:
     """Return what a command or curl needs to act on the sandbox of the session; empty for Python and a real service."""
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
@@ -86,7 +87,7 @@ def step(draft: Draft) -> Sequence:
     """Return the call as a sequence of one step, in which private values are parameters of the run."""
     private: list[Parameter] = []
 
-    def taken(path: str, value: Any) -> Any:
+    def taken(path: str, value: object) -> Any:
         if not draft.private(path):
             return value
         private.append(Parameter(name=path.replace(".", "_"), doc=draft.leaves[path].member.about.doc))
@@ -96,7 +97,7 @@ def step(draft: Draft) -> Sequence:
     return Sequence(name=name, steps=(Step(name=name, do=name, arguments=arguments),), parameters=tuple(private))
 
 
-def _masked(draft: Draft, path: str, value: Any) -> Any:
+def _masked(draft: Draft, path: str, value: object) -> Any:
     return masks.DOTS if draft.private(path) else value
 
 
@@ -145,7 +146,7 @@ class SnippetPanel:
         guard: Runs the action of a button and shows what goes wrong.
     """
 
-    def __init__(self, draft: Draft, api: Any, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
+    def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
         self._draft, self._api, self._script = draft, api, script
         self._kept: dict[str, str] | None = None  # of a form that was sent, whose values are gone
         self._boxes = [ipywidgets.HTML() for _ in SNIPPETS]

@@ -196,7 +196,7 @@ class FormView(Quiet):
         self._summarize(review)
         self.snippets.refresh()
 
-    def _annotate(self, field: Field, record: Any, problems: Sequence[Problem], advice: Sequence[Problem]) -> None:
+    def _annotate(self, field: Field, record: object, problems: Sequence[Problem], advice: Sequence[Problem]) -> None:
         path = field.leaf.path
         if path in self.inputs.refused:
             field.annotate((self.inputs.refused[path],))

@@ -74,7 +74,7 @@ class Displayed:
         self._shown = (*self._shown, show(self._static(), raw=True, display_id=True))
         show({**self._view(), "text/plain": repr(self)}, raw=True)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {**self._view(), "text/html": self.html, "text/plain": repr(self)}
 
     def _view(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def static_class(widget: Any) -> str:
     return f"wb-static-{widget.model_id}"
 
 
-def hiding(widget: Any) -> Any:
+def hiding(widget: object) -> Any:
     """Return a widget that hides the static HTML of another one, as a part of that."""
     hidden = f"<style>.{static_class(widget)} {{ display: none; }}</style>"
     return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
@@ -119,7 +119,7 @@ def style_sheet() -> Any:
     )
 
 
-def root(*children: Any, name: str, api: Any = None) -> Any:
+def root(*children: object, name: str, api: Any = None) -> Any:
     """Return the outermost widget of something displayed: its style sheet, what hides its static HTML, and children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
     widget.children = (style_sheet(), hiding(widget), *children)
@@ -191,7 +191,7 @@ def button(text: str, act: Callable[[], Any], name: str = "", tooltip: str = "")
     return button
 
 
-def row(*children: Any) -> Any:
+def row(*children: object) -> Any:
     """Return widgets side by side, wrapped where the page is narrow."""
     return ipywidgets.HBox(list(children)).add_class("wb-row-actions")
 

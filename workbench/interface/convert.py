@@ -24,6 +24,7 @@ from workbench.schema.readers import READERS, Reader, Unusual, array_reader, cho
 from workbench.schema.readers import Unreadable as Unreadable
 from workbench.schema.readers import read_time as read_time
 from workbench.schema.rules import FULL
+from workbench.schema.strict_json import JsonObject
 from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ class Converter(cattrs.Converter):
         """Return the wire name of a member."""
         return self.names.get(f"{snake(cls.__name__)}.{member.name}", member.wire) if self.names else member.wire
 
-    def structure(self, obj: Any, cl: type[T]) -> T:
+    def structure(self, obj: object, cl: type[T]) -> T:
         """Return wire members as a record, or as anything made of records and standard types.
 
         Raises:
@@ -80,7 +81,7 @@ class Converter(cattrs.Converter):
         read = self._reader(cls, strict=not issubclass(cls, Answer))
         return self._our(read if cls is not Event else lambda raw, _: self._with_body(read(raw)))
 
-    def _list_hook(self, cls: Any) -> Callable[[Any, Any], list[Any]]:
+    def _list_hook(self, cls: object) -> Callable[[Any, Any], list[Any]]:
         (inner,) = get_args(cls)
         hook = self.get_structure_hook(inner)
         read = array_reader(lambda value: hook(value, inner))
@@ -110,7 +111,7 @@ class Converter(cattrs.Converter):
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
         new, put_extra, put_marks = object.__new__, vars(Answer)["extra"].__set__, vars(Answer)["marks"].__set__
 
-        def read(raw: Any, _: Any = None) -> Any:
+        def read(raw: object, _: object = None) -> Any:
             if not isinstance(raw, (dict, Mapping)):
                 raise mismatch("must be an object")
             record = new(cls)  # filled through its slots: half the time of its constructor
@@ -236,7 +237,7 @@ class Converter(cattrs.Converter):
 
     # requests
 
-    def write_request(self, operation: Operation[..., Any], request: Any) -> tuple[dict[str, str], dict[str, Any]]:
+    def write_request(self, operation: Operation[..., Any], request: object) -> tuple[dict[str, str], dict[str, Any]]:
         """Return a request as the members of its path, and those of its query or body.
 
         An address taken from an answer is sent without its `extra`: only what the interface names is sent.
@@ -248,7 +249,7 @@ class Converter(cattrs.Converter):
     def read_request(
         self,
         operation: Operation[..., Any],
-        body: Any,
+        body: object,
         path: Mapping[str, str] | None = None,
         *,
         from_query: bool = False,
@@ -314,7 +315,9 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
         raise error
 
 
-_USUAL: Mapping[type[Kind], type[Any]] = {walk.Text: str, walk.Integer: int, walk.Boolean: bool}
+_USUAL: Mapping[type[Kind], type[Any]] = {
+    walk.Text: str, walk.Integer: int, walk.Boolean: bool, walk.Untyped: JsonObject,
+}  # fmt: skip
 """The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
@@ -329,7 +332,7 @@ _TYPES: Mapping[type[Kind], type[Any]] = {type(kind): cls for cls, kind in _SCAL
 def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
     """Return what reads a value by a hook of the user, whose errors make it unreadable."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         try:
             return hook(value, cls)
         except (ValueError, TypeError, LookupError, ArithmeticError, cattrs.BaseValidationError) as error:
@@ -338,7 +341,7 @@ def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
     return read
 
 
-def _read_scalar(kind: Kind, value: Any, _: Any) -> Any:
+def _read_scalar(kind: Kind, value: object, _: object) -> Any:
     read = READERS[kind](value)
     return read.value if isinstance(read, Unusual) else read
 

@@ -159,7 +159,7 @@ _ADDRESSES = {
 }
 
 
-def example(cls: type[T], **given: Any) -> T:
+def example(cls: type[T], **given: object) -> T:
     """Return a record with made-up values: what a request needs, or what an answer usually has.
 
     Args:

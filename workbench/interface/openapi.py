@@ -165,7 +165,7 @@ class _Document:
             "example": self._written(example_of(cls, field)),
         }
 
-    def _written(self, value: Any) -> Any:
+    def _written(self, value: object) -> Any:
         """Return a value of a record as JSON holds it."""
         return strict_json.loads(strict_json.dumps(self.converter.unstructure(value)))
 
@@ -269,7 +269,7 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _json(schema: Schema, shown: Any) -> Schema:
+def _json(schema: Schema, shown: object) -> Schema:
     return {"content": {"application/json": {"schema": schema, "example": shown}}}
 
 

@@ -50,7 +50,7 @@ class Work(Displayed):
         self,
         name: str,
         title: str,
-        api: Any,
+        api: object,
         run: Callable[[ProgressCallback, Any], Any],
         *,
         resumable: Callable[[Any], bool],
@@ -248,7 +248,7 @@ def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.Pat
         values: The parameters of the sequence; also `resolved` of `run`.
     """
 
-    def run(progress: ProgressCallback, _: Any) -> Any:
+    def run(progress: ProgressCallback, _: object) -> Any:
         return sequences.run(sequence, api, path=path, progress=progress, **values)
 
     name = sequence.name

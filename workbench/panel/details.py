@@ -29,14 +29,14 @@ _MAX_RELATED = 20
 _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled", "authorized", "amount"})
 
 
-def fields(thing: Any, *, reveal: bool = False) -> dict[str, Any] | None:
+def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
     """Return the fields of a thing as plain values for a page, private ones masked or not; None if its row says all."""
     if isinstance(thing, StoredRecord):
         return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
     return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
 
 
-def plain(thing: Any, reveal: Collection[str] = ()) -> dict[str, Any]:
+def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
     """Return what is to be shown of a thing as plain values for a page; every text in it is safe to print."""
     block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
     return attr.asdict(block, retain_collection_types=False)
@@ -55,7 +55,7 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def related(api: Any, key: str) -> dict[str, Any]:
+def related(api: object, key: str) -> dict[str, Any]:
     """Return the timeline, and the events, deliveries and requests about an id; the newest of each."""
     known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
@@ -68,7 +68,7 @@ def related(api: Any, key: str) -> dict[str, Any]:
         entry for entry in things.entries(api) if key and things.mentions([entry.id, entry.request, entry.answer], key)
     ]
 
-    def entry(key: Any, title: str, at: Any, **more: Any) -> dict[str, Any]:
+    def entry(key: object, title: str, at: object, **more: object) -> dict[str, Any]:
         return {"id": key, "title": visible(title, 200), "at": things.iso(at), **more}
 
     written = partial(json.dumps, indent=2, ensure_ascii=False, default=str)

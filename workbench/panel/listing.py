@@ -264,7 +264,7 @@ class Listing:
         return "\n".join([*lines, "frame = rows.frame()"])
 
 
-def _number(value: Any) -> Decimal | None:
+def _number(value: object) -> Decimal | None:
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -274,7 +274,7 @@ def _number(value: Any) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def plain(value: Any) -> str:
+def plain(value: object) -> str:
     """Return a value as the text that is searched and compared."""
     if isinstance(value, datetime):
         return f"{str(value.astimezone(UTC))[:19]} UTC"
@@ -298,7 +298,7 @@ _PICKED: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 _MOST = 1_000  # choices of an argument, the newest
 
 
-def choices(api: Any, member: str) -> dict[str, Any]:
+def choices(api: object, member: str) -> dict[str, Any]:
     """Return what a session knows that an argument may name, the newest first, by words: "J. M., approved (00faad0d)".
 
     This asks the sandbox, the journal and the inbox; nothing is sent to the service.

@@ -98,7 +98,7 @@ def _rows(
     )
 
 
-def _facts(x: Any, members: str) -> dict[str, Any]:
+def _facts(x: object, members: str) -> dict[str, Any]:
     """Return members of a record or mapping by the names of columns: stored times as such, members of an enum as text.
 
     Args:
@@ -118,13 +118,13 @@ def _facts(x: Any, members: str) -> dict[str, Any]:
 # What a session knows where the service has no list: the records of the sandbox, the journal, received events.
 
 
-def records(api: Any, kind: str) -> list[Any]:
+def records(api: object, kind: str) -> list[Any]:
     """Return the records of a kind that the sandbox stores; none for another service."""
     sandbox = sandbox_of(api)
     return [] if sandbox is None else sandbox.records(kind)
 
 
-def received(api: Any) -> list[Any]:
+def received(api: object) -> list[Any]:
     """Return the received events, each with its time of arrival, by the sandbox's clock where there is one."""
     inbox = getattr(api, "inbox", None)
     if inbox is None:
@@ -141,7 +141,7 @@ def entries(api: Any, *operations: str) -> list[Any]:
     )
 
 
-def names(api: Any) -> dict[str, str]:
+def names(api: object) -> dict[str, str]:
     """Return what to call the cards, people and companies that the sandbox stores, by their ids. Names are masked."""
     labels = {record["id"]: f"•••• {record['last4']}" for record in records(api, "card")}
     labels |= {
@@ -150,7 +150,7 @@ def names(api: Any) -> dict[str, str]:
     return labels | {record["id"]: name for record in records(api, "company") if (name := record.shown().get("name"))}
 
 
-def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
+def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
     """Yield the tokens of the contracts that the sandbox stores: in words, address, chain; or the chains alone."""
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
@@ -160,12 +160,12 @@ def tokens(api: Any, member: str) -> Iterator[tuple[str, str, int]]:
             yield text if member == "token" else chain, address, record["chain_id"]
 
 
-def iso(value: Any) -> str | None:
+def iso(value: object) -> str | None:
     """Return a time in UTC as a page reads it; None for anything else."""
     return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
 
 
-def mentions(value: Any, key: str) -> bool:
+def mentions(value: object, key: str) -> bool:
     """Whether a record, mapping or list contains a text."""
     if walk.is_record(value):
         return any(mentions(getattr(value, member.name), key) for member in walk.members(type(value)))
@@ -176,21 +176,21 @@ def mentions(value: Any, key: str) -> bool:
     return bool(value == key)
 
 
-def now(api: Any) -> datetime:
+def now(api: object) -> datetime:
     """Return the time of the sandbox, or of this machine."""
     sandbox = sandbox_of(api)
     moment: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
     return moment
 
 
-def stamp(api: Any) -> tuple[Any, ...]:
+def stamp(api: object) -> tuple[Any, ...]:
     """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     last = None if sandbox is None else sandbox._last_event()
-    return len(entries(api)), None if inbox is None else inbox.mark(), last
+    return len(entries(api)), None if inbox is None else inbox._mark(), last
 
 
-def _known(objects: Iterable[Any], members: str, thing: str = "", **more: Any) -> list[Found]:
+def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
     """Return what each record, call or event says of a thing: members as of `_facts`, with an `id`; None without one.
 
     Args:
@@ -263,7 +263,7 @@ def _person(user: Any) -> str | None:
     return name or None
 
 
-def users(api: Any) -> Rows:
+def users(api: object) -> Rows:
     """Return the known users and owners: from the sandbox, the journal, and events. Names are masked."""
     people = [*records(api, "owner"), *records(api, "user")]
     stored = _known(people, "id kind application_status=status external_id company_id updated=updated_at")
@@ -276,7 +276,7 @@ def users(api: Any) -> Rows:
     return _rows(columns, _merged(called, reported, stored), names=names(api))
 
 
-def companies(api: Any) -> Rows:
+def companies(api: object) -> Rows:
     """Return the companies of the sandbox; the service has no list."""
     company_rows = (
         (
@@ -290,7 +290,7 @@ def companies(api: Any) -> Rows:
     return _rows("name id:id application_status:status owners:number external_id", company_rows, note)
 
 
-def cards(api: Any) -> Rows:
+def cards(api: object) -> Rows:
     """Return the known cards: those of the sandbox, or those that transactions name."""
     members = "id status user_id=user limit_cents=limit available_cents=available held_cents=held posted_cents=posted"
     stored = _known(records(api, "card"), members)
@@ -306,7 +306,7 @@ def cards(api: Any) -> Rows:
 MONEY = ("amount", "held", "posted", "refunded", "net")
 
 
-def transactions(api: Any) -> Rows:
+def transactions(api: object) -> Rows:
     """Return the transactions that the sandbox stores; of another service those known from events."""
     from workbench.reports.transaction_rows import transactions as frame_of
 
@@ -326,7 +326,7 @@ def transactions(api: Any) -> Rows:
     return _rows(shown, rows, names=names(api))
 
 
-def payment_accounts(api: Any) -> Rows:
+def payment_accounts(api: object) -> Rows:
     """Return the known payment accounts, created or deleted; the service has no list."""
     members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
     stored = _known(records(api, "payment_account"), members)
@@ -338,7 +338,7 @@ def payment_accounts(api: Any) -> Rows:
     return _rows(columns, _merged(stored, created, gone), note, names=names(api))
 
 
-def disputes(api: Any) -> Rows:
+def disputes(api: object) -> Rows:
     """Return the known disputes."""
     members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
     stored = _known(records(api, "dispute"), members)
@@ -371,7 +371,7 @@ def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     return attrs.evolve(result, frame=frame)
 
 
-def events(api: Any) -> Rows:
+def events(api: object) -> Rows:
     """Return the received events."""
     members = "sequence kind=event.kind about=event.body.id arrived verified times id=event.id"
     arrived = "wall" if sandbox_of(api) is None else "time"
@@ -379,7 +379,7 @@ def events(api: Any) -> Rows:
     return _rows(columns, _known(received(api), members, "event"))
 
 
-def deliveries(api: Any) -> Rows:
+def deliveries(api: object) -> Rows:
     """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
     sandbox = sandbox_of(api)
     listed: list[tuple[str, Mapping[str, Any], Any]] = [
@@ -399,7 +399,7 @@ def deliveries(api: Any) -> Rows:
     return _rows(columns, listed, *([hint] if sandbox is not None and not listed else []))
 
 
-def requests(api: Any) -> Rows:
+def requests(api: object) -> Rows:
     """Return the calls with an effect from the journal, and the requests that the sandbox received."""
     sandbox = sandbox_of(api)
     listed: list[tuple[str, Mapping[str, Any], Any]] = []
@@ -423,7 +423,7 @@ def call_facts(call: Any) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
 
 
-def sequences(_: Any) -> Rows:
+def sequences(_: object) -> Rows:
     """Return the sequences of the catalogue, each with its file."""
     from workbench.sequences import catalogue
 
@@ -434,7 +434,7 @@ def sequences(_: Any) -> Rows:
     return _rows("name steps:number doc", listed, newest=False)
 
 
-def assumed(_: Any) -> Rows:
+def assumed(_: object) -> Rows:
     """Return all assumptions about the service."""
     listed = _known(assumptions(), "where value confidence reason id")
     return _rows("where value confidence:status reason id", listed, newest=False)

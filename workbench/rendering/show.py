@@ -55,7 +55,7 @@ _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"
 """Keys of mappings whose values are shown as a status."""
 
 
-def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
+def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
     """Return anything of this package as plain text.
 
     Args:
@@ -66,7 +66,7 @@ def plain(x: Any, width: int = 100, *, reveal: Collection[str] = (), paint: Pain
     return text.write(describe(x, reveal=reveal), width, paint)
 
 
-def html(x: Any, *, reveal: Collection[str] = ()) -> str:
+def html(x: object, *, reveal: Collection[str] = ()) -> str:
     """Return anything of this package as static, escaped HTML that reads in light and dark themes."""
     from workbench.rendering import markup  # not at a prompt
 
@@ -100,7 +100,7 @@ def html_table(
 
 
 def curl(
-    operation: Operation[..., Any], request: Any, *, base_url: str, converter: Converter, reveal: bool = False
+    operation: Operation[..., Any], request: object, *, base_url: str, converter: Converter, reveal: bool = False
 ) -> str:
     """Return a request as a curl command: the key is a variable of the shell, private values masked unless revealed.
 
@@ -117,7 +117,7 @@ def curl(
     return " ".join(parts)
 
 
-def describe(x: Any, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
+def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
     """Return what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a
     `sheet()`.
 
@@ -226,7 +226,7 @@ def record_grid(
     return mapping_grid(lines, None, total, title)
 
 
-def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
+def _leaf(record: object, path: str, reveal: Reveal) -> Cell:
     way, _, last = path.rpartition(".")
     holder = get_path(record, way) if way else record
     if holder is None:
@@ -237,7 +237,7 @@ def _leaf(record: Any, path: str, reveal: Reveal) -> Cell:
     return _inline(value, reveal) if is_record(value) else member_cell(leaf, value, holder, path, reveal)
 
 
-def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
+def _inline(value: object, reveal: Reveal, deep: int = 0) -> Cell:
     if is_record(value):
         held = record_sheet(value, reveal)
         return Cell(tuple(f"{row.label} {row.value.text}" for row in held.rows if isinstance(row.value, Cell)))
@@ -250,7 +250,7 @@ def _inline(value: Any, reveal: Reveal, deep: int = 0) -> Cell:
     return cell(value)
 
 
-def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
+def record_sheet(record: object, reveal: Reveal = (), prefix: str = "") -> Sheet:
     """Put a record on a sheet: its members in the order of its declaration, and what is unusual about it."""
     rows = []
     for field in members(type(record)):
@@ -277,7 +277,7 @@ def record_sheet(record: Any, reveal: Reveal = (), prefix: str = "") -> Sheet:
     )
 
 
-def _value(field: Member, value: Any, record: Any, path: str, reveal: Reveal) -> Block:
+def _value(field: Member, value: object, record: object, path: str, reveal: Reveal) -> Block:
     if is_record(value):
         return record_sheet(value, reveal, f"{path}.")
     if isinstance(value, tuple) and value and all(is_record(item) for item in value):
@@ -287,7 +287,7 @@ def _value(field: Member, value: Any, record: Any, path: str, reveal: Reveal) ->
     return member_cell(field, value, record, path, reveal)
 
 
-def _unusual(record: Any) -> Iterator[str]:
+def _unusual(record: object) -> Iterator[str]:
     if not isinstance(record, Answer):
         return
     alike: dict[str, list[str]] = {}
@@ -301,7 +301,7 @@ def _unusual(record: Any) -> Iterator[str]:
 def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
     """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
 
-    def shown(name: Any, value: Any) -> Block:
+    def shown(name: object, value: object) -> Block:
         if isinstance(value, Mapping) and deep < _DEEPEST:
             return mapping_sheet(value, deep + 1)
         if is_record(value):
@@ -324,7 +324,7 @@ def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return given.shown() if isinstance(given, masks.MaskedDict) else given
 
 
-def _plain(name: Any, value: Any) -> Cell:
+def _plain(name: object, value: object) -> Cell:
     """Return a value of a mapping; one that is a status is shown as such."""
     if isinstance(value, Cell):
         return value
@@ -419,7 +419,9 @@ def _pretty_of_many(usual: Callable[..., None], x: Any, printer: Any, cycle: boo
         usual(x, printer, cycle)
 
 
-def _say(shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None) -> list[str]:
+def _say(
+    shell: Any, kind: type[BaseException], error: BaseException, trace: object, tb_offset: object = None
+) -> list[str]:
     """Show an error of ours by its message. The trace is one `%tb` away, and never holds a request's values."""
     parts = plain(error).split("\n")
     shell._showtraceback(kind, error, parts)
@@ -431,7 +433,7 @@ def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
     return [f"{name}={_python(value)}" for name, value in arguments.items()]
 
 
-def _python(value: Any) -> str:
+def _python(value: object) -> str:
     match walk.given(value) if walk.is_record(value) else value:
         case Full():
             return "wb.FULL"

@@ -122,7 +122,7 @@ def label(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
 
 
-def cell(value: Any) -> Cell:
+def cell(value: object) -> Cell:
     """Return any single value as a cell: nothing in it is taken as markup."""
     match value:
         case None | "":
@@ -146,12 +146,12 @@ def cell(value: Any) -> Cell:
     return Cell((visible(repr(value), LONGEST),))
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """Return any value as the text of a table cell: escaped, on one line, as each interface shows it."""
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
-def member_cell(member: Member, value: Any, record: Any, path: str, reveal: Collection[str]) -> Cell:
+def member_cell(member: Member, value: object, record: object, path: str, reveal: Collection[str]) -> Cell:
     """Return the value of a record's member as a cell, masked unless its name or path is in `reveal`."""
     about = member.about
     if about.privacy is not OPEN and member.name not in reveal and path not in reveal:
@@ -178,7 +178,7 @@ def status_cell(status: str) -> Cell:
     return Cell((f"{look(status).mark} {visible(word(status), 80)}",), f"status:{status}")
 
 
-def _unit(member: Member, record: Any, value: Any) -> str:
+def _unit(member: Member, record: object, value: Any) -> str:
     unit = member.about.rule.unit or ""
     if unit == "percent":
         return "%"

@@ -20,19 +20,15 @@ if TYPE_CHECKING:
     from workbench.reports.balances import contract_totals as contract_totals
     from workbench.reports.balances import contract_values as contract_values
     from workbench.reports.balances import liability as liability
-    from workbench.reports.balances import micro_deposits as micro_deposits
     from workbench.reports.balances import outstanding as outstanding
-    from workbench.reports.balances import reasons as reasons
     from workbench.reports.balances import record_balances as record_balances
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
-    from workbench.reports.event_logs import Events as Events
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
-    "Events": "workbench.reports.event_logs",
     "applications": "workbench.reports.activity",
     "approvals": "workbench.reports.activity",
     "cohorts": "workbench.reports.activity",
@@ -42,12 +38,10 @@ _NAMES = {
     "deliveries": "workbench.reports.activity",
     "disputes": "workbench.reports.activity",
     "liability": "workbench.reports.balances",
-    "micro_deposits": "workbench.reports.balances",
     "movers": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",
     "posting_times": "workbench.reports.activity",
     "postings": "workbench.reports.posting_rows",
-    "reasons": "workbench.reports.balances",
     "record_balances": "workbench.reports.balances",
     "roll_forward": "workbench.reports.posting_rows",
     "spend": "workbench.reports.activity",

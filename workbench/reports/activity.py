@@ -5,11 +5,13 @@ Amounts are in cents, of one currency; rows of another one, and rows without a t
 notes.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,11 +60,11 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
     return table, notes
 
 
-def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: Any) -> pd.DataFrame:
+def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: object) -> pd.DataFrame:
     return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
 
 
-def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def approvals(transactions: object, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many authorizations were approved and declined in each day, week or month.
 
     Args:
@@ -83,7 +85,7 @@ def approvals(transactions: Any, by: Every = "day", *, tz: str = "UTC") -> pd.Da
     return _marked(frame, table, "approvals", notes, by=by, tz=tz)
 
 
-def declines(transactions: Any) -> pd.DataFrame:
+def declines(transactions: object) -> pd.DataFrame:
     """Return the declined authorizations by reason, the most frequent first.
 
     Returns:
@@ -97,7 +99,7 @@ def declines(transactions: Any) -> pd.DataFrame:
     return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
 
 
-def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
+def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
     """Return what becomes of authorizations: requested, approved, posted, refunded and what remains.
 
     Returns:
@@ -117,7 +119,7 @@ def spend_funnel(transactions: Any, *, currency: str = "usd") -> pd.DataFrame:
     return _marked(frame, table, "spend_funnel", notes, currency=currency)
 
 
-def spend(transactions: Any, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
+def spend(transactions: object, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
     """Return posted, refunded and net amounts by merchant, category, card or user, the largest net first.
 
     Returns:
@@ -135,7 +137,7 @@ def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
     return frame.sort_values([column, name], ascending=[False, True], ignore_index=True)
 
 
-def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
+def posting_times(transactions: object, by: Group | None = None) -> pd.DataFrame:
     """Return how long transactions took from authorization to posting: of all, or by a column.
 
     Returns:
@@ -153,7 +155,7 @@ def posting_times(transactions: Any, by: Group | None = None) -> pd.DataFrame:
     return _marked(frame, table, "posting_times", notes, by=by)
 
 
-def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
+def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
     """Return users by the month of their first approved authorization: how many were active in each later month.
 
     Returns:
@@ -176,7 +178,12 @@ def cohorts(transactions: Any, *, tz: str = "UTC", currency: str = "usd") -> pd.
 
 
 def movers(
-    transactions: Any, by: Group = "merchant_name", *, month: str | None = None, tz: str = "UTC", currency: str = "usd"
+    transactions: object,
+    by: Group = "merchant_name",
+    *,
+    month: str | None = None,
+    tz: str = "UTC",
+    currency: str = "usd",
 ) -> pd.DataFrame:
     """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
 
@@ -206,7 +213,7 @@ def movers(
     return _marked(compared, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
 
 
-def _movements(transactions: Any) -> pd.DataFrame:
+def _movements(transactions: object) -> pd.DataFrame:
     """Return rows with the time `at` and the `net` amount of each settlement and refund."""
     if not isinstance(transactions, pd.DataFrame) or "authorized" not in transactions:
         return (
@@ -236,7 +243,7 @@ def _month(text: str) -> pd.Timestamp:
 # -- applications, disputes, webhooks
 
 
-def applications(events: Any, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def applications(events: object, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many applications were in each status at the end of each day, week or month.
 
     Args:
@@ -306,7 +313,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     return _marked(counted, disputes, "disputes", notes, at=moment_of_report.isoformat())
 
 
-def _dispute(dispute: Any) -> Any:
+def _dispute(dispute: object) -> Any:
     """Return a dispute that the sandbox stores as the record of the interface."""
     if not isinstance(dispute, dict) or "transaction" not in dispute:
         return dispute
@@ -379,7 +386,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
 _WIDEST = pa.decimal128(38, 18)
 
 
-def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
+def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
     """Return the result of a SQL query over frames, as a frame. DuckDB runs it; it can read nothing else.
 
     Args:
@@ -393,7 +400,8 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
         frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
 
     Raises:
-        UsageError: The query cannot be run; the message lists the tables.
+        UsageError: The query is not one SELECT statement, reads a file or an address, calls a function with an effect, takes
+            two minutes or 2 GB, or cannot be run; the message lists the tables.
     """
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
@@ -402,19 +410,94 @@ def sql(query: str, source: Any = None, **frames: Any) -> pd.DataFrame:
         tables |= {path.parent.name: partial(read_folder, path.parent) for path in folder.glob(f"*/{PART}")}
     elif source is not None:
         tables |= {name: partial(make, source) for name, make in SESSION.items() if name not in tables}
-    with duckdb().connect(config={"enable_external_access": False}) as engine:
+    if len(query) > _MAX_QUERY or re.search(r"[\0\ud800-\udfff]", query):
+        raise UsageError(
+            f"query must be text of at most {_MAX_QUERY:,} characters, without NUL and surrogates", of="sql"
+        )
+    with duckdb().connect(config=_CLOSED) as engine:
         for name, make in tables.items():
             if re.search(rf"\b{re.escape(name)}\b", query):
                 engine.register(name, _arrow(make()))
+        engine.execute("SET lock_configuration=true")
+        table = None
+        watch = threading.Timer(_MAX_SECONDS, engine.interrupt)
+        watch.start()
         try:
-            result = engine.sql(query)
-            table = (result if result is not None else engine.sql("select 1 where false")).to_arrow_table()
-        except duckdb().Error as error:
-            problem = str(error).splitlines()[0]
-        else:
+            problem = _query_problem(engine, query)
+            table = None if problem else _bounded(engine.sql(query))
+        except (duckdb().Error, pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
+            problem = visible((str(error) or type(error).__name__).splitlines()[0], 500)
+        finally:
+            watch.cancel()
+        if table is not None:
             frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
             return mark_report(frame, "sql", [])
     raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
+
+
+_MAX_QUERY = 100_000
+_MAX_RESULT = 2**30  # bytes of a result
+_MAX_SECONDS = 120.0
+_CLOSED = {
+    "enable_external_access": False, "autoinstall_known_extensions": False, "autoload_known_extensions": False,
+    "allow_community_extensions": False, "python_enable_replacements": False, "memory_limit": "2GB", "temp_directory": "",
+}  # fmt: skip
+"""Nothing but the given tables is in reach: no file, no address, no extension, no variable of the program."""
+_TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree"})
+_REFUSED_FUNCTIONS = re.compile(
+    r"write_log|getenv|nextval|currval|current_setting|.*sleep.*|.*checkpoint.*"
+    r"|repeat|lpad|rpad|(list|array)_resize|printf|format|bar"  # their memory is not limited
+)
+_MAX_DEPTH = 200  # brackets in each other
+
+
+def _query_problem(engine: Any, query: str) -> str:
+    """Return why a query is not run; empty for one statement that selects, and calls no function with an effect."""
+    depths = accumulate((character in "([") - (character in ")]") for character in query)
+    if max(depths, default=0) > _MAX_DEPTH:
+        return "it is nested too deeply"
+    statements = engine.extract_statements(query)
+    if [statement.type.name for statement in statements] != ["SELECT"]:
+        return "it must be one SELECT statement"
+    ((tree,),) = engine.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    parsed = json.loads(tree)
+    if parsed["error"]:
+        return str(parsed["error_message"])
+    for kind, name in _functions(parsed):
+        if _REFUSED_FUNCTIONS.fullmatch(name) or (kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS):
+            return f"the function {name} is not available"
+    return ""
+
+
+def _functions(tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield each function of a parsed query: whether it stands where a table does, and its name."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            if node.get("type") == "TABLE_FUNCTION":
+                yield "TABLE_FUNCTION", str(node["function"]["function_name"]).lower()
+            elif "function_name" in node:
+                yield "FUNCTION", str(node["function_name"]).lower()
+            left += node.values()
+        elif isinstance(node, list):
+            left += node
+
+
+def _bounded(result: Any) -> Any:
+    """Return the rows of a result as one Arrow table.
+
+    Raises:
+        UsageError: They are larger than a result may be.
+    """
+    reader = result.to_arrow_reader(100_000)
+    batches, size = [], 0
+    for batch in reader:
+        size += batch.nbytes
+        if size > _MAX_RESULT:
+            raise UsageError(f"the result is larger than {_MAX_RESULT:,} bytes; select less", of="sql")
+        batches.append(batch)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 def _arrow(frame: Any) -> Any:

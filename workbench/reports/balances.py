@@ -44,7 +44,7 @@ _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "v
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
 
 
-def contract_values(contracts: Any) -> pd.DataFrame:
+def contract_values(contracts: object) -> pd.DataFrame:
     """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate)
     in USD.
 
@@ -126,7 +126,7 @@ def record_balances(
     return recorded
 
 
-def status_history(events: Any) -> pd.DataFrame:
+def status_history(events: object) -> pd.DataFrame:
     """Return one row per change of a user's application status, oldest first within a user.
 
     A repeated status is not a change, and an event whose id was seen before is ignored.
@@ -151,11 +151,11 @@ def status_history(events: Any) -> pd.DataFrame:
     return mark_report(history.sort_values("user_id", kind="stable", ignore_index=True), "status_history", [ORDER])
 
 
-def _history(history: Any) -> pd.DataFrame:
+def _history(history: object) -> pd.DataFrame:
     return history if isinstance(history, pd.DataFrame) else status_history(history)
 
 
-def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame:
+def time_in_status(history: object, *, now: datetime | None = None) -> pd.DataFrame:
     """Return how long each user stayed in each status, one row per stay.
 
     Args:
@@ -178,35 +178,6 @@ def time_in_status(history: Any, *, now: datetime | None = None) -> pd.DataFrame
     return mark_report(frame.reset_index(drop=True), "time_in_status", notes)
 
 
-def reasons(history: Any) -> pd.DataFrame:
-    """Return one row per reason of each status change; the service sends them separated by commas.
-
-    Args:
-        history: Events, or a result of `status_history`.
-
-    Returns:
-        Columns user_id, at, status, reason.
-    """
-    table = _history(history)
-    rows = table.loc[table["reason"].notna(), ["user_id", "at", "status", "reason"]]
-    rows = rows.assign(reason=rows["reason"].str.split(",")).explode("reason")
-    rows["reason"] = rows["reason"].astype(TEXT).str.strip()
-    return mark_report(rows[rows["reason"] != ""].reset_index(drop=True), "reasons", table.attrs.get("notes", ()))
-
-
-def micro_deposits(events: Any) -> pd.DataFrame:
-    """Return one row per micro deposit with its amount in USD shown, so the frame is marked as private.
-
-    A micro deposit can prove who owns an account; `wb.to_frame(events, of="microDeposit.received")` masks the amount.
-    """
-    deposits = events_frame(events, MICRO_DEPOSIT, {"amount"})
-    keep = {name: name.removeprefix("body.") for name in deposits.columns if name.startswith("body.")}
-    marks = {**deposits.attrs, "kind": "micro_deposits", "revealed": ["amount"]}
-    deposits = deposits[list(keep)].rename(columns=keep)
-    deposits.attrs = marks
-    return deposits
-
-
 By = Literal["created_at", "posted_at", "minted_at"]
 
 Group = Literal["user_id", "cohort", "spend_category", "merchant_name"]
@@ -217,9 +188,9 @@ REDEEMED = (
 
 
 def outstanding(
-    rewards: Any,
+    rewards: object,
     *,
-    at: Any = None,
+    at: object = None,
     by: By = "created_at",
     group: Group | None = None,
     tz: str = "UTC",
@@ -259,7 +230,7 @@ def outstanding(
 
 
 def liability(
-    rewards: Any,
+    rewards: object,
     *,
     by: By = "created_at",
     usd_per_point: Decimal | None = None,
@@ -300,7 +271,7 @@ def liability(
     return mark_report(frame, "points_liability", notes, rewards, by=by, tz=tz)
 
 
-def _opening(rewards: Any, opening: Decimal | None, until: datetime | None) -> Decimal:
+def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
     """Return the balance before the first row; refuse a read of a part of the rows that has none."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else None
     filters = frame.attrs.get("filters", {}) if frame is not None else getattr(rewards, "filters", {})
@@ -320,7 +291,7 @@ def _opening(rewards: Any, opening: Decimal | None, until: datetime | None) -> D
     return Decimal(0) if opening is None else opening
 
 
-def _activity(rewards: Any, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
+def _activity(rewards: object, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows that count, each with when it counts from as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if by not in {"created_at", "posted_at", "minted_at"}:

@@ -1,7 +1,5 @@
 """Postings: each movement of a hold, a settlement and a refund at its own time, and balances rolled forward over periods."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -16,7 +14,7 @@ _OWN_TIME = ("event_received_at", DELIVERY)
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
 
-def postings(events: Any) -> pd.DataFrame:
+def postings(events: object) -> pd.DataFrame:
     """Return one row for each hold, increase, release, settlement and refund, at its own time.
 
     A refund is a row of the month in which it was made, so a later event never changes an earlier period. An event that came
@@ -87,7 +85,7 @@ def postings(events: Any) -> pd.DataFrame:
     return mark_report(result, "postings", [ASSUMED, *notes], cents=["held", "posted", "refunded", "net"])
 
 
-def roll_forward(events: Any, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
+def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
     """Return how open holds and posted amounts moved in each period: opening, what changed, closing.
 
     Opening + authorized - released - settled = closing, to the cent, and each opening is the closing before it. What happens

@@ -39,7 +39,7 @@ _SPEND = tuple(
 )
 
 
-def transactions(events: Any) -> pd.DataFrame:
+def transactions(events: object) -> pd.DataFrame:
     """Return one row per card transaction: its amounts, parties, status and times, from its events in any order.
 
     An event that came twice counts once. Money is in cents: `authorized` is what was asked for, `held` what an open
@@ -73,7 +73,7 @@ def transactions(events: Any) -> pd.DataFrame:
     places = np.arange(len(data))
     keys = pd.Series(pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(pd.RangeIndex(len(ids)))))
 
-    def of_each(how: str, values: Any) -> Any:
+    def of_each(how: str, values: object) -> Any:
         """Return the sum, or the like, of the rows of each transaction."""
         return pd.Series(values).groupby(keys, observed=False).agg(how)
 

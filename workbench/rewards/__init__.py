@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.rewards.pages import rewards_from_pages as rewards_from_pages
-    from workbench.rewards.read_result import ClusterRewards as ClusterRewards
     from workbench.rewards.read_result import Rewards as Rewards
     from workbench.rewards.reading import read as read
 
 _NAMES = {
-    "ClusterRewards": "workbench.rewards.read_result",
     "Rewards": "workbench.rewards.read_result",
     "read": "workbench.rewards.reading",
-    "rewards_from_pages": "workbench.rewards.pages",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

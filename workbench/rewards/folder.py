@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from workbench.errors import UsageError
 from workbench.interface.transactions import RewardsItem
 from workbench.rewards.pages import PageCursor
-from workbench.system.files import write_file
+from workbench.system.files import remove_temporary, write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.rows import WIDTHS
 
@@ -114,6 +114,7 @@ class Folder:
         self.path = path
         self._query = dict(query)
         path.mkdir(parents=True, exist_ok=True)
+        others = remove_temporary(path)  # of a read that was killed
         self.done: dict[str, PageCursor] = {}  # of each user whose rows are there
         self._next = 0
         for part in sorted(path.glob(PART)):
@@ -122,7 +123,7 @@ class Folder:
                 raise UsageError(f"{path} holds another read ({part.name}); use a folder of its own for this one")
             self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
-        if not self.done and any(path.iterdir()):
+        if not self.done and others:
             raise UsageError(f"{path} is not empty, and holds no read")
 
     def known(self, unsettled: timedelta) -> dict[str, StoredRows]:

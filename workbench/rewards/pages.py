@@ -350,7 +350,7 @@ def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[st
     return sorted(set().union(*objects).difference(known))
 
 
-def cast(texts: Any) -> Any:
+def cast(texts: object) -> Any:
     """Return an Arrow column of numbers as text in the first type that holds them all; None if that is not safe.
 
     Not safe are texts that Arrow reads in another way than `Decimal` does: signs, exponents, and more digits than it
@@ -366,7 +366,7 @@ def cast(texts: Any) -> Any:
     return None
 
 
-def times(texts: Any) -> Any:
+def times(texts: object) -> Any:
     """Return times in UTC; None if a text has no zone, or is beyond the years of a datetime."""
     try:
         moments = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone

@@ -40,28 +40,28 @@ UNSETTLED = timedelta(days=30)
 
 @overload
 def read(
-    api: Client, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    api: Client, users: object, *, type: RewardType | RewardTypeText | None = None,
     since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
     progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
     refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
 ) -> Rewards: ...  # fmt: skip
 @overload
 def read(
-    api: AsyncClient, users: Any, *, type: RewardType | RewardTypeText | None = None,
+    api: AsyncClient, users: object, *, type: RewardType | RewardTypeText | None = None,
     since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
     progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
     refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
 ) -> Coroutine[Any, Any, Rewards]: ...  # fmt: skip
 @overload
 def read(
-    api: str | Callable[[], Client], users: Any, *, type: RewardType | RewardTypeText | None = None,
+    api: str | Callable[[], Client], users: object, *, type: RewardType | RewardTypeText | None = None,
     since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
     progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
-    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: Any,
+    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: object,
 ) -> ClusterRewards: ...  # fmt: skip
 def read(
-    api: Any,
-    users: Any,
+    api: object,
+    users: object,
     *,
     type: RewardType | RewardTypeText | None = None,  # noqa: A002 - the interface's own word
     since: datetime | date | str | None = None,
@@ -72,7 +72,7 @@ def read(
     resume: Rewards | None = None,
     refresh: bool | timedelta = False,
     reveal: Collection[str] = (),
-    cluster: Any = None,
+    cluster: object = None,
 ) -> Any:
     """Read the rewards activity of users, all pages of each, many at a time.
 

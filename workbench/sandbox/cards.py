@@ -67,7 +67,7 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
     return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"], declined_reason=reason)
 
 
-def new_transaction(key: str, card: Record, at: int, **members: Any) -> Record:
+def new_transaction(key: str, card: Record, at: int, **members: object) -> Record:
     """Make a transaction of a card as the store keeps it."""
     nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
     of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
@@ -252,7 +252,7 @@ def _move(context: RequestContext, transaction: Record, **by: int) -> None:
     context.store.save("card", card, **{name: card[name] + cents for name, cents in by.items()})
 
 
-def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: Any) -> None:
+def _emit(context: RequestContext, transaction: Record, *kinds: str | None, **more: object) -> None:
     names = context.store.get("user", transaction["user"]).get("names", 0)
     state = {name: transaction[name] for name in _CHANGING if name in transaction}
     for kind in kinds:

@@ -217,7 +217,7 @@ class RequestContext:
         """Return a new id."""
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
-    def emit(self, kind: str, tenant: str, **of: Any) -> None:
+    def emit(self, kind: str, tenant: str, **of: object) -> None:
         """Store an event; its wire form is made when it is read."""
         number, name = self.cause
         if number == 0:
@@ -281,7 +281,7 @@ class RequestContext:
         return self.error("{problems}", assumed, problems=problems)
 
 
-def plain(record: Any) -> dict[str, Any]:
+def plain(record: object) -> dict[str, Any]:
     """Return the members of a record as plain values by attribute name."""
     kept: dict[str, Any] = {}
     for name, value in given(record).items():

@@ -81,7 +81,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
     return {family_of(chain) for chain in chains}
 
 
-def become_owner(context: RequestContext, user: Record, request: Any) -> None:
+def become_owner(context: RequestContext, user: Record, request: object) -> None:
     """Make the given wallets owners on contracts of the user's own, where the provider manages.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
@@ -272,12 +272,12 @@ def delete_payment_account(context: RequestContext, request: DeletePaymentAccoun
     context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(context: RequestContext, request: Any) -> list[Any]:
+def list_payment_routes(context: RequestContext, request: object) -> list[Any]:
     """Return no routes: only the list is served. assumed: payment_routes"""
     return []
 
 
-def list_automations(context: RequestContext, request: Any) -> list[Any]:
+def list_automations(context: RequestContext, request: object) -> list[Any]:
     """Return the same by its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
     return list_payment_routes(context, request)

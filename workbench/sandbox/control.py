@@ -108,7 +108,7 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def _parts(hint: Any) -> tuple[Any, Any]:
+def _parts(hint: object) -> tuple[Any, Any]:
     """Return the type of an annotation, and what limits its values."""
     return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
 

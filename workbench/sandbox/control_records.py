@@ -282,7 +282,7 @@ def _private() -> Mapping[str, About]:
     }
 
 
-def _masked(raw: Any, name: str = "") -> Any:
+def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
         # next to the name of its sender an amount proves who owns an account; elsewhere amounts are open
@@ -293,7 +293,7 @@ def _masked(raw: Any, name: str = "") -> Any:
     return raw if about is None else about.mask(raw)
 
 
-def to_json(result: Any) -> Any:
+def to_json(result: object) -> Any:
     """Return a result as JSON values: records by attribute name, times as text."""
     if is_record(result):
         return {member.name: to_json(getattr(result, member.name)) for member in members(type(result))}

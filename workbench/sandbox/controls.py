@@ -445,7 +445,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         return SandboxTime(now=self._engine.clock.now())
 
     @contextmanager
-    def _replacing(self, **settings: Any) -> Iterator[None]:
+    def _replacing(self, **settings: object) -> Iterator[None]:
         """Remove the state for another one, but keep its settings, and never use the number of an event or a request
         twice.
         """

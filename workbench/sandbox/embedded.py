@@ -372,7 +372,7 @@ def renew_file(path: Path) -> None:
         ).close()
 
 
-def _make(store: Store, start: int, **given: Any) -> bool:
+def _make(store: Store, start: int, **given: object) -> bool:
     """Make the world in an empty store; one that has a world must have been made with the same.
 
     Returns:

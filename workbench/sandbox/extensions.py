@@ -99,7 +99,7 @@ def key_of(headers: Any, *, bearer: bool) -> str:
     return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
 
 
-def rehearse(settings: Mapping[str, Any], answer: Any) -> Any:
+def rehearse(settings: Mapping[str, Any], answer: object) -> Any:
     """Return an answer or a body of an event as a later release may write it.
     assumed: unknown_members, unknown_values
     """

@@ -224,19 +224,19 @@ def _application(context: RequestContext, applicant: Record) -> Record:
     return shown | links(applicant)
 
 
-def new_user(key: str, tenant: str, at: int, **members: Any) -> Record:
+def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
     """Make a user as the store keeps it."""
     state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
     return {"id": key, "tenant": tenant, **state, **members}
 
 
-def new_owner(key: str, tenant: str, company: str, status: str, **members: Any) -> Record:
+def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
     """Make an owner of a company as the store keeps it."""
     of = {"id": key, "tenant": tenant, "company_id": company}
     return {**of, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
-def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: Any) -> Record:
+def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:
     """Make a company as the store keeps it; its status is that of its owners."""
     keys, address = [owner["id"] for owner in owners], owners[0].get("address")
     return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}

@@ -216,7 +216,7 @@ class Service:
         )
 
     @staticmethod
-    def _written(context: RequestContext, answer: Any) -> bytes:
+    def _written(context: RequestContext, answer: object) -> bytes:
         if answer is None:
             return b""
         write = context.environment.converter.unstructure

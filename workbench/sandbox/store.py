@@ -208,7 +208,7 @@ class Store:
         """Return the kinds that have values, or had some."""
         return tuple(self._kinds)
 
-    def put(self, kind: str, key: str, value: Any) -> None:
+    def put(self, kind: str, key: str, value: object) -> None:
         """Store a value; it must not be changed afterwards."""
         values = self._kinds.get(kind)
         if values is None:
@@ -216,7 +216,7 @@ class Store:
         self._undo.append((kind, key, values.get(key, _ABSENT)))
         values[key] = value
 
-    def save(self, kind: str, record: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    def save(self, kind: str, record: Mapping[str, Any], **changes: object) -> dict[str, Any]:
         """Store a record under its id with some members changed, and return it."""
         changed = {**record, **changes}
         self.put(kind, changed["id"], changed)
@@ -383,7 +383,7 @@ class FileStore(Store):
 
     # values
 
-    def _remember(self, at: tuple[str, str], value: Any) -> None:
+    def _remember(self, at: tuple[str, str], value: object) -> None:
         if len(self._recent) >= self._max_recent:
             self._recent = {}
         self._recent[at] = value
@@ -533,7 +533,7 @@ class FileStore(Store):
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
 
-def _packed(value: Any) -> bytes:
+def _packed(value: object) -> bytes:
     compress = _COMPRESSION.copy()
     return _summed(compress.compress(orjson.dumps(value)) + compress.flush())
 

@@ -199,7 +199,7 @@ def _request(number: int, request: Any) -> Happening:
     )
 
 
-def _subject(answer: Any) -> str:
+def _subject(answer: object) -> str:
     """Return the id of what an answer is about."""
     known = answer if isinstance(answer, Mapping) else {}
     return str(get_path(known, "transactionId") or get_path(known, "id") or "")

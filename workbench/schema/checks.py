@@ -63,7 +63,7 @@ class Survey:
                 yield member.path, member.member, member.value, member.holder
 
 
-def survey(record: Any, by: Writer | None = None) -> Survey:
+def survey(record: object, by: Writer | None = None) -> Survey:
     """Go through a request once: write it, mask it, and note what needs a closer look.
 
     Args:
@@ -75,7 +75,7 @@ def survey(record: Any, by: Writer | None = None) -> Survey:
 
 
 def _visit(
-    record: Any,
+    record: object,
     by: Writer | None,
     body: dict[str, Any],
     shown: dict[str, Any],
@@ -113,7 +113,7 @@ def _visit(
         shown.update(dict.fromkeys(map(str, extra), masks.DOTS))
 
 
-def _written(write: Callable[[Any], Any] | None, value: Any) -> Any:
+def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
     try:
         return write(value) if write is not None else value
     except (TypeError, ValueError, AttributeError, OverflowError):
@@ -166,7 +166,7 @@ _LEAST = -(10**30)
 _PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
-def problems(request: Any, *, partial: bool = False) -> tuple[Problem, ...]:
+def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
     """Return all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
 
     Args:
@@ -176,7 +176,7 @@ def problems(request: Any, *, partial: bool = False) -> tuple[Problem, ...]:
     return tuple(_problems(surveyed(request), partial))
 
 
-def surveyed(request: Any) -> Survey:
+def surveyed(request: object) -> Survey:
     """Return the survey of a request, or the survey that it is."""
     return request if isinstance(request, Survey) else survey(request)
 
@@ -198,7 +198,7 @@ def _missing(kind: Kind) -> str:
     return "is not given; it is True or False" if isinstance(kind, walk.Boolean) else "is missing"
 
 
-def _value_problems(kind: Kind, about: About, value: Any, path: str) -> Iterator[Problem]:
+def _value_problems(kind: Kind, about: About, value: object, path: str) -> Iterator[Problem]:
     if isinstance(kind, walk.Array) and isinstance(value, list | tuple):
         for i, item in enumerate(value):
             yield from _value_problems(kind.of, about, item, f"{path}[{i}]")
@@ -262,7 +262,7 @@ def _is_ip(value: str) -> bool:
     return "%" not in value  # a zone means something on one machine only
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return type(value) is int or (isinstance(value, Decimal) and value.is_finite())
 
 
@@ -294,13 +294,13 @@ _NAMES = {
 }
 
 
-def _named(value: Any) -> str:
+def _named(value: object) -> str:
     if is_empty(value):
         return "empty"
     return "a float" if isinstance(value, float) else _NAMES.get(type(value).__name__, f"a {type(value).__name__}")
 
 
-def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Problem]:
+def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Problem]:
     wires = {member.name: member.wire for member in members(type(record))}
 
     def has(name: str) -> bool:
@@ -340,7 +340,7 @@ def _cross_problems(record: Any, rule: CrossRule, prefix: str) -> Iterator[Probl
 # what a careful client adds
 
 
-def cautions(request: Any, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """Return what a careful client refuses, and what it only warns of, beyond the interface's rules.
 
     Args:
@@ -380,7 +380,7 @@ _NEVER_AN_SSN = re.compile(r"(?=[0-9]{9}\Z)(?:000|666|9|...00|.....0000)")
 _EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
-def _advice(name: str, value: str | date, record: Any) -> str | None:
+def _advice(name: str, value: str | date, record: object) -> str | None:
     """Return what is implausible about the value of a member; None where nothing is."""
     text = value if isinstance(value, str) else value.isoformat()
     match name:
@@ -409,7 +409,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 # what is unusual about an answer
 
 
-def flags(answer: Any) -> tuple[Problem, ...]:
+def flags(answer: object) -> tuple[Problem, ...]:
     """Return all that is unusual about an answer that was read all the same: missing, unknown, or beside its rule."""
     return tuple(_flags(answer, ""))
 

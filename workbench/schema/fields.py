@@ -126,7 +126,7 @@ class About:
         of_format = self.masker if isinstance(value, str) else None
         return "" if value is None else of_format(value) if of_format else DOTS
 
-    def shown(self, value: Any) -> str:
+    def shown(self, value: object) -> str:
         """Return how a value of the field is printed: by the record itself, and by others that go through its
         fields.
         """
@@ -197,11 +197,11 @@ def _compared(self: Any) -> tuple[Any, ...]:
     return tuple(getattr(self, field.name) for field in self.__attrs_attrs__ if field.eq)
 
 
-def _equal(self: Any, other: object) -> Any:
+def _equal(self: object, other: object) -> Any:
     return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
 
 
-def _hash(self: Any) -> int:
+def _hash(self: object) -> int:
     return hash((type(self), _compared(self)))
 
 

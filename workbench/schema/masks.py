@@ -30,7 +30,7 @@ class MaskedDict(dict[str, Any]):
         yield self.shown()
 
 
-def masked(x: Any, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
+def masked(x: object, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
     """Return a record, a mapping or a list of them as wire names and plain values, with what is private masked.
 
     Args:
@@ -42,7 +42,7 @@ def masked(x: Any, reveal: Collection[str] = (), *, of: type[Any] | None = None)
     return _masked(x, of, "", frozenset(reveal))
 
 
-def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -> Any:
+def _masked(x: object, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -> Any:
     if isinstance(x, list | tuple):
         return [_masked(item, of, prefix, reveal) for item in x]
     if is_record(x):
@@ -62,16 +62,16 @@ def _masked(x: Any, of: type[Any] | None, prefix: str, reveal: frozenset[str]) -
     }
 
 
-def shown(member: Member, value: Any) -> Any:
+def shown(member: Member, value: object) -> Any:
     """Return a value of a member as plain values, masked where it is private."""
     return _value(member, value, "", frozenset())
 
 
-def _unknown(value: Any) -> Any:
+def _unknown(value: object) -> Any:
     return value if value is None or isinstance(value, bool) else DOTS
 
 
-def _value(member: Member, value: Any, prefix: str, reveal: frozenset[str]) -> Any:
+def _value(member: Member, value: object, prefix: str, reveal: frozenset[str]) -> Any:
     inner = record_of(member.kind)
     if inner is not None or is_record(value):
         return _masked(value, inner, f"{prefix}{member.name}.", reveal)
@@ -81,7 +81,7 @@ def _value(member: Member, value: Any, prefix: str, reveal: frozenset[str]) -> A
     return _plain(value, revealed)
 
 
-def _plain(value: Any, whole: bool) -> Any:
+def _plain(value: object, whole: bool) -> Any:
     if isinstance(value, list | tuple):
         return [DOTS if isinstance(item, list | Mapping) and not whole else _plain(item, whole) for item in value]
     if isinstance(value, Mapping):

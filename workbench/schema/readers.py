@@ -25,7 +25,7 @@ _DOLLARS = re.compile(r"[0-9]{1,15}\.[0-9]{1,2}")
 _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def is_empty(value: Any) -> bool:
+def is_empty(value: object) -> bool:
     """Return whether a value is what a file or a table has in an empty cell: nothing, blank text, or not a number."""
     if value is None or isinstance(value, str):
         return not (value and value.strip())
@@ -91,7 +91,7 @@ def value_of(member: Member, text: str) -> Any:
     return text
 
 
-def text_of(member: Member, value: Any) -> str:
+def text_of(member: Member, value: object) -> str:
     """Return a value of a member as text that `value_of` reads again; None is the empty text."""
     if value is None:
         return ""
@@ -121,7 +121,7 @@ Reader = Callable[[Any], Any]
 class Unreadable(WorkbenchError, ValueError):
     """A wire body that cannot be read as the record; `problems` says where."""
 
-    def __init__(self, problems: tuple[Problem, ...], partial: Any = None) -> None:
+    def __init__(self, problems: tuple[Problem, ...], partial: object = None) -> None:
         self.problems = problems
         self.partial = partial  # what could be read of a request
         super().__init__("; ".join(map(str, problems)))
@@ -150,7 +150,7 @@ class Unusual:
 def _typed(expected: str, *classes: type[Any]) -> Reader:
     """Return a reader of the values of some classes, and None."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         if value.__class__ in classes or value is None:
             return value
         if value.__class__ is float and Decimal in classes:
@@ -166,7 +166,7 @@ _read_boolean = _typed("true or false", bool)
 _read_date_text = _typed("a date text", str)
 
 
-def _read_integer(value: Any) -> int:
+def _read_integer(value: object) -> int:
     if value.__class__ is int:
         return value
     if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < _LARGEST:
@@ -182,7 +182,7 @@ def _read_integer_text(value: Any) -> int:
     return int(value) if digits else _read_integer(value)
 
 
-def _read_decimal_text(value: Any) -> Any:
+def _read_decimal_text(value: object) -> Any:
     if value.__class__ is str:
         if len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value):
             return Decimal(value)
@@ -197,7 +197,7 @@ _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(
 """Leap seconds, and midnight as the end of a day: what is read in their place, and what is added to it."""
 
 
-def _read_time(value: Any) -> Any:
+def _read_time(value: object) -> Any:
     """Read a time as aware UTC: ISO 8601, or unix seconds or milliseconds. Text that is neither stays text."""
     if value.__class__ is int or value.__class__ is Decimal:
         moment = _read_time(str(int(value)))
@@ -220,7 +220,7 @@ def _read_time(value: Any) -> Any:
     return Unusual(value, "date-time", "is not a time that can be read; it is kept as text")
 
 
-def read_time(value: Any) -> tuple[Any, Problem | None]:
+def read_time(value: object) -> tuple[Any, Problem | None]:
     """Return a wire time as aware UTC, or as it is where it cannot be read, and what is unusual about it."""
     read = _read_time(value)
     return (read.value, Problem("", read.rule, read.message)) if isinstance(read, Unusual) else (read, None)
@@ -230,7 +230,7 @@ def choice_reader(enum: type[Any]) -> Reader:
     """Return a reader of the words of an enum; another text stays text."""
     known: dict[Any, Any] = {member.value: member for member in enum}
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> Any:
         if _read_text(value) not in known:
             try:
                 return enum(value)  # an enum that reads any casing
@@ -244,7 +244,7 @@ def choice_reader(enum: type[Any]) -> Reader:
 def array_reader(read: Reader) -> Reader:
     """Return a reader of lists whose items one reader reads."""
 
-    def read_all(value: Any) -> tuple[Any, ...]:
+    def read_all(value: object) -> tuple[Any, ...]:
         if value.__class__ is not list:
             raise mismatch("must be a list")
         items: list[Any] = []

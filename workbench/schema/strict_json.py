@@ -108,7 +108,7 @@ def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
     raise failure from None  # the chain would hold the text, and so would the locals of this frame
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     if isinstance(value, Decimal):
         if not value.is_finite() or abs(value.adjusted()) > _MAX_DIGITS:
             raise ValueError("a decimal that no JSON number of a sensible size can hold")
@@ -127,6 +127,6 @@ encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=F
 """Write JSON compactly, as text, with decimals as numbers where they stay exact."""
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """Write JSON as `encode` does, in UTF-8."""
     return encode(value).encode()

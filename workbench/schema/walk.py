@@ -105,7 +105,7 @@ def snake(name: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
-def is_record(value: Any) -> bool:
+def is_record(value: object) -> bool:
     """Whether a class, or the class of a value, was made by `record`."""
     return RECORD in (value if isinstance(value, type) else type(value)).__dict__
 
@@ -206,7 +206,7 @@ def records(cls: type[Any]) -> Iterator[type[Any]]:
     yield from dict.fromkeys((cls, *nested))
 
 
-def values(record: Any, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
+def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
     """Yield each single value of a record: its wire path, its member, the value, and the record that holds it."""
     for member in members(type(record)):
         value, path = getattr(record, member.name), prefix + member.wire
@@ -218,7 +218,7 @@ def values(record: Any, prefix: str = "") -> Iterator[tuple[str, Member, Any, An
                 yield place, member, item, record
 
 
-def get_path(x: Any, path: str) -> Any:
+def get_path(x: object, path: str) -> Any:
     """Return what a dotted path leads to, as `body.amount` or `tokens.0.balance`; None where there is nothing.
 
     Args:
@@ -240,7 +240,7 @@ def get_path(x: Any, path: str) -> Any:
     return x
 
 
-def given(record: Any) -> dict[str, Any]:
+def given(record: object) -> dict[str, Any]:
     """Return the members of a record that are given, by attribute name; nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
@@ -281,7 +281,7 @@ def build(
     )
 
 
-def _converted(kind: Kind, value: Any, unknown: "list[UnknownMember] | None", path: str) -> Any:
+def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None", path: str) -> Any:
     if isinstance(kind, Nested) and isinstance(value, Mapping):
         return build(kind.of, value, unknown, f"{path}.")
     if isinstance(kind, Array) and isinstance(value, list | tuple):

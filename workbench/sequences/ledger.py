@@ -70,7 +70,7 @@ class Ledger:
         return {name: sum(balance[name] for balance in self._balances.values()) for name in ACCOUNTS}
 
     def book(
-        self, step: str, do: str, arguments: Mapping[str, Any], answer: Any = None, at: datetime | None = None
+        self, step: str, do: str, arguments: Mapping[str, Any], answer: object = None, at: datetime | None = None
     ) -> None:
         """Book a step that was done: an authorization, or the reversal, settlement or refund of one that was booked.
 

@@ -357,7 +357,7 @@ class Player:
             if total[name] != amount:
                 yield Mismatch(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
 
-    def _resolve(self, value: Any) -> Any:
+    def _resolve(self, value: object) -> Any:
         """Return a value with its references filled in.
 
         Raises:
@@ -393,13 +393,13 @@ class _Blocked(Exception):
     """A step cannot be played because one before it has no result."""
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return "nothing"
     return visible(str(value) if isinstance(value, str) else repr(value), 120)
 
 
-def _differences(what: str, expected: Mapping[str, Any], actual: Any) -> Iterator[Mismatch]:
+def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iterator[Mismatch]:
     for path, wanted in expected.items():
         actual_value = get_path(actual, path)
         if actual_value != wanted:
@@ -409,7 +409,7 @@ def _differences(what: str, expected: Mapping[str, Any], actual: Any) -> Iterato
             yield Mismatch(f"{what}.{path}", _shown(wanted), shown)
 
 
-def _refusal(error: ApiError, name: str, wanted: Any) -> Any:
+def _refusal(error: ApiError, name: str, wanted: object) -> Any:
     """Return a member of a refusal; of its message, the part that is wanted where it has it."""
     actual = getattr(error, name)
     return wanted if name == "message" and wanted in (actual or "") else actual

@@ -123,7 +123,7 @@ class _Reader:
         read: Sequence = self._record(Sequence, rest, (), parameters=tuple(parameters), steps=tuple(numbered))
         return read
 
-    def _step(self, index: int, raw: Any) -> Step:
+    def _step(self, index: int, raw: object) -> Step:
         self._line = self._lines[index] if index < len(self._lines) else None
         raw = {"name": f"step {index + 1}", "do": ""} | self._typed(dict, raw, ("steps",), "[[steps]] tables")
         step: Step = self._record(Step, raw, (str(raw["name"]),), line=self._line)
@@ -131,7 +131,7 @@ class _Reader:
             self._add((step.name, "do"), "required", "must name an operation, a control, advance or wait")
         return step
 
-    def _record(self, cls: type[Any], raw: Any, path: _Path, **given: Any) -> Any:
+    def _record(self, cls: type[Any], raw: object, path: _Path, **given: object) -> Any:
         """Read a table as one of our objects; `given` holds what does not stand in it."""
         fields = {_NAMES.get(field.name, field.name): field for field in attrs.fields(cls) if field.name not in given}
         for key, value in self._typed(dict, raw, path, _TABLES.get(cls, "a table")).items():
@@ -141,7 +141,7 @@ class _Reader:
                 self._add((*path, key), "unknown", f"is not known here; allowed: {', '.join(fields)}")
         return cls(**given)
 
-    def _member(self, kind: Any, raw: Any, path: _Path) -> Any:
+    def _member(self, kind: object, raw: object, path: _Path) -> Any:
         """Read a member by the type of its attribute."""
         if kind is Any:
             return self._value(raw, path)
@@ -164,7 +164,7 @@ class _Reader:
             self._add(path, "duration", str(error))
             return timedelta(0)
 
-    def _value(self, raw: Any, path: _Path) -> Any:
+    def _value(self, raw: object, path: _Path) -> Any:
         """Read a value that may be, or hold, references."""
         if raw == "FULL":
             return FULL
@@ -186,7 +186,7 @@ class _Reader:
             return raw
         return None
 
-    def _typed(self, kind: type[T], raw: Any, path: _Path, description: str) -> T:
+    def _typed(self, kind: type[T], raw: object, path: _Path, description: str) -> T:
         if isinstance(raw, kind):
             return raw
         self._add(path, "type", f"must be {description}")
@@ -214,7 +214,7 @@ class Catalogue(Mapping[str, Sequence]):
     def __contains__(self, name: object) -> bool:
         return name in self._files
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return a sequence by its name, or the default."""
         return self._load(self._files[name]) if name in self._files else default
 

@@ -25,7 +25,7 @@ from workbench.system.thread_pool import Interrupted, ThreadPool
 LONG = 200  # steps or runs from which on progress is shown
 
 
-def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
+def prepared(sequence: Sequence, api: object, values: Mapping[str, Any]) -> Player:
     """Check a sequence and its parameters, and return its player.
 
     Raises:
@@ -42,12 +42,12 @@ def prepared(sequence: Sequence, api: Any, values: Mapping[str, Any]) -> Player:
 @hide_arguments
 def run(
     sequence: Sequence,
-    api: Any,
+    api: object,
     *,
     path: str | os.PathLike[str] | None = None,
     resolved: Mapping[str, Literal["done", "not_sent"]] | None = None,
     progress: bool | ProgressCallback = True,
-    **values: Any,
+    **values: object,
 ) -> Run:
     """Run a sequence on a session, a client or a sandbox; its parameters are keyword arguments.
 
@@ -100,7 +100,7 @@ def run(
 
 
 @hide_arguments
-async def run_async(sequence: Sequence, api: Any, **values: Any) -> Run:
+async def run_async(sequence: Sequence, api: object, **values: object) -> Run:
     """Run a sequence with an asynchronous client; see `run`."""
     player = prepared(sequence, api, values)
     for step in player.pending():
@@ -115,7 +115,7 @@ class Stepper:
     """
 
     @hide_arguments
-    def __init__(self, sequence: Sequence, api: Any, **values: Any) -> None:
+    def __init__(self, sequence: Sequence, api: object, **values: object) -> None:
         self._player = prepared(sequence, api, values)
         self._pending = self._player.pending()
 
@@ -125,7 +125,7 @@ class Stepper:
         return tuple(step.name for step in self._player.sequence.steps if step.name not in self._player.results)
 
     @hide_arguments
-    def change(self, step: str, **arguments: Any) -> None:
+    def change(self, step: str, **arguments: object) -> None:
         """Change arguments of a step that is left.
 
         Raises:
@@ -160,13 +160,13 @@ class Stepper:
 @hide_arguments
 def run_many(
     sequence: Sequence,
-    api: Any,
+    api: object,
     rows: Iterable[Mapping[str, Any]] | Any = None,
     *,
     times: int = 1,
     workers: int = 1,
     resume: Runs | None = None,
-    **values: Any,
+    **values: object,
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
 

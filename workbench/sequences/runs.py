@@ -334,7 +334,7 @@ def _open_members(cls: type[Any]) -> set[str]:
     return {member.name for member in walk.members(cls) if member.about.privacy is Privacy.OPEN}
 
 
-def _to_json(value: Any) -> str:
+def _to_json(value: object) -> str:
     """Return a value as JSON; of a mapping the texts and numbers, FULL as a word."""
     if isinstance(value, dict):
         shown = {name: "FULL" if member is FULL else member for name, member in value.items()}

@@ -63,7 +63,7 @@ class Guide(Reference):
 ref, param, guide = Ref, Param, Guide
 
 
-def references(value: Any) -> Iterator[Reference]:
+def references(value: object) -> Iterator[Reference]:
     """Yield every reference inside a value, however deep."""
     if isinstance(value, Reference):
         yield value
@@ -143,12 +143,12 @@ class Parameter:
     doc: str = ""
     default: Any = None  # a value or a Guide; None: it has to be given
 
-    def problem(self, value: Any) -> str | None:
+    def problem(self, value: object) -> str | None:
         """Return why a value does not fit, or None if it does."""
         fits, description = PARAMETER_TYPES[self.type]
         return None if fits(value) else f"must be {description}"
 
-    def read(self, text: Any) -> Any:
+    def read(self, text: object) -> Any:
         """Return a cell of a file as a value of the type; what does not fit stays as it is."""
         if not isinstance(text, str):
             return text
@@ -204,7 +204,7 @@ class Step:
 
 
 def step(
-    name: str, do: str, *, expect: Expect | Mapping[str, Any] | None = None, doc: str = "", **arguments: Any
+    name: str, do: str, *, expect: Expect | Mapping[str, Any] | None = None, doc: str = "", **arguments: object
 ) -> Step:
     """Return a step: `step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=500)`.
 
@@ -282,7 +282,7 @@ def _private(record: Any) -> frozenset[str]:
     return frozenset(path.partition(".")[0] for path, leaf in leaves if leaf.about.privacy is not Privacy.OPEN)
 
 
-def _shown(value: Any, hidden: bool) -> str:
+def _shown(value: object, hidden: bool) -> str:
     if isinstance(value, Reference):
         return f"{type(value).__name__.lower()} {value.path}"
     return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
@@ -326,7 +326,7 @@ def _quoted(text: str) -> str:
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     match value:
         case Full():
             return '"FULL"'

@@ -250,7 +250,7 @@ class Database:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def run(self, query: str, values: Any = ()) -> list[tuple[Any, ...]]:
+    def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
         """Run a statement, which is a transaction of its own outside of one, and return its rows."""
         self.after_fork()
         with self.lock:

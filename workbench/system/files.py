@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable
@@ -65,7 +66,7 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
         OSError: It cannot be written; what was there before is there still.
     """
     path = path.resolve()  # a link stays one
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=path.suffix)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(write) if isinstance(write, bytes) else write(file)
@@ -80,6 +81,32 @@ def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private:
         Path(name).unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+_TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
+
+
+def remove_temporary(folder: Path) -> bool:
+    """Remove what writers of files in a folder left when they were killed; return whether something else is there."""
+    others = False
+    for path in folder.iterdir():
+        writer = _TEMPORARY.fullmatch(path.name)
+        others = others or writer is None
+        if writer is not None and not _is_running(int(writer[1])):
+            path.unlink(missing_ok=True)
+    return others
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # a signal would end it there
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:

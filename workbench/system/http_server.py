@@ -60,7 +60,7 @@ class _App:
         self._hosts = hosts
         self._max_body = max_body
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: object, receive: object, send: object) -> None:
         try:
             request = await self._read(scope, receive)
             if request is None:

@@ -174,7 +174,7 @@ _PLAIN: Mapping[Any, Kind] = {
 }
 
 
-def kind_of(hint: Any, where: str) -> Kind:
+def kind_of(hint: object, where: str) -> Kind:
     """Return the kind of a plain annotation, for classes that are not records of the interface.
 
     Raises:
@@ -198,12 +198,12 @@ def kind_of(hint: Any, where: str) -> Kind:
     raise UsageError(f"{where}: cannot make a column of {hint}")
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """Return a value as compact JSON text; decimals keep all their digits, as text."""
     return encodable(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_json_value))
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: object) -> Any:
     if isinstance(value, Decimal):
         return format(value, "f")  # a JSON number would be read as a float
     if isinstance(value, datetime):
@@ -226,7 +226,7 @@ UNFIT = object()
 """Stands for a value that does not fit the column of its kind."""
 
 
-def _exact(value: Any) -> Any:
+def _exact(value: object) -> Any:
     if isinstance(value, Decimal):
         return value if value.is_finite() else UNFIT
     if type(value) is int or (isinstance(value, str) and len(value) <= MAX_DIGITS and DECIMAL.fullmatch(value)):
@@ -234,7 +234,7 @@ def _exact(value: Any) -> Any:
     return UNFIT
 
 
-def _day(value: Any) -> Any:
+def _day(value: object) -> Any:
     if isinstance(value, str):
         try:
             return date.fromisoformat(value)
@@ -284,7 +284,7 @@ def form(column: Column) -> Form:
     return _FORMS[type(column.kind)]
 
 
-def masked(column: Column, value: Any) -> str | None:
+def masked(column: Column, value: object) -> str | None:
     """Return the masked form of a private value."""
     if value is None or value == ():
         return None

@@ -31,18 +31,18 @@ COMPUTED = ("kind", "at", "at_source")
 _COMPLETED = EVENT_KINDS["transaction.completed"].name
 
 
-def has_events(x: Any) -> bool:
+def has_events(x: object) -> bool:
     """Whether x is an event, an inbox, a session, or a list of events as inboxes, sandboxes or runs have them."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_is_event, x))
     return isinstance(x, Inbox) or _is_event(x) or _is_session(x)
 
 
-def _is_session(x: Any) -> bool:
+def _is_session(x: object) -> bool:
     return isinstance(getattr(type(x), "inbox", None), property)
 
 
-def _is_event(x: Any) -> bool:
+def _is_event(x: object) -> bool:
     return isinstance(x, Event | StoredEvent) or (
         isinstance(x, Mapping) and _envelope(x).keys() >= {"resource", "action"}
     )
@@ -98,7 +98,7 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
     return kinds
 
 
-def events_frame(x: Any, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return the frame of events: the envelope, `at`, then `body.…` columns for each kind that occurs.
 
     Args:
@@ -114,7 +114,7 @@ def events_frame(x: Any, of: str | None = None, reveal: Collection[str] = ()) ->
     return table_frame(columns, [with_times(table, pa.array([at for _, at in kept], MOMENT_TYPE))], shown)
 
 
-def with_times(table: Table, delivered: Any = None) -> Table:
+def with_times(table: Table, delivered: object = None) -> Table:
     """Fill in when each event happened, and the column or `delivery` that says so; the rest of a table stays.
 
     That is `event_received_at`, else the delivery, else the time that the body has: of posting for a completed

@@ -36,7 +36,7 @@ Applies = Callable[[Any, Any], bool]  # of x and `of`
 Build = Callable[[Any, Any, Reveal], pd.DataFrame]
 
 
-def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.DataFrame:
+def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return a DataFrame of a record, a list of records, a page, events, or a result of this package.
 
     Columns are named like the attributes, with dots for nested ones; a contract makes one row per token. Dtypes follow
@@ -66,7 +66,7 @@ def to_frame(x: Any, *, of: Any = None, reveal: Collection[str] = ()) -> pd.Data
     raise _no_frame(x)
 
 
-def _no_frame(x: Any) -> UsageError:
+def _no_frame(x: object) -> UsageError:
     item = next((item for item in x if not isinstance(item, Mapping)), None) if isinstance(x, list | tuple) else None
     name = x.__name__ if isinstance(x, type) else type(x).__name__
     of = f" of {type(item).__name__}" if item is not None else ""
@@ -76,7 +76,7 @@ def _no_frame(x: Any) -> UsageError:
     )
 
 
-def _of_records(x: Any, of: Any, reveal: Reveal) -> pd.DataFrame:
+def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
     items: list[Any] = []
     several = isinstance(x, Iterable) and not isinstance(x, Mapping | str | bytes)
     for record in x if several else [x]:
@@ -296,7 +296,7 @@ def _guarded(text: str) -> str:
     return f"'{text}" if text.lstrip(" ")[:1] in set(FORMULA) or text[:1] == "'" else text
 
 
-def _cell(value: Any, guard: bool) -> Any:
+def _cell(value: object, guard: bool) -> Any:
     if isinstance(value, str):
         return _guarded(value) if guard else value
     return None if is_missing(value) else _plain(value) if isinstance(value, date | Decimal) else value
@@ -372,7 +372,7 @@ def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
     return [None if value is None else _plain(value) for value in values], "text"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     return format(value, "f") if isinstance(value, Decimal) else str(value)
@@ -410,7 +410,7 @@ def load(path: str | Path) -> pd.DataFrame:
     return frame
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: object) -> bool:
     try:
         json.dumps(value)
     except TypeError:

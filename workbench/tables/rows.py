@@ -29,7 +29,7 @@ WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 
 
-def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
+def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
     """Return decimals as an Arrow array of the first type that holds them all exactly; as text where none does.
 
     Args:
@@ -45,7 +45,7 @@ def packed(values: Sequence[Decimal | None], *, at_least: Any = None) -> Any:
     return pa.array(texts, type=pa.large_string())
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Return whether a cell is missing, in any of the ways that pandas has."""
     return value is None or value is pd.NA or value is pd.NaT or value != value
 
@@ -59,7 +59,7 @@ def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
     return [_decimal(value, column.name) for value in column.to_list()]
 
 
-def _decimal(value: Any, name: Any) -> Decimal | None:
+def _decimal(value: Any, name: object) -> Decimal | None:
     if is_missing(value):
         return None
     if isinstance(value, float | bool):
@@ -145,7 +145,7 @@ class Table:
     notes: Notes
 
 
-def check_in_memory(x: Any) -> None:
+def check_in_memory(x: object) -> None:
     """Refuse a frame of a cluster, and say how to reduce it."""
     if hasattr(x, "compute"):
         raise UsageError(
@@ -153,7 +153,9 @@ def check_in_memory(x: Any) -> None:
         )
 
 
-def mark_report(frame: pd.DataFrame, kind: str, notes: Iterable[str], source: Any = None, **more: Any) -> pd.DataFrame:
+def mark_report(
+    frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
+) -> pd.DataFrame:
     """Set the marks of a report. One of a frame that lost its marks, as by `pd.concat`, has none: a chart then says
     so.
     """
@@ -171,7 +173,7 @@ def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = 
     return table_frame(plan, [arrow_table(plan, records, shown)], shown)
 
 
-def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: Any) -> pd.DataFrame:
+def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
     """Return the frame of tables with the columns of a plan. Tables are emptied, so that memory holds a column once."""
     tables = tables or [arrow_table(plan, [], shown)]
     notes = Notes()
@@ -270,7 +272,7 @@ def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> T
     return Table(columns, notes)
 
 
-def _attribute(of: Any, name: str) -> Any:
+def _attribute(of: object, name: str) -> Any:
     return of.get(name) if type(of) is dict else getattr(of, name, None)
 
 

@@ -71,7 +71,7 @@ def make_app(noun: str = "") -> Any:
     return app
 
 
-def _shown_default(value: Any) -> Any:
+def _shown_default(value: object) -> Any:
     """Show the default of an option unless it is an unset flag, or empty."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
@@ -147,7 +147,7 @@ def _style(app: Any, example: str) -> None:
             unwrap(description)
             super().render_description(console, options, description)
 
-    def unwrap(description: Any) -> None:
+    def unwrap(description: object) -> None:
         text = getattr(description, "primary_renderable", None)
         if isinstance(text, Text):
             text.plain = re.sub(r"(?<=\S)\n(?=\S)", " ", text.plain)
@@ -164,7 +164,7 @@ def _style(app: Any, example: str) -> None:
     app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 
 
-def _advise(message: Warning | str, *_: Any, **__: Any) -> None:
+def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Write the client's advice as a line, without its place in our source."""
     from workbench.errors import visible
 

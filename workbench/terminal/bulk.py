@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 import attrs
 from cyclopts import App, Parameter
 
-from workbench import bulk, charts, rendering, tables
+from workbench import bulk, charts, rendering
 from workbench.errors import visible
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import screen_of
 from workbench.schema.walk import camel
 from workbench.system.files import write_file
+from workbench.tables.frames import export
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
@@ -211,7 +212,7 @@ def read_rewards(
     frame = rewards.frame()
     if save is not None:
         try:
-            say(str(tables.export(frame, save)))
+            say(str(export(frame, save)))
         except FileExistsError:
             raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
         except ValueError as error:

@@ -214,7 +214,7 @@ def listen(
     with ExitStack() as stack:
         wait = stack.enter_context(waiting_for_signals())
         inbox, key = stack.enter_context(_inbox(where, unsigned=unsigned))
-        seen, failed = 0 if earlier else inbox.mark(), 0
+        seen, failed = 0 if earlier else inbox._mark(), 0
         url = stack.enter_context(inbox.serve(port=port, hosts=allow_host or ()))
         refused: Any = None
         say(f"Receiving at {url}{f', forwarding to {forward_to}' if target else ''}. Press Ctrl-C to stop.")
@@ -232,7 +232,7 @@ def listen(
             wait(_POLL_INTERVAL)
 
 
-def _say_refused(refusals: tuple[Any, ...], last: Any) -> Any:
+def _say_refused(refusals: tuple[Any, ...], last: object) -> Any:
     """Report the deliveries that were not stored since the last one reported; return the last."""
     known = [i for i, refusal in enumerate(refusals) if refusal is last]
     for latest in refusals[known[0] + 1 if known else 0 :]:

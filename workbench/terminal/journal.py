@@ -271,7 +271,7 @@ def arm(
 profiles_app.command(arm)
 
 
-def confirm(api: Any, operation: Operation[..., Any], request: Any) -> None:
+def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
     """Ask for a typed confirmation before a call in production that cannot be undone.
 
     Raises:

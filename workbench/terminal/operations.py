@@ -119,7 +119,7 @@ def make_command(
     )
     signature = inspect.Signature([*parameters, *options])
 
-    def command(*args: Any, **kwargs: Any) -> int | None:
+    def command(*args: object, **kwargs: object) -> int | None:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         return run(given.arguments, given.arguments.pop("where"), given.arguments.pop("how"))

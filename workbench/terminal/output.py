@@ -91,7 +91,7 @@ def page(text: str) -> None:
     print(text)
 
 
-def _table(x: Any, fields: list[str], how: Output) -> str:
+def _table(x: object, fields: list[str], how: Output) -> str:
     screen = screen_of(sys.stdout)
     x = _opened(x) if how.reveal else x
     rows = x if isinstance(x, list) else [x]
@@ -113,14 +113,14 @@ def _single(kind: type[Any]) -> set[str]:
     return {path for path in known if not path.startswith(lists)}
 
 
-def _opened(x: Any) -> Any:
+def _opened(x: object) -> Any:
     """Return what prints masked as the plain mappings that it holds."""
     if isinstance(x, list):
         return [_opened(item) for item in x]
     return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
 
 
-def _require(x: Any, field: str) -> None:
+def _require(x: object, field: str) -> None:
     """Refuse a field that nothing of x can have."""
     held = [x]
     for name in field.split("."):
@@ -146,12 +146,12 @@ def _inside(x: Any) -> Iterator[tuple[str, Any]]:
         yield from attrs.asdict(x, recurse=False).items()
 
 
-def _row(item: Any, fields: list[str], how: Output) -> Any:
+def _row(item: object, fields: list[str], how: Output) -> Any:
     data = _plain(item, how.reveal)
     return {field: _pick(data, field.split(".")) for field in fields} if fields else data
 
 
-def _pick(x: Any, way: list[str]) -> Any:
+def _pick(x: object, way: list[str]) -> Any:
     """Return what a way of names leads to; of a list without a number, what it leads to in each item."""
     if not way:
         return x
@@ -181,13 +181,13 @@ def _plain(x: Any, reveal: bool) -> Any:
     return x if x is None or isinstance(x, str | int | float | Decimal) else str(x)
 
 
-def _json(data: Any) -> str:
+def _json(data: object) -> str:
     text = strict_json.dumps(data).decode()
     # JSON escapes ASCII control characters only; other control and direction characters would reach a terminal.
     return "".join(c if c.isascii() or c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def _python(data: Any) -> Any:
+def _python(data: object) -> Any:
     if isinstance(data, dict):
         return {name: _python(value) for name, value in data.items()}
     if isinstance(data, list):
@@ -207,7 +207,7 @@ def _csv(rows: list[Any]) -> str:
     return out.getvalue()
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _flat(value: object, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _flat(inner, f"{path}.{name}" if path else str(name))
@@ -218,7 +218,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path or "value", value
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, list):
         value = " ".join(map(_cell, value))
     if isinstance(value, bool):

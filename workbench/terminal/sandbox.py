@@ -311,7 +311,7 @@ def serve(
             random_keys=None if at.host in LOOPBACK else True,
         )
 
-    def introduce(sandbox: Any, url: str) -> Iterable[str]:
+    def introduce(sandbox: object, url: str) -> Iterable[str]:
         from workbench.sandbox.server import introduction
 
         return (*introduction(sandbox, url), f"Use it with --url {url}.")

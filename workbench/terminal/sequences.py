@@ -14,13 +14,14 @@ from cyclopts import App, Parameter
 
 from workbench import sequences
 from workbench.errors import WorkbenchError, visible
+from workbench.sequences.reading import problems as problems_of
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, session
 
 
-def _names(_: Any) -> list[str]:
+def _names(_: object) -> list[str]:
     return list(sequences.catalogue)
 
 
@@ -120,7 +121,7 @@ def list_sequences(*, how: Output = Output()) -> None:
 
 def show_sequence(sequence: _Sequence, /) -> None:
     """Show a sequence as a TOML file, to start your own from."""
-    print(sequences.dumps(_sequence(sequence)), end="")
+    print(_sequence(sequence).to_toml(), end="")
 
 
 def check(*files: Path) -> int:
@@ -134,7 +135,7 @@ def check(*files: Path) -> int:
     code = DONE
     for file in files:
         try:
-            problems = [str(problem) for problem in sequences.problems(sequences.load(file))]
+            problems = [str(problem) for problem in problems_of(sequences.load(file))]
         except OSError as error:
             problems = [error.strerror or type(error).__name__]
         except WorkbenchError as error:

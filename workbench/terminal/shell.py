@@ -116,12 +116,12 @@ def load(ipython: Any, api: Any = None) -> Callable[[], None]:
 _UNDO: dict[int, Callable[[], None]] = {}
 
 
-def load_ipython_extension(ipython: Any) -> None:
+def load_ipython_extension(ipython: object) -> None:
     """Load the extension: `%load_ext workbench`."""
     _UNDO[id(ipython)] = load(ipython)
 
 
-def unload_ipython_extension(ipython: Any) -> None:
+def unload_ipython_extension(ipython: object) -> None:
     """Unload the extension: `%unload_ext workbench`."""
     _UNDO.pop(id(ipython), lambda: None)()
 

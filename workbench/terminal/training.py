@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from workbench import course
 from workbench.course import classroom
+from workbench.course.drills import DRILLS
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
@@ -172,8 +173,8 @@ class_app.command(verify)
 # drills
 
 
-def _names(_: Any) -> list[str]:
-    return list(course.DRILLS)
+def _names(_: object) -> list[str]:
+    return list(DRILLS)
 
 
 _PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
@@ -185,9 +186,7 @@ _Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money b
 
 def list_drills(*, how: Output = Output()) -> None:
     """List the drills."""
-    show(
-        [{"drill": drill.name, "minutes": drill.minutes, "title": drill.title} for drill in course.DRILLS.values()], how
-    )
+    show([{"drill": drill.name, "minutes": drill.minutes, "title": drill.title} for drill in DRILLS.values()], how)
 
 
 def _run(name: str, where: Where, do: Any) -> Any:

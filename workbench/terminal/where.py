@@ -42,7 +42,7 @@ def kept_path() -> Path:
     return state_folder() / "sandbox.db"
 
 
-def complete_profiles(context: Any) -> Iterable[str]:
+def complete_profiles(context: object) -> Iterable[str]:
     """Complete the name of a profile."""
     return profile_names()
 
@@ -213,12 +213,12 @@ def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
     return complete
 
 
-def complete_operations(context: Any) -> Iterable[str]:
+def complete_operations(context: object) -> Iterable[str]:
     """Complete the name of an operation."""
     return [name.replace("_", "-") for name in OPERATIONS]
 
 
-def complete_documented(context: Any) -> Iterable[str]:
+def complete_documented(context: object) -> Iterable[str]:
     """Complete the name of an operation or of a kind of event."""
     return [*complete_operations(context), *EVENT_KINDS]
 
@@ -231,7 +231,7 @@ def ids_of(name: str, sandbox: Any) -> list[str]:
     return [text for branch in _BRANCHES.get(name, ()) for text in _texts(guide[branch])]
 
 
-def _texts(x: Any) -> list[str]:
+def _texts(x: object) -> list[str]:
     if isinstance(x, dict):
         return [text for key, value in x.items() if key == "id" or not isinstance(value, str) for text in _texts(value)]
     return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []

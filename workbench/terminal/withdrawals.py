@@ -226,5 +226,5 @@ def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip()
 
 
-def _print(shown: Any) -> None:
+def _print(shown: object) -> None:
     print(prompt_words(str(shown)))

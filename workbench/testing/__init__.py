@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.testing.comparing import Evidence as Evidence
     from workbench.testing.comparing import compare_recording as compare_recording
     from workbench.testing.comparing import evidence as evidence
     from workbench.testing.exploring import MONEY as MONEY
-    from workbench.testing.exploring import Exploration as Exploration
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
     from workbench.testing.exports import Recording as Recording
     from workbench.testing.exports import export as export
     from workbench.testing.exports import record as record
     from workbench.testing.exports import replay as replay
-    from workbench.testing.generated import Mix as Mix
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
-    from workbench.testing.loop import NotSimulated as NotSimulated
     from workbench.testing.sessions import Coverage as Coverage
     from workbench.testing.sessions import assert_balance as assert_balance
     from workbench.testing.sessions import assert_events as assert_events
@@ -32,11 +28,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "Coverage": "workbench.testing.sessions",
-    "Evidence": "workbench.testing.comparing",
-    "Exploration": "workbench.testing.exploring",
     "MONEY": "workbench.testing.exploring",
-    "Mix": "workbench.testing.generated",
-    "NotSimulated": "workbench.testing.loop",
     "Recording": "workbench.testing.exports",
     "Universe": "workbench.testing.universe",
     "assert_balance": "workbench.testing.sessions",

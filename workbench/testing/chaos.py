@@ -307,7 +307,7 @@ def load(path: str | Path) -> Plan:
     return Plan(**table)
 
 
-def _fits(value: object, kind: Any) -> bool:
+def _fits(value: object, kind: object) -> bool:
     if kind is float:
         return type(value) in (int, float) and 0 <= float(str(value)) <= 1
     return type(value) is kind and (kind is bool or 0 <= int(str(value)) <= MAX_PURCHASES)

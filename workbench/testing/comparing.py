@@ -120,7 +120,9 @@ class Comparison:
 
 
 @hide_arguments
-def compare_behavior(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Comparison:
+def compare_behavior(
+    a: object, b: object, *, sequences: Iterable[str | Sequence] | None = None, **values: object
+) -> Comparison:
     """Compare how two services answer: run the same sequences and reads on both, and list what differs.
 
     Ids and times are compared by where they come from, so another seed makes no difference. Embedded sandboxes, and
@@ -176,7 +178,7 @@ def compare_behavior(a: Any, b: Any, *, sequences: Iterable[str | Sequence] | No
 
 
 @hide_arguments
-def compare_records(a: Any, b: Any) -> Comparison:
+def compare_records(a: object, b: object) -> Comparison:
     """Compare the stored records of two sandboxes, such as a world and its `fork()`; no call is made.
 
     Args:
@@ -206,7 +208,7 @@ class _Played:
     calls: Counter[str] = attrs.field(factory=Counter)  # by sequence
 
 
-def _played(side: Any, sequences: Iterable[Sequence], values: Mapping[str, Any]) -> _Played:
+def _played(side: object, sequences: Iterable[Sequence], values: Mapping[str, Any]) -> _Played:
     """Run sequences on a service, each on a fork where it is an embedded sandbox."""
     played = _Played()
     for sequence in sequences:
@@ -246,7 +248,7 @@ class Evidence:
 
 
 @hide_arguments
-def evidence(service: Any, *, sequences: Iterable[str | Sequence] | None = None, **values: Any) -> Evidence:
+def evidence(service: object, *, sequences: Iterable[str | Sequence] | None = None, **values: object) -> Evidence:
     """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
 
     A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is
@@ -315,7 +317,7 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
 
 
 @hide_arguments
-def compare_recording(recording: str | Path, b: Any) -> Comparison:
+def compare_recording(recording: str | Path, b: object) -> Comparison:
     """Make the calls of a recording again, one by one, and compare each answer with the recorded one.
 
     Ids of earlier answers are replaced by those that the service gave. The fork of an embedded sandbox is used.
@@ -349,13 +351,13 @@ def compare_recording(recording: str | Path, b: Any) -> Comparison:
     return Comparison(_differences(first, second), [recorded.of], {}, counts)
 
 
-def _side(x: Any) -> Any:
+def _side(x: object) -> Any:
     if isinstance(x, str):
         return Sandbox(behavior=x) if x in _BEHAVIORS else connect(x)
     return x
 
 
-def _embedded(side: Any) -> Sandbox | None:
+def _embedded(side: object) -> Sandbox | None:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
     return sandbox if isinstance(sandbox, Sandbox) else None
 
@@ -402,7 +404,7 @@ class _Reader:
         self._started = started  # None: times are not compared
         self._seen: dict[str, str] = {}  # an id by where it was first seen
 
-    def put(self, step: str, path: str, value: Any, shown: Any) -> None:
+    def put(self, step: str, path: str, value: object, shown: object) -> None:
         """Add a value and what is shown of it; of a mapping or a list, each part."""
         parts, shown_parts = _parts(value), _parts(shown)
         if parts is not None:
@@ -419,14 +421,14 @@ class _Reader:
         return f"{(datetime.fromisoformat(match[0]) - self._started).total_seconds():+.3f}"
 
 
-def _parts(value: Any) -> Mapping[Any, Any] | None:
+def _parts(value: object) -> Mapping[Any, Any] | None:
     """Return the members of a mapping, or the parts of a list by their number; None for anything else."""
     return (
         dict(enumerate(value, 1)) if isinstance(value, list | tuple) else value if isinstance(value, Mapping) else None
     )
 
 
-def _shapes(value: Any, path: str = "answer") -> Iterator[tuple[str, str]]:
+def _shapes(value: object, path: str = "answer") -> Iterator[tuple[str, str]]:
     """Yield the members of an answer with their JSON types; the items of a list together."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
@@ -462,7 +464,7 @@ def _facts(run: Run) -> Facts:
     return reader.facts
 
 
-def _record_facts(side: Any) -> Facts:
+def _record_facts(side: object) -> Facts:
     sandbox = side if isinstance(side, Sandbox) else sandbox_of(side)
     if sandbox is None:
         raise UsageError("a real service shows no records; compare_behavior compares its answers", of="compare_records")

@@ -152,7 +152,7 @@ class Deliveries(Life):
         label = f"delivery of {delivery.name}{attempt}"
         receive = process.application.receive
 
-        def ended(status: Any) -> None:
+        def ended(status: object) -> None:
             self._answered(process, delivery, status, attempt)
 
         if inspect.iscoroutinefunction(receive):
@@ -184,7 +184,7 @@ class Deliveries(Life):
         for status in statuses:
             ended(status)
 
-    def _answered(self, process: Process, delivery: Delivery, status: Any, attempt: str) -> None:
+    def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()
         accepted = isinstance(status, int) and 200 <= status < 300
         lost = delivery.kind == "event" and accepted and delivery.attempts < 3 and self._decide(

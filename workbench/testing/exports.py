@@ -83,7 +83,7 @@ def export(
     return writers[to](from_journal(exported, name=name), seed)
 
 
-def call_as(entry: Any, to: Literal["curl", "python"], *, base_url: str) -> str | None:
+def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> str | None:
     """Return one call as a curl command or a line of Python; None for one without an outcome.
 
     Args:
@@ -147,7 +147,7 @@ def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _C
     )  # fmt: skip
 
 
-def _made_up(cls: Any, raw: Any, clean: Clean | None = None) -> Any:
+def _made_up(cls: Any, raw: object, clean: Clean | None = None) -> Any:
     """Return wire members with made-up values for masked and private ones.
 
     Args:

@@ -103,7 +103,7 @@ def traffic(
 
 
 def _purchase(
-    random: Random, name: str, card: Any, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
+    random: Random, name: str, card: object, begins: int, mix: Mix, merchant: tuple[str, str, int, int]
 ) -> Iterator[tuple[int, Step]]:
     """Yield the steps of one purchase, each with its time in seconds."""
     shop, code, least, most = merchant

@@ -68,12 +68,12 @@ class Life:
 
     # what the application uses
 
-    def connect_async(self, **options: Any) -> AsyncSession:
+    def connect_async(self, **options: object) -> AsyncSession:
         """Return a session of the application whose operations are awaited; the arguments are those of a client."""
         session: AsyncSession = self._connect(ConnectedAsync, options)
         return session
 
-    def connect(self, **options: Any) -> Session:
+    def connect(self, **options: object) -> Session:
         """Return a session of an application that is not asynchronous."""
         session: Session = self._connect(Connected, options)
         return session
@@ -164,7 +164,7 @@ class Life:
         outgoing.status = getattr(answer, "status", None)
         return answer
 
-    def _open(self, cls: type[Any], clock: Clock, **options: Any) -> Any:
+    def _open(self, cls: type[Any], clock: Clock, **options: object) -> Any:
         arguments = {
             "sandbox": self.sandbox, "base_url": self.sandbox.base_url, "api_key": self.sandbox.full_key,
             "environment": self.sandbox._environment, "transport": self.sandbox._direct(), "clock": clock,

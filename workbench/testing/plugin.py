@@ -79,7 +79,7 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
     return {} if mark is None else dict(mark.kwargs)
 
 
-def _collect(config: pytest.Config, sandbox: Any) -> None:
+def _collect(config: pytest.Config, sandbox: object) -> None:
     if config.getoption("--workbench-coverage"):
         from workbench.testing.sessions import touched
 

@@ -97,17 +97,17 @@ class Database(sqlite3.Connection):
     universe: "World"
     process: "Process"
 
-    def cursor(self, *_: Any) -> Any:
+    def cursor(self, *_: object) -> Any:
         self.process.check()
         return super().cursor(Cursor)
 
-    def execute(self, sql: str, *parameters: Any) -> Any:
+    def execute(self, sql: str, *parameters: object) -> Any:
         return self.cursor().execute(sql, *parameters)
 
-    def executemany(self, sql: str, *parameters: Any) -> Any:
+    def executemany(self, sql: str, *parameters: object) -> Any:
         return self.cursor().executemany(sql, *parameters)
 
-    def guarded(self, sql: str, run: Callable[[], Any], result: Any) -> Any:
+    def guarded(self, sql: str, run: Callable[[], Any], result: object) -> Any:
         """Run a statement; one that commits by itself is a commit."""
         self.process.check()
         first = sql.lstrip()[:8].upper()
@@ -123,7 +123,7 @@ class Database(sqlite3.Connection):
         if self.in_transaction:
             self.universe.commit(self.process, super().commit)
 
-    def __exit__(self, kind: Any, *rest: Any) -> Any:
+    def __exit__(self, kind: object, *rest: object) -> Any:
         if kind is None:
             self.commit()
         elif not self.process.dead:

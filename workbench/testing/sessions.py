@@ -50,7 +50,7 @@ _SHOWN = 12
 
 
 def assert_requests(
-    sandbox: Any, operation: str, times: int | None = None, *, status: int | None = None, **members: Any
+    sandbox: Any, operation: str, times: int | None = None, *, status: int | None = None, **members: object
 ) -> None:
     """Assert that the sandbox received requests of an operation.
 
@@ -68,7 +68,7 @@ def assert_requests(
     _assert(f"{operation}{_how(status, members)}", times, "received", len(found), lines)
 
 
-def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: Any) -> None:
+def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: object) -> None:
     """Assert that the sandbox sent events of a kind.
 
     Args:
@@ -93,7 +93,7 @@ def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
         raise AssertionError(_explained(f"card {card_id}: {listed}", [str(balance)]))
 
 
-def _has(body: Any, members: dict[str, Any]) -> bool:
+def _has(body: object, members: dict[str, Any]) -> bool:
     return all(get_path(body or {}, name) == value for name, value in members.items())
 
 
@@ -163,7 +163,7 @@ class Coverage(Shown):
         self.counts = Counter({item: counts.get(item, 0) for item in possible()})
 
     @classmethod
-    def of(cls, *sandboxes: Any) -> "Coverage":
+    def of(cls, *sandboxes: object) -> "Coverage":
         """Return what the requests to these sandboxes (or sessions on them), and their events, have touched."""
         found: Counter[Item] = Counter()
         for one in sandboxes:

@@ -55,7 +55,7 @@ class Universe(Deliveries):
         """Do something later, as a part of the traffic."""
         self._at(self.now + seconds, action)
 
-    def request(self, method: str, *arguments: Any) -> None:
+    def request(self, method: str, *arguments: object) -> None:
         """Have a method of the application called, as a person or a client of it does; a crash loses the request."""
         process = self._process
         if process is None or process.dead:

@@ -80,7 +80,7 @@ class Handler:
         """Whether the function has to be awaited."""
         return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(type(self.call).__call__)
 
-    def run(self, *arguments: Any) -> None:
+    def run(self, *arguments: object) -> None:
         """Call the function, and await what it returns if it can be awaited."""
         result = self.call(*arguments)
         if inspect.isawaitable(result):

@@ -165,7 +165,7 @@ class Inbox:
         self._keep_for = keep_for
         self._since_purge = 0
         self._now = now
-        self.max_body = max_body
+        self._max_body = max_body
         self._store = Store(path)
         self._closed = False
         self._changed = threading.Condition()
@@ -212,13 +212,13 @@ class Inbox:
 
     def _store_delivery(self, headers: Headers, body: bytes) -> Receipt:
         try:
-            if len(body) > self.max_body:
-                raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self.max_body:,}.")
+            if len(body) > self._max_body:
+                raise TooLarge(f"The body has {len(body):,} bytes; the limit is {self._max_body:,}.")
             keys = self._keys()
             signed = self._scheme(lower_headers(headers), body, keys) if keys else None
             if signed is False or (signed is None and not self._accept_unsigned):
                 raise SignatureRefused
-            event = read_delivery(body, self.max_body)
+            event = read_delivery(body, self._max_body)
         except InvalidWebhook as refused:
             self._note(str(refused))
             raise
@@ -235,15 +235,15 @@ class Inbox:
     def _note(self, reason: str) -> None:
         self._refusals.append(Refusal(self._now(), reason))
 
-    def pull(self) -> int:
+    def _pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Reads do this first."""
-        new = self._pulling.run(self._pull) if self._source is not None else None
+        new = self._pulling.run(self._receive_pulled) if self._source is not None else None
         if new is None:
             return 0
         self._handlers.run_here()
         return new
 
-    def _pull(self) -> int:
+    def _receive_pulled(self) -> int:
         assert self._source is not None
         new, more = 0, True
         while more:  # they come in parts, so until a part is empty
@@ -274,7 +274,7 @@ class Inbox:
             since: Only events after a time of arrival, or after a number from `mark()`.
         """
         check_kind(kind, "inbox")
-        self.pull()
+        self._pull()
         rows = self._store.events(
             kind,
             after=since if isinstance(since, int) else 0,
@@ -304,7 +304,7 @@ class Inbox:
         Raises:
             UsageError: No event has that id.
         """
-        self.pull()
+        self._pull()
         stored = self._store.events(event_id=event_id)
         if not stored:
             raise UsageError([unknown_name(event_id, (), "the id of a stored event")], of="inbox.raw")
@@ -313,7 +313,7 @@ class Inbox:
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
         """Return the newest event about a resource, by arrival and by the time in the events."""
         check_kind(kind, "inbox.latest")
-        self.pull()
+        self._pull()
         events = [event.event for event in self._store.events(kind, about=resource_id)]
         timed = [event for event in events if isinstance(event.event_received_at, datetime)]
         return Latest(
@@ -325,30 +325,30 @@ class Inbox:
         """Return deliveries with a known id but other bytes. The first delivery remains the event."""
         return self._store.conflicts(event_id)
 
-    def mark(self) -> int:
+    def _mark(self) -> int:
         """Return the current position of the inbox, for `since`."""
-        self.pull()
+        self._pull()
         return self._store.last()
 
     @overload
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> UserEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> DepositEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> TransactionEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> CardEvent: ...  # fmt: skip
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
     ) -> AnyEvent: ...  # fmt: skip
     def wait(
         self,
@@ -373,7 +373,7 @@ class Inbox:
         deadline, advanced = time.monotonic() + timeout, 0.0
         unseen = since
         while True:
-            newest = self.mark()
+            newest = self._mark()
             if stored := self.stored(kind, where, unseen):
                 return stored[-1].event
             unseen = newest
@@ -457,7 +457,7 @@ class Inbox:
 
     def run_handlers(self) -> int:
         """Run the handlers on waiting events, as after a restart; return the number of successful runs."""
-        self.pull()
+        self._pull()
         return self._handlers.run()
 
     def failures(self) -> tuple[Failure, ...]:
@@ -515,12 +515,12 @@ class Inbox:
         from workbench.system import http_server  # an inbox that is not served needs none
 
         path = "/" + path.lstrip("/")
-        if not (host in LOOPBACK or self.verifies):
+        if not (host in LOOPBACK or self._verifies):
             raise InvalidWebhook(
                 f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
                 "Give it keys, or use 127.0.0.1."
             )
-        if hosts and not self.verifies and len(path) < _MIN_SECRET_PATH:
+        if hosts and not self._verifies and len(path) < _MIN_SECRET_PATH:
             raise InvalidWebhook(
                 "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be "
                 "guessed: "
@@ -538,12 +538,14 @@ class Inbox:
             self._note(f"{reason} ({status}).")
             return http_server.bare(status, reason)
 
-        served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=self.max_body, refusal=refusal)
+        served = http_server.running(
+            answer, host=host, port=port, hosts=hosts, max_body=self._max_body, refusal=refusal
+        )
         with self.running(), served as url:
             yield url + path
 
     @property
-    def verifies(self) -> bool:
+    def _verifies(self) -> bool:
         """Whether only signed deliveries are accepted."""
         return bool(self._keys()) and not self._accept_unsigned
 
@@ -576,7 +578,7 @@ class Inbox:
         self.close()
 
     def __len__(self) -> int:
-        self.pull()
+        self._pull()
         return self._store.count()
 
     def __bool__(self) -> bool:

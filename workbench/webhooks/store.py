@@ -3,14 +3,13 @@
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import attrs
 
 from workbench.interface.events import AnyEvent
-from workbench.schema.walk import get_path
 from workbench.system.database import Database
 from workbench.webhooks.verify import read_delivery, state_digest
 
@@ -166,7 +165,8 @@ class Store:
                 return attrs.evolve(receipt, conflict=first != digest, repeat_of=repeat_of, sequence=sequence)
             if db.execute("SELECT 1 FROM forgotten WHERE id = ?", (event.id,)).fetchone():
                 return receipt
-            about, reported = get_path(event.body, "id"), state_digest(event)
+            body, reported = event.body, state_digest(event)
+            about = body.get("id") if isinstance(body, Mapping) else getattr(body, "id", None)
             about = None if about is None else str(about)
             happened = event.event_received_at.isoformat() if isinstance(event.event_received_at, datetime) else None
             repeat_of = self._repeated(db, about, event.kind, reported, happened)

@@ -149,7 +149,7 @@ def matches(event: Event, kind: str | None, where: Where | None) -> bool:
     return all(_meets(event, path, wanted) for path, wanted in where.items())
 
 
-def _meets(event: Event, path: str, wanted: Any) -> bool:
+def _meets(event: Event, path: str, wanted: object) -> bool:
     values = [value for value in (get_path(event, path), get_path(event.body, path)) if value is not None]
     if wanted is None:
         return not values
@@ -185,7 +185,7 @@ def sample(
     event_id: str | None = None,
     version: str | None = None,
     event_received_at: datetime | None = TIME,
-    **overrides: Any,
+    **overrides: object,
 ) -> Sample:
     """Return a sample delivery of a kind of event, signed if a key is given.
 
@@ -226,7 +226,7 @@ def sample(
     return Sample(headers=headers, body=raw, event=read_delivery(raw))
 
 
-def _with_ids(body: Any) -> Any:
+def _with_ids(body: object) -> Any:
     """Return a body with new ids, also in records within it."""
     new = {}
     for name, value in given(body).items():

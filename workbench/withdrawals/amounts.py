@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
 
 import attrs
 
@@ -208,7 +207,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     return "True or False" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 

@@ -38,7 +38,7 @@ class NotSerializable:
     def __rich_repr__(self) -> Iterator[str]:
         yield repr(self)  # rich would go into a mapping or a list
 
-    def __reduce_ex__(self, _: Any) -> NoReturn:
+    def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError("a withdrawal's signature cannot be pickled or copied: it allows moving funds")
 
 
@@ -327,7 +327,7 @@ class Explanation(Shown):
         return f"<call of withdrawAsset, version {self.version}: {self.units} to {self.recipient}>"
 
 
-def explain(data: Any, *, decimals: int | None = None) -> Explanation:
+def explain(data: object, *, decimals: int | None = None) -> Explanation:
     """Explain call data (hex text or bytes), or a transaction that has it, in plain words.
 
     Args:

@@ -123,12 +123,12 @@ class Results:
 
     # settings
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return a setting of the class."""
         rows = self._file.run("SELECT value FROM setting WHERE name = ?", (name,))
         return json.loads(rows[0][0]) if rows else default
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: object) -> None:
         """Keep a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))

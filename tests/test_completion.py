@@ -1,0 +1,82 @@
+"""What an editor shows without a kernel: completion by jedi, and types by pyright, at the places a person meets first."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jedi
+import pytest
+
+import workbench as wb
+from workbench.interface.table import OPERATIONS
+
+pytestmark = pytest.mark.slow
+
+SESSION = "import workbench as wb\napi = wb.connect()\n"
+
+
+def completed(code: str) -> set[str]:
+    """Return the public names that jedi offers at the end of some code."""
+    lines = (SESSION + code).split("\n")
+    offered = jedi.Script(SESSION + code).complete(len(lines), len(lines[-1]))
+    return {name.name for name in offered if not name.name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    "code, expected",
+    [
+        ("wb.", set(dir(wb))),
+        ("wb.rewards.", set(dir(wb.rewards))),
+        ("wb.charts.", set(dir(wb.charts))),
+        ("wb.reports.", set(dir(wb.reports))),
+        ("wb.records.", set(dir(wb.records))),
+        ("wb.errors.", set(dir(wb.errors))),
+        ("api.", {*OPERATIONS, "sandbox", "inbox", "journal", "allowing", "arm"}),
+        ("api.sandbox.", {"settle", "advance", "fork", "serve", "records", "add_fault"}),
+        ("api.inbox.", {"events", "wait", "on", "receive", "raw"}),
+        ("api.journal.", {"list", "unknown", "resolve", "get"}),
+        ("api.inbox.wait('user.updated').body.", {"application_status", "email", "id"}),
+        ("async def f():\n    a = await wb.connect_async()\n    a.", {*OPERATIONS, "sandbox", "inbox", "journal"}),
+    ],
+)
+def test_completion_offers_what_there_is(code, expected) -> None:
+    """All that `dir()` shows in a kernel, and what a person looks for."""
+    assert expected <= completed(code)
+
+
+def test_a_function_shows_its_arguments() -> None:
+    """While it is typed, with its documentation."""
+    (signature,) = jedi.Script(f"{SESSION}wb.connect(").get_signatures(3, 11)
+
+    assert {"where", "behavior", "seed", "timeout"} <= {parameter.name for parameter in signature.params}
+    assert "Seconds for a whole call" in signature.docstring()
+
+
+TYPES = {
+    "api": "Session",
+    "api.sandbox": "Sandbox",
+    "api.inbox": "Inbox",
+    "api.journal": "Journal",
+    "api.list_contracts()[0].chain_id": "int",
+    "api.simulate_refund": "Call[(*, transaction_id: str, amount: int | Full), SimulatedTransaction]",
+    "api.simulate_refund(transaction_id='', amount=wb.FULL).status": "TransactionStatus | str",
+    "api.inbox.wait('user.updated').body": "UserUpdated",
+    "api.inbox.events('transaction.created')[0].body.spend": "Spend | None",
+    "wb.rewards.read(api, [])": "Rewards",
+    "wb.compare_behavior('documented', 'observed').ok": "bool",
+}
+
+
+def test_pyright_knows_the_types(tmp_path: Path) -> None:
+    """Of a session and all that hangs on it, as hovering shows them."""
+    (tmp_path / "shown.py").write_text(SESSION + "".join(f"reveal_type({code})\n" for code in TYPES))
+    ended = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "shown.py"],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    found = [
+        one["message"] for one in json.loads(ended.stdout)["generalDiagnostics"] if one["severity"] == "information"
+    ]
+
+    assert [message.split(' is "', 1)[1].rstrip('"') for message in found] == list(TYPES.values())

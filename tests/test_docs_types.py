@@ -1,0 +1,104 @@
+"""The Python blocks of README and the docs pass mypy (strict, functions may lack annotations) and pyright, as they are written."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parent.parent
+GIVEN = {
+    "": """
+from pathlib import Path
+from typing import Any
+import os
+import pandas as pd
+import pytest
+import workbench as wb
+from workbench import testing
+def given() -> Any: ...
+api = wb.connect()
+users = list[str]()
+card = user_id = transaction_id = event_id = full_key = key = str()
+headers, body = dict[str, str](), bytes()
+my_application: Any = given()
+""",
+    "charts.md": "rewards = transactions = pd.DataFrame(); events = api.inbox; run: Any = given()\n",
+    "testing.md": "MyHandler: Any = given()\n",
+    "training.md": "c: Any = given()\n",
+}
+"""What the text around the blocks introduces: on every page, and on one."""
+MEANT = {
+    ("README.md", "amount=10.99"),
+    ("withdrawals.md", "wb.withdrawals.usd(wrong)"),
+    ("withdrawals.md", "amount=2500,"),
+}
+"""Wrong calls that a page shows on purpose, by a part of their line."""
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = re.compile(r"^```(python|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> str:
+    """Return the Python of a page."""
+    parts = []
+    for language, code in CODE.findall(page.read_text(encoding="utf-8")):
+        lines = code.splitlines()
+        if language == "pycon":
+            lines = [line[4:] for line in lines if line.startswith((">>>", "... "))]
+        parts += [*lines, ""]
+    return "\n".join(parts)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    """A folder with a module for each page."""
+    folder = tmp_path_factory.mktemp("pages")
+    for page in PAGES:
+        if code := blocks(page):
+            (folder / f"{page.stem.replace('-', '_')}.py").write_text(GIVEN[""] + GIVEN.get(page.name, "") + code)
+    return folder
+
+
+def check(written: Path, found: list[tuple[str, int, str]]) -> None:
+    """Compare the lines that a checker complains about with those that are meant to be wrong."""
+    wrong = []
+    for module, line, message in found:
+        page, text = f"{Path(module).stem}.md", (written / module).read_text().splitlines()[line - 1]
+        if not any(name == page and part in text for name, part in MEANT):
+            wrong.append(f"{page}: {text.strip()}: {message}")
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_mypy(written: Path) -> None:
+    """Strict."""
+    options = "--strict --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-redefinition --no-error-summary"
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", *options.split(), *sorted(path.name for path in written.glob("*.py"))],
+        capture_output=True, text=True, cwd=written, check=False,
+    )  # fmt: skip
+    found = re.findall(r"^(\w+\.py):(\d+): error: (.*)$", ended.stdout, re.MULTILINE)
+
+    assert not ended.stderr
+    check(written, [(module, int(line), message) for module, line, message in found])
+
+
+def test_pyright(written: Path) -> None:
+    """With its own rules."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "."],
+        capture_output=True, text=True, cwd=written, check=False,
+    )  # fmt: skip
+    found = [one for one in json.loads(ended.stdout)["generalDiagnostics"] if one["severity"] == "error"]
+    check(
+        written,
+        [
+            (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
+            for one in found
+            if one.get("rule") != "reportUnusedExpression"
+        ],
+    )
