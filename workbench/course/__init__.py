@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from workbench.course.learner import quiz as quiz
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
-    from workbench.course.learner import use as use
     from workbench.course.trainer import board as board
 
 _NAMES = {
@@ -36,7 +35,6 @@ _NAMES = {
     "quiz": "workbench.course.learner",
     "reset": "workbench.course.learner",
     "task": "workbench.course.learner",
-    "use": "workbench.course.learner",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

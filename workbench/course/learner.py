@@ -230,7 +230,7 @@ def begin(notebook: str, *sessions: Any) -> None:
 
     Args:
         notebook: Its number or the beginning of its name, as "06".
-        sessions: The sessions of its first cell; exercises are checked on the first.
+        sessions: The sessions of its first cell; `check` looks at the first, whichever is made later.
 
     Raises:
         UsageError: There is no such notebook.
@@ -240,6 +240,7 @@ def begin(notebook: str, *sessions: Any) -> None:
         raise UsageError(
             [not_allowed("notebook", notebook, {one.notebook: one for one in EXERCISES.values()})], of="course"
         )
+    use(sessions[0] if sessions else None)
     for api in sessions:
         if (sandbox := _class_of(api)) is not None:
             sandbox.clear_faults()
@@ -273,7 +274,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
 
     Args:
         exercise: Its id.
-        api: The session to look at; by default that of `use`, else the one that was made last.
+        api: The session to look at; by default that of `begin`, else the one that was made last.
 
     Raises:
         UsageError: There is no such exercise, or no session yet.
@@ -282,7 +283,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
     found = _exercise(exercise)
     chosen = "the session you named"
     if api is None:
-        chosen, api = "the session chosen by wb.course.use" if _used() else "the session made last", _session()
+        chosen, api = "the session of wb.course.begin" if _used() else "the session made last", _session()
     _require_open(found, api)
     seen = SandboxEvidence(api)
     in_class = _class_of(api) is not None
