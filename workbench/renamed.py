@@ -11,6 +11,7 @@ RENAMED: Mapping[str, str] = {
     "wb.tables.export": "wb.export",
     "wb.sequences.dumps": "sequence.to_toml()",
     "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
+    "wb.course.use": 'wb.course.begin("06", api)',
     # arguments of functions
     "connect(code=)": 'the URL with the code: connect("https://class.example:8700/CODE")',
     "approvals(by=)": "freq=",

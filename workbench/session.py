@@ -331,7 +331,9 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None and own is None and not embedded:
         where = os.environ.get("WORKBENCH_PROFILE") or None
     if own is not None and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
-        return _served(own.url, ({"ca_file": own.ca_file} if own.ca_file else {}) | client)
+        # As of an embedded sandbox, the journal is new: what is begun again has no earlier calls.
+        client = {"journal": Journal(), **({"ca_file": own.ca_file} if own.ca_file else {}), **client}
+        return _served(own.url, client)
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
