@@ -126,7 +126,7 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     yield "states-card", lambda size: charts.state_diagram("card", "active")
     yield "states-dispute", lambda size: charts.state_diagram("dispute", "inReview")
     yield "points", lambda size: charts.points_chart(activity, size=size)
-    yield "points-cumulated", lambda size: charts.points_chart(activity, cumulated=True, size=size)
+    yield "points-cumulative", lambda size: charts.points_chart(activity, cumulative=True, size=size)
     yield "categories", lambda size: charts.categories_chart(activity, size=size)
     yield "merchants", lambda size: charts.merchants_chart(activity, value="spend", top=5, size=size)
     yield "points-per-dollar", lambda size: charts.points_per_dollar_chart(activity, size=size)
@@ -148,7 +148,7 @@ def pictures() -> Iterator[tuple[str, Draw]]:
         lambda size: charts.posting_times_chart(reports.posting_times(spent, "merchant_name"), size=size),
     )
     yield "cohorts", lambda size: charts.cohorts_chart(spent, size=size)
-    yield "movers", lambda size: charts.movers_chart(spent, size=size)
+    yield "monthly_changes", lambda size: charts.monthly_changes_chart(spent, size=size)
     yield "liability", lambda size: charts.liability_chart(activity, size=size)
     yield "applications", lambda size: charts.applications_chart(events, size=size)
     yield "disputes", lambda size: charts.disputes_chart(disputes, size=size)

@@ -9,10 +9,9 @@ from rich.console import Console
 import workbench as wb
 from workbench import testing
 from workbench.rendering import text
-from workbench.testing import chaos
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.chaos.handlers import CountsRepetitions
+from tests.testing.applications import ChecksThenActs
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -25,8 +24,13 @@ def draw(name: str, command: str, shown: object, lines: int = 30, width: int = 1
 
 
 def main() -> None:
-    """Draw the verdict of a campaign, the coverage of a session, and a comparison."""
-    draw("chaos", "chaos.run(CountsRepetitions)", chaos.run(CountsRepetitions))
+    """Draw a failure in a universe, the coverage of a session, and a comparison."""
+    draw(
+        "explore",
+        "testing.explore(Application)",
+        testing.explore(ChecksThenActs, invariants=testing.MONEY[:1]),
+        lines=40,
+    )
     api = testing.session()
     card = api.guide()["cards"]["active"][0]
     wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, card_id=card)

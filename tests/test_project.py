@@ -151,7 +151,7 @@ REACH = {
         "client/transports.py",
         "sandbox/remote.py",
         "sandbox/transport.py",
-        "testing/chaos.py",
+        "testing/http_application.py",
     ),
     "httpcore": ("client/transports.py",),
     "pandas": FROM_TABLES,

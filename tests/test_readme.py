@@ -1,10 +1,9 @@
-"""The README tells the truth: every block in it is run, and its written parts are as they would be written now.
+"""README and the pages it leads to tell the truth: every block in them is run, and the counts of assumptions are those of now.
 
-`python tests/test_readme.py` writes those parts anew: the counts of assumptions, and the table of notebooks.
+`python tests/test_readme.py` writes the counts anew.
 """
 
 import doctest
-import json
 import os
 import re
 import shlex
@@ -21,11 +20,13 @@ from workbench.schema.fields import Confidence
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
+DEVELOPERS = ROOT / "docs" / "developers.md"
+PAGES = (README, DEVELOPERS, ROOT / "docs" / "analysts.md", ROOT / "docs" / "trainers.md")
 WRITES = "(python tests/test_readme.py writes this)"
 
 
 def text() -> str:
-    return README.read_text(encoding="utf-8")
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def blocks(language: str) -> list[str]:
@@ -49,27 +50,20 @@ def assumed() -> str:
     return "\n" + "\n".join(lines) + "\n\n"
 
 
-def notebooks() -> str:
-    """Return a row for each notebook: its title, and what one does in it, in its own words."""
-    lines = ["| Notebook | What you do |", "|---|---|"]
-    for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
-        opening = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
-        title = re.search(r"^# (.+)$", opening, re.MULTILINE)
-        done = re.search(r"What you'll do\*: you (.+)$", opening, re.MULTILINE)
-        assert title is not None, path
-        assert done is not None, path
-        lines.append(f"| [{title[1]}](notebooks/{path.name}) | {done[1][0].upper()}{done[1][1:]} |")
-    return "\n" + "\n".join(lines) + "\n\n"
-
-
-WRITTEN = {"assumed": assumed, "notebooks": notebooks}
+WRITTEN = {"assumed": assumed}
 
 
 def part(name: str) -> tuple[str, str, str]:
-    """Return the README before, in and after a part that is written by this file."""
-    before, rest = text().split(f"<!-- {name}: begin {WRITES} -->\n")
+    """Return the page of developers before, in and after a part that is written by this file."""
+    before, rest = DEVELOPERS.read_text(encoding="utf-8").split(f"<!-- {name}: begin {WRITES} -->\n")
     held, after = rest.split(f"<!-- {name}: end -->")
     return before, held, after
+
+
+def test_the_readme_is_short():
+    """A hundred lines: what it is, five lines, five commands, one picture, three pages to continue with."""
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 100
+    assert README.read_text(encoding="utf-8").count("](docs/images/") == 1
 
 
 def test_every_block_is_of_a_kind_that_is_run():
@@ -151,7 +145,7 @@ def test_every_command_it_names_exists():
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_written_parts_are_as_of_now(name):
-    """The counts of assumptions and the table of notebooks are what would be written now."""
+    """The counts of assumptions are what would be written now."""
     assert part(name)[1] == WRITTEN[name]()
 
 
@@ -159,4 +153,4 @@ if __name__ == "__main__":
     for name, write in WRITTEN.items():
         before, _, after = part(name)
         whole = f"{before}<!-- {name}: begin {WRITES} -->\n{write()}<!-- {name}: end -->{after}"
-        README.write_text(whole, encoding="utf-8")
+        DEVELOPERS.write_text(whole, encoding="utf-8")

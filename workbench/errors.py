@@ -148,7 +148,7 @@ def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Strip internal frames and arguments from errors of a public function, and name arguments that it does not take.
 
     Tracebacks may be printed with the locals of their frames, and those hold requests, keys and bodies. It wraps
-    coroutine functions too. A Python error that comes of a wrong argument becomes a `UsageError`; another error that is
+    coroutine functions too. A Python error caused by a wrong argument becomes a `UsageError`; another error that is
     not ours gets a note that says where it was raised.
     """
 
@@ -196,7 +196,7 @@ def hide_arguments_of_methods(cls: T) -> T:
 def _stripped(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> BaseException:
-    """Return an error without its frames and context; for a Python error that comes of a wrong argument, a
+    """Return an error without its frames and context; for a Python error caused by a wrong argument, a
     UsageError.
     """
     frames, error.__traceback__ = error.__traceback__, None
@@ -638,7 +638,7 @@ _AT_THE_TOP = {
     "OutcomeUnknown",
     "WorkbenchError",
 }  # of the package
-_NARROWER = {"InvalidArguments", "RedirectedEffect"}  # caught by their bases
+_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "UnexpectedRedirect"}  # caught by their bases
 
 
 def __dir__() -> list[str]:

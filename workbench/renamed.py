@@ -5,11 +5,22 @@ from collections.abc import Mapping
 RENAMED: Mapping[str, str] = {
     # names of wb and its namespaces
     "wb.compare": "wb.compare_behavior(a, b), or wb.compare_records(a, b) for stored records",
+    "wb.reports.movers": "wb.reports.monthly_changes",
+    "wb.charts.movers_chart": "wb.charts.monthly_changes_chart",
     "wb.tables.to_frame": "wb.to_frame",
     "wb.tables.export": "wb.export",
     "wb.sequences.dumps": "sequence.to_toml()",
     "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
     # arguments of functions
+    "approvals(by=)": "freq=",
+    "applications(by=)": "freq=",
+    "points_chart(by=)": "freq=",
+    "points_chart(cumulated=)": "cumulative=",
+    "outstanding(group=)": "by=",
+    "liability(by=)": "on=",
+    "wait(within=)": "timeout=",
+    "flush(within=)": "timeout=",
+    "sign(wait=)": "timeout=",
     "connect(settings=)": "behavior={…}",
     "connect_async(settings=)": "behavior={…}",
     "Sandbox(settings=)": "behavior={…}",

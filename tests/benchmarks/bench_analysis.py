@@ -138,12 +138,12 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     )
     clocked("posting_times", lambda: reports.posting_times(made, "merchant_category"))
     clocked("cohorts", lambda: reports.cohorts(made))
-    clocked("movers", lambda: reports.movers(made))
+    clocked("monthly_changes", lambda: reports.monthly_changes(made))
     points = rewards(size)
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
     clocked("outstanding", lambda: outstanding(points, at="2025-09-01"))
-    clocked("outstanding by user", lambda: outstanding(points, group="user_id"))
-    clocked("outstanding by cohort", lambda: outstanding(points, group="cohort"))
+    clocked("outstanding by user", lambda: outstanding(points, by="user_id"))
+    clocked("outstanding by cohort", lambda: outstanding(points, by="cohort"))
     clocked("liability", lambda: liability(points, tz="America/New_York"))
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return found

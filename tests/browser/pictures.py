@@ -122,7 +122,7 @@ def specimen() -> str:
         "Card of a record, with its states": rendering.html(bought), "Error": refused,
         "Addresses, whole where money moves": plan._repr_html_(), "Call in the journal": rendering.html(journal[-1]),
         "States": charts.state_diagram("dispute", "inReview"),
-        "Chart": charts.points_chart(samples.rewards(), by="month")._repr_html_(),
+        "Chart": charts.points_chart(samples.rewards(), freq="month")._repr_html_(),
         "Compact chart": charts.categories_chart(samples.rewards(), size="compact")._repr_html_(),
     }  # fmt: skip
     css = (Path(wb.__file__).parent / "panel" / "dashboard.css").read_text(encoding="utf-8")

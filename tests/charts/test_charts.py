@@ -62,7 +62,7 @@ def title(axes: Axes) -> str:
 
 def test_points_by_month_are_the_sums_of_the_frame() -> None:
     """Earned stands above the line and redeemed below it, each month with the exact sum of its rows."""
-    axes = charts.points_chart(samples.rewards(), by="month")
+    axes = charts.points_chart(samples.rewards(), freq="month")
 
     assert heights(axes) == [12.5, 0, 30.25, -5, 0, -20]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["Jan\n2026", "Feb", "Mar"]
@@ -71,9 +71,9 @@ def test_points_by_month_are_the_sums_of_the_frame() -> None:
     assert title(axes) == "Points earned and redeemed, by month, Jan 2026 to Mar 2026 (7 rows)"
 
 
-def test_points_cumulated_end_at_the_totals() -> None:
+def test_points_cumulative_end_at_the_totals() -> None:
     """The lines end at what was earned and redeemed in all, and at what remains; each is named at its end."""
-    axes = charts.points_chart(samples.rewards(), cumulated=True, by="month")
+    axes = charts.points_chart(samples.rewards(), cumulative=True, freq="month")
     ends = {str(line.get_label()): float(list(line.get_ydata())[-1]) for line in axes.lines[:3]}  # type: ignore[arg-type]
 
     assert ends == {"earned": 42.75, "redeemed": 25.0, "remaining": 17.75}
@@ -361,7 +361,7 @@ EVERY: dict[str, tuple[Draw, Callable[[], Any], Callable[[], Any]]] = {
     "spend": (charts.spend_chart, samples.spent, samples.nothing_spent),
     "posting_times": (charts.posting_times_chart, samples.spent, samples.nothing_spent),
     "cohorts": (charts.cohorts_chart, samples.spent, samples.nothing_spent),
-    "movers": (charts.movers_chart, samples.spent, samples.nothing_spent),
+    "monthly_changes": (charts.monthly_changes_chart, samples.spent, samples.nothing_spent),
     "liability": (charts.liability_chart, samples.rewards, samples.no_rewards),
     "applications": (charts.applications_chart, samples.history, list),
     "disputes": (charts.disputes_chart, samples.disputes, lambda: reports.disputes([], at="2026-01-01")),
@@ -475,7 +475,7 @@ def test_the_alternative_text_states_the_finding() -> None:
     """Who cannot see the chart reads its title and the numbers that matter."""
     rewards = samples.rewards()
 
-    assert charts.points_chart(rewards, by="month").get_label() == (
+    assert charts.points_chart(rewards, freq="month").get_label() == (
         "Points earned and redeemed, by month, Jan 2026 to Mar 2026 (7 rows). earned 42.75. redeemed 25."
     )
     assert (
@@ -483,7 +483,7 @@ def test_the_alternative_text_states_the_finding() -> None:
         .get_label()
         .startswith("Points earned by spend category. dining: 35.50. gas: 10.00.")
     )  # type: ignore[attr-defined]
-    assert "remaining from" in str(charts.points_chart(rewards, cumulated=True).get_label())
+    assert "remaining from" in str(charts.points_chart(rewards, cumulative=True).get_label())
     assert str(charts.points_chart(samples.no_rewards()).get_label()).endswith(
         "Nothing to show: no rewards activity with a time."
     )
@@ -550,7 +550,7 @@ def test_a_report_or_what_it_is_made_of_draws_the_same() -> None:
     for chart, report in (
         (charts.approvals_chart, reports.approvals), (charts.spend_funnel_chart, reports.spend_funnel),
         (charts.spend_chart, reports.spend), (charts.posting_times_chart, reports.posting_times),
-        (charts.cohorts_chart, reports.cohorts), (charts.movers_chart, reports.movers),
+        (charts.cohorts_chart, reports.cohorts), (charts.monthly_changes_chart, reports.monthly_changes),
     ):  # fmt: skip
         assert says(chart(spent)) == says(chart(report(spent)))
 

@@ -161,7 +161,7 @@ def test_times_at_the_ends_of_the_calendar(years: tuple[int, int]) -> None:
     )
     axes = charts.points_chart(frame)
     rendered(axes)
-    rendered(charts.points_chart(frame, cumulated=True, by="day"))
+    rendered(charts.points_chart(frame, cumulative=True, freq="day"))
 
     assert sum(patch.get_height() for patch in axes.patches) == 2  # type: ignore[attr-defined]
 

@@ -91,7 +91,7 @@ def test_what_was_done_before_the_process_ended_counts(tmp_path: Path) -> None:
     assert graded(notebook)["01"].done
 
 
-def test_something_that_is_no_notebook_stops_no_other(tmp_path: Path) -> None:
+def test_something_that_is_not_a_notebook_stops_no_other(tmp_path: Path) -> None:
     broken = hand_in(tmp_path, "eve", FIRST)
     broken.write_text('{"cells": [1, {}], ', encoding="utf-8")
     right = hand_in(tmp_path, "ann", FIRST, SOLUTION, CHECK)

@@ -175,7 +175,7 @@ def test_wrong_codes_of_one_address_are_not_counted_for_another(server: ClassSer
 
 
 def test_codes_are_too_many_to_be_searched() -> None:
-    """At 2,000 guesses a second, one of 200 codes is found after a year at the earliest, on average."""
+    """At 2,000 codes a second, one of 200 codes is found after a year at the earliest, on average."""
     guesses = len(_WORDS) * len(_LETTERS) ** 8 / MAX_LEARNERS / 2
 
     assert guesses / 2_000 > 365 * 24 * 3600

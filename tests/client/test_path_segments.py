@@ -35,7 +35,7 @@ NEW: Any = attrs.evolve(OPERATIONS["update_dispute"], path="/things/{thingId}/pa
 
 
 def sent_by(name: str, member: str, value: str, *, check: bool) -> list[bytes]:
-    """Return the targets that were sent for one odd argument."""
+    """Return the targets that were sent for one unusual argument."""
     sent: list[bytes] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -60,7 +60,7 @@ CASES = [
 
 @pytest.mark.parametrize("check", [True, False])
 @pytest.mark.parametrize("name, member", CASES)
-def test_an_odd_id_is_not_sent(name: str, member: str, check: bool) -> None:
+def test_an_unusual_id_is_not_sent(name: str, member: str, check: bool) -> None:
     assert [value for value in ODD if sent_by(name, member, value, check=check)] == []
 
 
@@ -79,7 +79,7 @@ def test_a_new_operation_keeps_ids_in_their_segment(value: str) -> None:
         assert [problem.path for problem in path_problems(NEW, request)] == ["thingId"]
 
 
-def test_odd_ids_of_a_new_operation() -> None:
+def test_unusual_ids_of_a_new_operation() -> None:
     assert [value for value in ODD if not path_problems(NEW, UpdateThing(thing_id=value, part_id="x"))] == []
     assert [
         value

@@ -30,7 +30,7 @@ def test_exercise_is_not_done_at_first(name: str) -> None:
     with scene(name) as names:
         checked = course.check(name, names["api"])
 
-        assert not checked.done
+        assert not checked.ok
         assert all(what.endswith(".") for what in checked.missing)
         assert "Missing" in str(checked)
 
@@ -73,7 +73,7 @@ def test_variables_do_not_count() -> None:
     with scene("start-1") as names:
         names["api"].coffee = names["api"].from_wire("simulate_authorization", {"amount": 420})
 
-        assert not course.check("start-1", names["api"]).done
+        assert not course.check("start-1", names["api"]).ok
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -128,7 +128,7 @@ def test_another_way_counts_too(name: str, tried: str) -> None:
 def test_right_elsewhere_too(name: str, tried: str, world: World) -> None:
     """What is right in an embedded sandbox is right in a served one and in a class."""
     with scene(name, world) as names:
-        before = course.check(name, names["api"]).done
+        before = course.check(name, names["api"]).ok
         attempt(tried, names)
 
         assert not before

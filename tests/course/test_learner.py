@@ -36,28 +36,28 @@ def test_check_uses_the_latest_session() -> None:
     with wb.connect(seed=SEED), wb.connect(seed=SEED) as api:
         coffee(api)
 
-        assert course.check("start-1").done
+        assert course.check("start-1").ok
 
 
 def test_check_uses_the_chosen_session() -> None:
     """`use` chooses it."""
     with wb.connect(seed=SEED) as api, wb.connect(seed=SEED):
         coffee(api)
-        before = course.check("start-1").done
+        before = course.check("start-1").ok
         course.use(api)
 
         assert not before
-        assert course.check("start-1").done
+        assert course.check("start-1").ok
 
 
 def test_check_reads_a_served_sandbox() -> None:
     """Through its controls."""
     with wb.Sandbox(SEED).serve() as url, wb.connect(url) as api:
-        before = course.check("start-1", api).done
+        before = course.check("start-1", api).ok
         coffee(api)
 
         assert not before
-        assert course.check("start-1", api).done
+        assert course.check("start-1", api).ok
 
 
 def test_hints_come_one_by_one() -> None:
@@ -186,7 +186,7 @@ def test_an_unwritable_folder_stops_nobody(folder: Path, monkeypatch: pytest.Mon
     with wb.connect(seed=SEED) as api:
         coffee(api)
 
-        assert course.check("start-1").done
+        assert course.check("start-1").ok
         assert () == course.progress().done
 
 

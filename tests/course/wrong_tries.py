@@ -585,10 +585,10 @@ PLAN().sign()
         "two requests, each pending once",
         """
 api.sandbox.pending_first(times=1, retry_after=1)
-PLAN().sign(wait=20)
+PLAN().sign(timeout=20)
 api.sandbox.advance(minutes=11)
 api.sandbox.pending_first(times=1, retry_after=1)
-PLAN().sign(wait=20)
+PLAN().sign(timeout=20)
 """,
         "one and the same request",
     ),

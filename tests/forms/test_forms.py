@@ -677,7 +677,7 @@ def test_a_key_stroke_annotates_what_changed(api: Session, monkeypatch: pytest.M
     help_of = fields.help_of
 
     def counted(one: walk.Member) -> str:
-        if one.name in inputs:  # and is no section
+        if one.name in inputs:  # and is not a section
             written.append(one.name)
         return help_of(one)
 

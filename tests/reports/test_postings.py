@@ -63,7 +63,7 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
     assert [5_000, 5_000, 0] == march["closing"].tolist()
 
 
-def test_movers_book_a_refund_in_its_month() -> None:
+def test_monthly_changes_book_a_refund_in_its_month() -> None:
     """From events and from transactions whose refund has a time, the month of the purchase keeps its net amount."""
     with wb.connect() as api:
         transaction = bought(api, 10_000)
@@ -73,7 +73,7 @@ def test_movers_book_a_refund_in_its_month() -> None:
         table = reports.transactions(api)
 
         for source in (api, reports.postings(api), table):
-            moved = reports.movers(source, month="2026-02").iloc[0]
+            moved = reports.monthly_changes(source, month="2026-02").iloc[0]
             assert (10_000, -4_000, -14_000) == (moved["before"], moved["now"], moved["change"])
 
 
@@ -95,7 +95,7 @@ def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
 def test_a_month_is_written_as_year_and_month(month: str) -> None:
     """Anything else is an error that says how; it is never an empty table."""
     with pytest.raises(UsageError, match="month must be as"):
-        reports.movers([], month=month)
+        reports.monthly_changes([], month=month)
 
 
 # -- as-of

@@ -58,7 +58,7 @@ def test_a_mapping_without_a_name_differs_from_the_documented_behavior() -> None
         (7, "must be one of documented, observed, the path of a .toml file, a mapping of settings"),
     ],
 )
-def test_what_is_no_behavior_is_named(behavior, words) -> None:
+def test_what_is_not_a_behavior_is_named(behavior, words) -> None:
     for make in (wb.Sandbox, wb.connect, testing.session):
         with pytest.raises(UsageError, match=words):
             make(behavior=behavior)

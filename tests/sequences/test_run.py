@@ -40,7 +40,7 @@ HOLD = Sequence(
 
 
 def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
-    """Have a function called before each request to a sandbox."""
+    """Call a function before each request to a sandbox."""
     answer = sandbox._engine.answer
 
     def watched(request: Request) -> Response:

@@ -128,7 +128,7 @@ def test_cohorts(world: Any) -> None:
     assert made["net"].sum() == frame["net"].sum()
 
 
-def test_movers(world: Any) -> None:
+def test_monthly_changes(world: Any) -> None:
     """The change of each merchant, from one month to the next; a refund counts in the month in which it was made."""
     _, frame, books = world
     refunded_at = dict(zip(frame["transaction_id"], frame["refunded_at"], strict=True))
@@ -142,7 +142,7 @@ def test_movers(world: Any) -> None:
             if (month := local(time).month) in {1, 2}:
                 sums[one["merchant_name"]] += cents * (1 if month == 2 else -1)
 
-    made = reports.movers(world[1], month="2026-02", tz="America/New_York")
+    made = reports.monthly_changes(world[1], month="2026-02", tz="America/New_York")
     assert {name: change for name, change in zip(made["merchant_name"], made["change"], strict=True) if change} == {
         name: change for name, change in sums.items() if change
     }
@@ -226,18 +226,18 @@ def test_points_outstanding_at_a_date(points: pd.DataFrame) -> None:
 @pytest.mark.parametrize("group", ["user_id", "cohort", "spend_category"])
 def test_groups_of_points_add_up(points: pd.DataFrame, group: Any) -> None:
     """By user, cohort and category the points are the same in all."""
-    assert wb.reports.outstanding(points, group=group)["outstanding"].sum() == total(points)
+    assert wb.reports.outstanding(points, by=group)["outstanding"].sum() == total(points)
 
 
 def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
     """Points on their way do not count by minted_at; a time zone moves the date."""
-    minted = wb.reports.outstanding(points, at="2025-09-01", by="minted_at")["earned"][0]
+    minted = wb.reports.outstanding(points, at="2025-09-01", on="minted_at")["earned"][0]
     made = wb.reports.outstanding(points, at="2025-09-01")["earned"][0]
 
     assert minted < made
     assert wb.reports.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
     with pytest.raises(ValueError, match="by must be"):
-        wb.reports.outstanding(points, by="when")  # type: ignore[arg-type]
+        wb.reports.outstanding(points, on="when")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at must be a day or a time"):
         wb.reports.outstanding(points, at="soon")
 
@@ -302,7 +302,7 @@ def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: A
 def test_empty_data_makes_empty_reports() -> None:
     """Nothing to report has the same columns."""
     nothing = reports.transactions([])
-    for report in (reports.approvals, reports.declines, reports.spend, reports.cohorts, reports.movers):
+    for report in (reports.approvals, reports.declines, reports.spend, reports.cohorts, reports.monthly_changes):
         assert len(report(nothing)) == 0
     assert reports.spend_funnel(nothing)["amount"].tolist() == [0] * 5
     assert len(reports.applications([])) == 0

@@ -27,14 +27,14 @@ def calls(code: str) -> set[str]:
 
 
 @pytest.fixture
-def told(wb, tmp_path) -> str:
+def output(wb, tmp_path) -> str:
     ended = wb("demo", "--out", str(tmp_path / "out"))
     assert (ended.code, ended.err) == (0, "")
     return ended.out
 
 
 @pytest.mark.slow
-def test_each_task_is_shown_and_nothing_private(told, tmp_path):
+def test_each_task_is_shown_and_nothing_private(output, tmp_path):
     """Each statement is there with what it returned; errors are those that the text announces; the chart is saved."""
     for shown in (
         "authorized",
@@ -46,24 +46,24 @@ def test_each_task_is_shown_and_nothing_private(told, tmp_path):
         "complete",
         "widely seen",
     ):
-        assert shown in told
-    assert re.findall(r"^    (Invalid request|Not found|\w+Error)", told, re.MULTILINE) == [
+        assert shown in output
+    assert re.findall(r"^    (Invalid request|Not found|\w+Error)", output, re.MULTILINE) == [
         "Invalid request",
         "Not found",
     ]
-    assert told.count(">>> ") == TEXT.count(">>> ")
+    assert output.count(">>> ") == TEXT.count(">>> ")
     assert (tmp_path / "out" / "rewards.png").read_bytes().startswith(b"\x89PNG")
-    assert [one for one in ("Ada", "ada@example.com", "900123456") if told.count(one) > TEXT.count(one)] == []
+    assert [one for one in ("Ada", "ada@example.com", "900123456") if output.count(one) > TEXT.count(one)] == []
 
 
 @pytest.mark.slow
-def test_it_is_the_same_every_time(told, wb, tmp_path):
-    assert wb("demo", "--out", str(tmp_path / "out")).out == told
+def test_it_is_the_same_every_time(output, wb, tmp_path):
+    assert wb("demo", "--out", str(tmp_path / "out")).out == output
 
 
 def test_readme_and_notebook_01_make_the_same_calls():
     """There is one walk-through: README's first statements are those of the text, and its first purchase is the notebook's."""
-    told = {line for block in BLOCKS for one in block for line in normal(one)}
+    output = {line for block in BLOCKS for one in block for line in normal(one)}
     readme = re.search(
         r"^```pycon\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
@@ -72,5 +72,5 @@ def test_readme_and_notebook_01_make_the_same_calls():
     assert readme is not None
 
     for example in doctest.DocTestParser().get_examples(readme[1]):
-        assert set(normal(example.source)) <= told, example.source
+        assert set(normal(example.source)) <= output, example.source
     assert calls("\n".join(BLOCKS[0])) <= lesson

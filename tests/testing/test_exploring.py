@@ -190,7 +190,7 @@ def test_a_scenario_plans_the_traffic() -> None:
 
 
 class UsesAThread(Shop):
-    """Waits for a thread, and hides what it is told."""
+    """Waits for a thread, and hides what it returns."""
 
     async def take(self, event: dict[str, Any]) -> int:
         try:

@@ -46,7 +46,9 @@ def test_pending_is_an_answer(api):
     withdrawal = plan.sign()
 
     assert ("pending", 3, False) == (withdrawal.status, withdrawal.retry_after, withdrawal.ready)
-    assert withdrawal.summary.startswith("Not ready (pending); the service asks to retry after 3 s; plan.sign(wait=60)")
+    assert withdrawal.summary.startswith(
+        "Not ready (pending); the service asks to retry after 3 s; plan.sign(timeout=60)"
+    )
     for use in (
         withdrawal.reveal,
         withdrawal.parameters,
@@ -63,7 +65,7 @@ def test_pending_is_polled(api):
     api.sandbox.pending_first(times=2, retry_after=7)
     clock = Moving(api.sandbox.clock.now())
 
-    withdrawal = wb.withdrawals.plan(api, **arguments(api), clock=clock).sign(wait=60)
+    withdrawal = wb.withdrawals.plan(api, **arguments(api), clock=clock).sign(timeout=60)
 
     assert ([7, 7], 3, True) == (clock.waits, asked(api), withdrawal.ready)
 
@@ -72,7 +74,7 @@ def test_the_deadline_holds(contract):
     """It does not wait beyond its time, and asks no more often."""
     api = Service(contract, PENDING)
 
-    withdrawal = api.plan().sign(wait=8)
+    withdrawal = api.plan().sign(timeout=8)
 
     assert ("pending", [3, 3], [False, True, True]) == (withdrawal.status, api.clock.waits, api.asked)
 
@@ -86,7 +88,7 @@ def test_without_an_interval_nothing_is_polled(contract, answer):
     """Without a time, with an unknown word or without a signature it stops after one question."""
     api = Service(contract, answer)
 
-    withdrawal = api.plan().sign(wait=60)
+    withdrawal = api.plan().sign(timeout=60)
 
     assert ([], 1, False) == (api.clock.waits, len(api.asked), withdrawal.ready)
     assert str(withdrawal)
@@ -96,7 +98,7 @@ def test_a_time_of_nothing_does_not_spin(contract):
     """A retryAfter of 0 waits a second all the same."""
     api = Service(contract, {"status": "pending", "retryAfter": 0}, answered(contract))
 
-    assert api.plan().sign(wait=60).ready
+    assert api.plan().sign(timeout=60).ready
     assert [1] == api.clock.waits
 
 
@@ -105,8 +107,8 @@ def test_a_wait_that_is_none(contract, wait):
     """It is refused before anything is asked."""
     api = Service(contract, PENDING)
 
-    with pytest.raises(wb.InvalidRequest, match="wait"):
-        api.plan().sign(wait=wait)
+    with pytest.raises(wb.InvalidRequest, match="timeout"):
+        api.plan().sign(timeout=wait)
     assert api.asked == []
 
 

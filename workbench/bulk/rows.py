@@ -16,19 +16,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from workbench.errors import InvalidRequest, Problem, UsageError, not_allowed, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.schema import strict_json
 from workbench.schema.readers import value_of
 from workbench.schema.walk import Array, Boolean, Date, Integer, Member, Nested, Numeric, camel, members, snake
+from workbench.system.limits import MAX_RATIO, LimitExceeded, Limits, limits, too_large, too_many_columns, too_many_rows
 
 SHOWN = 20
 """Problems listed at most."""
 MAX_DEPTH = 20
 """Dots in the name of a column at most; a request is three levels deep."""
-MAX_RATIO = 200
 _SHEET_ROWS = 1_048_576
 _CELL = 100  # bytes of memory that a cell takes besides its text
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
@@ -37,18 +35,7 @@ _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
 """The quote that `export` puts before text that a spreadsheet would run."""
 
 
-@attrs.frozen(kw_only=True)
-class Limits:
-    """What a file of rows may hold."""
-
-    file: int = 200_000_000  # bytes
-    rows: int = 200_000
-    columns: int = 1_000
-    cell: int = 1_000_000  # characters
-    size: int = 500_000_000  # bytes in memory, about
-
-
-class BadSheet(ValueError):
+class BadSheet(LimitExceeded):
     """A file that cannot be read as rows; `load` raises it as InvalidRequest."""
 
 
@@ -99,8 +86,7 @@ def load(
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
         FileNotFoundError: There is no such file.
     """
-    given = {"rows": max_rows, "columns": max_columns, "cell": max_cell, "size": max_size}
-    rows = raw_bodies(path, Limits(**{name: limit for name, limit in given.items() if limit is not None}))
+    rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
     if operation is None:
         return [Body(_snaked(row), row.row) for row in rows]
     return typed(rows, operation)
@@ -122,7 +108,7 @@ def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
         raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(_READERS)})")
     try:
         return [Body(nested(row), number) for number, row in limited(read(path, limits), limits)]
-    except BadSheet as error:
+    except LimitExceeded as error:
         raise UsageError(f"{path.name}: {error}") from None
 
 
@@ -255,25 +241,17 @@ def limited(rows: Rows, limits: Limits) -> Rows:
     size = 0
     for count, (number, row) in enumerate(rows, 1):
         if count > limits.rows:
-            raise BadSheet(f"more than {limits.rows:,} rows (maximum max_rows={limits.rows:,})")
+            raise too_many_rows(count, limits)
         if len(row) > limits.columns:
-            raise _too_many_columns(len(row), limits)
+            raise too_many_columns(len(row), limits)
         for value in row.values():
             length = len(value) if isinstance(value, str) else 0
             if length > limits.cell:
                 raise BadSheet(f"row {number}: {length:,} characters in a cell (maximum max_cell={limits.cell:,})")
             size += length + _CELL
         if size > limits.size:
-            raise _too_large(limits)
+            raise too_large(limits)
         yield number, row
-
-
-def _too_many_columns(columns: int, limits: Limits) -> BadSheet:
-    return BadSheet(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
-
-
-def _too_large(limits: Limits) -> BadSheet:
-    return BadSheet(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
 
 
 def csv_rows(path: Path, limits: Limits) -> Rows:
@@ -315,7 +293,7 @@ def _names(cells: list[str], limits: Limits) -> list[str]:
     while names and not names[-1]:
         names.pop()
     if len(names) > limits.columns:
-        raise _too_many_columns(len(names), limits)
+        raise too_many_columns(len(names), limits)
     if not all(names):
         raise BadSheet("a column of the first line has no name")
     twice = sorted(visible(name, 80) for name, count in Counter(names).items() if count > 1)
@@ -340,7 +318,7 @@ def xlsx_rows(path: Path, limits: Limits) -> Rows:
                     continue
                 before = row
                 if len(row) > limits.columns:
-                    raise _too_many_columns(len(row), limits)
+                    raise too_many_columns(len(row), limits)
                 cells = [_sheet_value(cell, number) for cell in row]
                 if all(value is None or value == "" for value in cells):
                     continue
@@ -351,7 +329,7 @@ def xlsx_rows(path: Path, limits: Limits) -> Rows:
                 if max(given) >= len(names):
                     raise BadSheet(f"row {number}: a cell is in a column without a name")
                 yield number, {names[at]: value for at, value in given.items()}
-    except BadSheet:
+    except LimitExceeded:
         raise
     except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
         where = f"after row {number}: " if number else ""
@@ -367,7 +345,7 @@ def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
     infos = file.infolist()
     unpacked = sum(info.file_size for info in infos)
     if unpacked > limits.size:
-        raise _too_large(limits)
+        raise too_large(limits)
     if any(info.file_size > MAX_RATIO * max(info.compress_size, 5_000) for info in infos):
         raise BadSheet(f"unpacks to {unpacked:,} bytes, more than {MAX_RATIO} times what it has; that is too large")
     for info in infos:
@@ -405,19 +383,16 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
     """Yield the rows of a Parquet file; numbers stay numbers, text stays text."""
     import pyarrow.parquet as pq
 
+    from workbench.tables.parquet import check_parquet
+
     try:
         with pq.ParquetFile(path) as file:
             head = file.metadata
+            check_parquet(file, limits)
             names = _names(file.schema_arrow.names, limits)
-            if head.num_rows > limits.rows:
-                raise BadSheet(f"{head.num_rows:,} rows (maximum max_rows={limits.rows:,})")
             leaves = [head.schema.column(j) for j in range(head.num_columns)]
             if lists := [visible(leaf.path, 80) for leaf in leaves if leaf.max_repetition_level]:
                 raise BadSheet(f"column {lists[0]} holds lists; a cell is one value")
-            # Not of each column: there, pyarrow ends the process over some damages.
-            unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
-            if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
-                raise _too_large(limits)
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         number = 0
         # A text that is repeated stands once in a dictionary, and once in memory.
@@ -426,7 +401,7 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
                 for values in zip(*map(_column_values, batch.columns), strict=True):
                     number += 1
                     yield number, {n: v for n, v in zip(names, values, strict=True) if v is not None and v != ""}
-    except BadSheet:
+    except LimitExceeded:
         raise
     except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
         raise BadSheet(f"not a readable Parquet file ({type(error).__name__})") from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.charts.reports import cohorts_chart as cohorts_chart
     from workbench.charts.reports import disputes_chart as disputes_chart
     from workbench.charts.reports import liability_chart as liability_chart
-    from workbench.charts.reports import movers_chart as movers_chart
+    from workbench.charts.reports import monthly_changes_chart as monthly_changes_chart
     from workbench.charts.reports import posting_times_chart as posting_times_chart
     from workbench.charts.reports import spend_chart as spend_chart
     from workbench.charts.reports import spend_funnel_chart as spend_funnel_chart
@@ -43,7 +43,7 @@ _NAMES = {
     "liability_chart": "workbench.charts.reports",
     "merchants_chart": "workbench.charts.amounts",
     "money_timeline_chart": "workbench.charts.amounts",
-    "movers_chart": "workbench.charts.reports",
+    "monthly_changes_chart": "workbench.charts.reports",
     "points_chart": "workbench.charts.amounts",
     "points_per_dollar_chart": "workbench.charts.amounts",
     "posting_chart": "workbench.charts.amounts",

@@ -51,8 +51,8 @@ _MAX_HATCHED = 130  # more bars than this are too thin for a pattern
 def points_chart(
     rewards: object,
     *,
-    cumulated: bool = False,
-    by: By | None = None,
+    cumulative: bool = False,
+    freq: By | None = None,
     on: str = "created_at",
     tz: str = "UTC",
     ax: Axes | None = None,
@@ -62,8 +62,8 @@ def points_chart(
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
-        cumulated: Draw running totals and the remaining points instead.
-        by: "day", "week", "month" or "year"; by default what fits the period.
+        cumulative: Draw running totals and the remaining points instead.
+        freq: "day", "week", "month" or "year"; by default what fits the period.
         on: The column of times.
         tz: Time zone of the days and months.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -71,14 +71,14 @@ def points_chart(
     """
     data = table(rewards, "type", "points", on, of="list_rewards_activity")
     types = texts(data["type"])
-    steps = steps_of(data[on], by, tz)
+    steps = steps_of(data[on], freq, tz)
     totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
     series = {kind: [totals.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
-    title = "Points earned and redeemed, " + ("cumulated" if cumulated else f"by {steps.by}")
+    title = "Points earned and redeemed, " + ("cumulative" if cumulative else f"by {steps.by}")
     if known := len(steps.starts) > 0:
         title += f", {steps.period} ({counted(len(data), 'row')})"
     undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
-    draw = partial(_running_points if cumulated else _points, series=series, steps=steps)
+    draw = partial(_running_points if cumulative else _points, series=series, steps=steps)
     return chart(
         data,
         draw if known else None,
@@ -86,7 +86,7 @@ def points_chart(
         empty="no rewards activity with a time",
         ax=ax,
         size=size,
-        legend=not cumulated,
+        legend=not cumulative,
         notes=(
             left_out(undated, f"without {on}"),
             left_out(other, "of another type"),

@@ -231,16 +231,16 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
     )
 
 
-def movers_chart(movers: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
     """Draw the largest changes of spend from one month to the next.
 
     Args:
-        movers: The result of `reports.movers`, or transactions.
+        changes: The result of `reports.monthly_changes`, or transactions.
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(movers, "movers", analysis.movers, "before", "now", "change")
+    data = _report(changes, "monthly_changes", analysis.monthly_changes, "before", "now", "change")
     by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
     bars = [
         Bar(label(name), signed(cents), [Part(usd(cents), filled(GREEN) if cents > 0 else filled(RED, "//"))])

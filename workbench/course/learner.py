@@ -138,23 +138,23 @@ class Display(Shown):
 
 
 class CheckResult(Display):
-    """The result of a check: `done`, or what is `missing`."""
+    """The result of a check: `ok`, or what is `missing`."""
 
     def __init__(
         self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "", notes: tuple[str, ...] = ()
     ) -> None:
         self.exercise = exercise
         self.missing = missing
-        self.done = not missing
+        self.ok = not missing
         self.looked_at = looked_at
         title = f"Exercise {exercise.id}: {exercise.title}"
         words = [f"Missing: {visible(what)}" for what in missing]
         advice = [f"Checked: {looked_at}."] if looked_at else []
         count = len(exercise.hints)
         advice.append(f'wb.course.hint("{exercise.id}") shows a hint; the last of {count} contains the code.')
-        if self.done:
+        if self.ok:
             words, advice = ["The sandbox received everything that the exercise asks for."], []
-        status = _DONE if self.done else _OPEN
+        status = _DONE if self.ok else _OPEN
         super().__init__(Sheet(title=title, status=status, words=tuple(words), notes=(*advice, *notes)))
 
 
@@ -263,7 +263,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
     missing = () if in_class and not found.reported else tuple(found.check(seen))
     missing, notes = report(api, "check", found.id, missing=missing)
     checked = CheckResult(found, missing, f"{chosen}, {seen.where}", notes)
-    _keep(found.id, tried=True, done=checked.done)
+    _keep(found.id, tried=True, done=checked.ok)
     return checked
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workbench.reports.activity import declines as declines
     from workbench.reports.activity import deliveries as deliveries
     from workbench.reports.activity import disputes as disputes
-    from workbench.reports.activity import movers as movers
+    from workbench.reports.activity import monthly_changes as monthly_changes
     from workbench.reports.activity import posting_times as posting_times
     from workbench.reports.activity import spend as spend
     from workbench.reports.activity import spend_funnel as spend_funnel
@@ -38,7 +38,7 @@ _NAMES = {
     "deliveries": "workbench.reports.activity",
     "disputes": "workbench.reports.activity",
     "liability": "workbench.reports.balances",
-    "movers": "workbench.reports.activity",
+    "monthly_changes": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",
     "posting_times": "workbench.reports.activity",
     "postings": "workbench.reports.posting_rows",

@@ -64,25 +64,25 @@ def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterabl
     return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
 
 
-def approvals(transactions: object, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many authorizations were approved and declined in each day, week or month.
 
     Args:
         transactions: A frame of `transactions`, or anything it takes.
-        by: "day", "week" or "month".
+        freq: "day", "week" or "month".
         tz: Time zone of the days, as "America/New_York".
 
     Returns:
-        Columns named like `by` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of
+        Columns named like `freq` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of
         all).
     """
     table, notes = _table(transactions, time="authorized_at")
-    frame = pd.DataFrame({by: steps(table["authorized_at"], by, tz), "declined": table["status"] == "declined"})
-    frame = frame.groupby(by)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
+    frame = pd.DataFrame({freq: steps(table["authorized_at"], freq, tz), "declined": table["status"] == "declined"})
+    frame = frame.groupby(freq)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
     frame.insert(2, "approved", frame["authorizations"] - frame["declined"])
     frame = frame.astype({"authorizations": "Int64", "approved": "Int64", "declined": "Int64"})
     frame["rate"] = (frame["approved"] / frame["authorizations"]).astype("Float64")
-    return _marked(frame, table, "approvals", notes, by=by, tz=tz)
+    return _marked(frame, table, "approvals", notes, freq=freq, tz=tz)
 
 
 def declines(transactions: object) -> pd.DataFrame:
@@ -177,7 +177,7 @@ def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> 
     return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
 
 
-def movers(
+def monthly_changes(
     transactions: object,
     by: Group = "merchant_name",
     *,
@@ -210,7 +210,7 @@ def movers(
     compared = pd.DataFrame({"before": sums[0], "now": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
     compared["change"] = compared["now"] - compared["before"]
     compared = compared.iloc[(-compared["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
-    return _marked(compared, table, "movers", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+    return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
 
 
 def _movements(transactions: object) -> pd.DataFrame:
@@ -236,40 +236,40 @@ def _movements(transactions: object) -> pd.DataFrame:
 
 def _month(text: str) -> pd.Timestamp:
     if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", str(text)):
-        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of="reports.movers")
+        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of="reports.monthly_changes")
     return pd.Timestamp(text)
 
 
 # -- applications, disputes, webhooks
 
 
-def applications(events: object, by: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
+def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
     """Return how many applications were in each status at the end of each day, week or month.
 
     Args:
         events: Events, or a result of `status_history`.
-        by: "day", "week" or "month".
+        freq: "day", "week" or "month".
         tz: Time zone of the days.
 
     Returns:
-        Columns named like `by` (its first day), status, applications (Int64).
+        Columns named like `freq` (its first day), status, applications (Int64).
     """
     history = events if isinstance(events, pd.DataFrame) else status_history(events)
     timed = history[history["at"].notna()]
-    data = pd.DataFrame({by: steps(timed["at"], by, tz), "user": timed["user_id"], "status": timed["status"]})
-    last = data.drop_duplicates([by, "user"], keep="last").pivot(index=by, columns="user", values="status")
+    data = pd.DataFrame({freq: steps(timed["at"], freq, tz), "user": timed["user_id"], "status": timed["status"]})
+    last = data.drop_duplicates([freq, "user"], keep="last").pivot(index=freq, columns="user", values="status")
     if len(last):
         last = last.reindex(
-            pd.date_range(last.index.min(), last.index.max(), freq={"day": "D", "week": "7D"}.get(by, "MS"))
+            pd.date_range(last.index.min(), last.index.max(), freq={"day": "D", "week": "7D"}.get(freq, "MS"))
         )
     counts = last.ffill().stack().groupby(level=0).value_counts()
-    table = counts.rename_axis([by, "status"]).rename("applications").reset_index()
-    table = table.astype({"status": TEXT, "applications": "Int64", by: "datetime64[s]"})
-    table = table.sort_values([by, "status"], ignore_index=True)
+    table = counts.rename_axis([freq, "status"]).rename("applications").reset_index()
+    table = table.astype({"status": TEXT, "applications": "Int64", freq: "datetime64[s]"})
+    table = table.sort_values([freq, "status"], ignore_index=True)
     notes = list(history.attrs.get("notes", ()))
     if len(timed) < len(history):
         notes.append(f"{len(history) - len(timed):,} changes without a time are left out.")
-    return _marked(table, history, "applications", notes, by=by, tz=tz)
+    return _marked(table, history, "applications", notes, freq=freq, tz=tz)
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:

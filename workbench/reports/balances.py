@@ -191,8 +191,8 @@ def outstanding(
     rewards: object,
     *,
     at: object = None,
-    by: By = "created_at",
-    group: Group | None = None,
+    on: By = "created_at",
+    by: Group | None = None,
     tz: str = "UTC",
     opening: Decimal | None = None,
 ) -> pd.DataFrame:
@@ -201,38 +201,38 @@ def outstanding(
     Args:
         rewards: The result of `rewards.read`, its frame, or items.
         at: The date or time; a date is its beginning in `tz`. By default after all rows.
-        by: From when points count: "created_at", when their row was made; "posted_at", when the purchase posted;
+        on: From when points count: "created_at", when their row was made; "posted_at", when the purchase posted;
             "minted_at", when they were minted, so that points on their way do not count.
-        group: A column to group by, or "cohort": the month of a user's first row.
+        by: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
         opening: Points outstanding before the first row; needed where only rows from a time on were read.
 
     Returns:
-        Columns named like `group` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
+        Columns named like `by` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
         UsageError: `at` is not a time, or the read was of a part of the rows and `opening` is not given.
-        UsageError: `by` or `group` is not one of those allowed, or the frame does not have it.
+        UsageError: `on` or `by` is not one of those allowed, or the frame does not have it.
     """
     until = moment(at, "at", tz)
-    data, notes = _activity(rewards, by, group, tz)
+    data, notes = _activity(rewards, on, by, tz)
     before = _opening(rewards, opening, until)
-    if group and before:
-        raise UsageError("opening is of all points, so it goes without group", of="reports.outstanding")
+    if by and before:
+        raise UsageError("opening is of all points, so it goes without by", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
-    balances = _sums(data, [group] if group else [])
+    balances = _sums(data, [by] if by else [])
     balances["outstanding"] = decimal_series(
         [before + e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
     )
-    balances = balances[[*([group] if group else []), "earned", "redeemed", "outstanding", "rows"]]
-    return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), by=by, tz=tz)
+    balances = balances[[*([by] if by else []), "earned", "redeemed", "outstanding", "rows"]]
+    return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), on=on, tz=tz)
 
 
 def liability(
     rewards: object,
     *,
-    by: By = "created_at",
+    on: By = "created_at",
     usd_per_point: Decimal | None = None,
     tz: str = "UTC",
     opening: Decimal | None = None,
@@ -241,7 +241,7 @@ def liability(
 
     Args:
         rewards: The result of `rewards.read`, its frame, or items.
-        by: From when points count; see `outstanding`.
+        on: From when points count; see `outstanding`.
         usd_per_point: What a point is worth, for a column `value`; the service does not state it.
         tz: Time zone of the months.
         opening: Points outstanding before the first row; needed where only rows from a time on were read.
@@ -254,7 +254,7 @@ def liability(
         and
         value (USD) if `usd_per_point` is given; decimals.
     """
-    data, notes = _activity(rewards, by, None, tz)
+    data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
@@ -268,7 +268,7 @@ def liability(
     frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
         frame["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
-    return mark_report(frame, "points_liability", notes, rewards, by=by, tz=tz)
+    return mark_report(frame, "points_liability", notes, rewards, on=on, tz=tz)
 
 
 def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
@@ -291,21 +291,21 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
     return Decimal(0) if opening is None else opening
 
 
-def _activity(rewards: object, by: str, group: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
+def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows that count, each with when it counts from as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
-    if by not in {"created_at", "posted_at", "minted_at"}:
-        raise UsageError([not_allowed("by", by, ("created_at", "posted_at", "minted_at"))])
-    needed = {"type", "points", "created_at", by, *({"user_id"} if group == "cohort" else {group} if group else ())}
+    if on not in {"created_at", "posted_at", "minted_at"}:
+        raise UsageError([not_allowed("on", on, ("created_at", "posted_at", "minted_at"))])
+    needed = {"type", "points", "created_at", on, *({"user_id"} if by == "cohort" else {by} if by else ())}
     if missing := needed - set(frame):
         raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
-    data = frame.assign(at=frame[by].where(~redeemed, frame["created_at"]), redeemed=redeemed)
+    data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]
-    if group == "cohort":
+    if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")
         data["cohort"] = steps(first, "month", tz)
-    for name, column in ((by, "at"), ("points", "points")):
+    for name, column in ((on, "at"), ("points", "points")):
         known = data[data[column].notna()]
         notes += [f"{len(data) - len(known):,} rows without {name} are left out."] * (len(known) < len(data))
         data = known

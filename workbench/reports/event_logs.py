@@ -34,6 +34,7 @@ from workbench.schema import strict_json
 from workbench.schema.fields import DOTS
 from workbench.schema.walk import Boolean, Choice, DateTime, DecimalNumber, Integer
 from workbench.system.files import write_file
+from workbench.system.limits import LimitExceeded, check_ratio
 from workbench.system.progress import INTERVAL, Progress, ProgressCallback, progress_callback
 from workbench.tables.columns import EXTRA, Column, Plan, form
 from workbench.tables.event_frames import COMPUTED, events_plan, kinds_of, with_times
@@ -283,10 +284,13 @@ def _blocks(path: Path) -> Iterator[Block]:
         first, before = 1, 0
         try:
             while data := bytes(file.read(BLOCK) + file.readline(MAX_LINE)):
+                check_ratio(file.tell(), raw.tell())
                 data += b"" if data.endswith(b"\n") else b"\n"
                 starts = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
                 yield first, data, np.concatenate([[0], starts]), raw.tell() - before
                 first, before = first + len(starts), raw.tell()
+        except LimitExceeded as error:
+            problem = f"{path.name}: {error}"
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
         else:

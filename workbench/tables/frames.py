@@ -27,8 +27,10 @@ from workbench.interface.transactions import RewardsActivity, RewardsItem
 from workbench.rendering.text import FORMULA
 from workbench.schema.walk import is_record
 from workbench.system.files import write_file
+from workbench.system.limits import FRAMES, limits
 from workbench.tables.columns import json_text, plan
 from workbench.tables.event_frames import events_frame, has_events
+from workbench.tables.parquet import read_parquet
 from workbench.tables.rows import check_in_memory, is_missing, mark_report, records_frame
 
 Reveal = Collection[str]
@@ -388,26 +390,34 @@ def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
 
 
-def load(path: str | Path) -> pd.DataFrame:
+def load(path: str | Path, *, max_rows: int | None = None, max_size: int | None = None) -> pd.DataFrame:
     """Return a frame that `export` wrote to Parquet, with its types, marks and notes; other Parquet files are read
     alike.
 
+    Args:
+        path: The file.
+        max_rows: Rows at most; 20 million without it.
+        max_size: Bytes in memory at most, about; 2 GB without it. A small file can unpack to much more.
+
     Raises:
         FileNotFoundError: There is no such file.
-        UsageError: It is not a Parquet file. CSV and XLSX files keep no types: `bulk.load` reads their rows.
+        UsageError: It is not a Parquet file, or holds more than it may. CSV and XLSX files keep no types: `bulk.load`
+            reads their rows.
     """
     path = Path(path)
     if path.suffix.lower() != ".parquet":
         raise UsageError(f"{path.name}: only a Parquet file keeps types and notes; bulk.load reads rows of other files")
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowInvalid as error:
-        raise UsageError(f"{path.name}: not a readable Parquet file ({type(error).__name__})") from None
+    table = read_parquet(path, limits(FRAMES, rows=max_rows, size=max_size))
     exact = {
         kind: pd.ArrowDtype(kind) for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)
     }
-    frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get)
-    return frame
+    try:
+        frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get)
+    except Exception as error:  # noqa: BLE001 - metadata of others can make pandas fail in any way
+        problem = f"its metadata cannot be used ({type(error).__name__})"
+    else:
+        return frame
+    raise UsageError(f"{path.name}: {problem}")
 
 
 def _is_json(value: object) -> bool:

@@ -41,16 +41,16 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
     return value
 
 
-def steps(times: "pd.Series[Any]", by: Every, tz: str) -> "pd.Series[Any]":
+def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
     """Return the first day of the day, week (from Monday) or month of each time, in a time zone.
 
     Raises:
-        UsageError: `by` is none of these.
+        UsageError: `freq` is none of these.
     """
-    if by not in PERIODS:
-        raise UsageError([not_allowed("by", by, PERIODS)])
-    periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[by])
-    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=by)
+    if freq not in PERIODS:
+        raise UsageError([not_allowed("freq", freq, PERIODS)])
+    periods = times.dt.tz_convert(tz).dt.tz_localize(None).dt.to_period(PERIODS[freq])
+    return pd.Series(periods.dt.start_time.astype("datetime64[s]"), name=freq)
 
 
 def end_of_month(first: Any, tz: str) -> datetime:

@@ -26,7 +26,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Operations": _NOUNS | {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items() if noun not in _NOUNS},
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more."},
-    "Events": {"events": "List, receive, send and watch events; test a webhook handler."},
+    "Events": {"events": "List, receive, send and watch events."},
+    "Tests": {"test": "Try your application in many universes, or behind HTTP; compare two versions of it."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
@@ -57,6 +58,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
     ("events",): "events:app",
+    ("test",): "testing:app",
     ("sequences",): "sequences:app",
     ("class",): "training:class_app",
     ("course",): "training:course_app",
@@ -130,9 +132,9 @@ _EXAMPLES = {
     "bulk resume": "workbench bulk resume run.db people.csv --resolved 3=done",
     "bulk run": "workbench bulk run create-user-application people.csv --path run.db",
     "report chart": "workbench report chart collateral --out collateral.svg",
-    "events chaos": (
-        "workbench events chaos --handler http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books"
-    ),
+    "test": "workbench test explore shop:Application --universes 500",
+    "test http": "workbench test http --deliveries http://127.0.0.1:8000/webhooks --books http://127.0.0.1:8000/books",
+    "test regress": "workbench test regress --log events.ndjson --old shop_1:Application --new shop:Application",
     "class": "workbench class serve --folder class --learners names.csv",
     "class results": "workbench class results --folder class",
     "sequences compare": "workbench sequences compare documented observed --sequence refund-full",

@@ -282,13 +282,9 @@ def _send(target: Target, headers: Mapping[str, str], body: bytes) -> int:
     return DONE if result.accepted else REFUSED
 
 
-app = App(name="events", help="List, receive, send and watch events; test a webhook handler.")
+app = App(name="events", help="List, receive, send and watch events.")
 app.default(list_events)
 for _command in (resend, listen, trigger):
     app.command(_command)
 app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one time line.")
 app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")
-app.command(
-    "workbench.terminal.sequences:chaos",
-    help="Test a webhook handler with duplicate, reordered and forged deliveries, and a crash.",
-)

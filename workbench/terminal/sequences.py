@@ -1,10 +1,6 @@
-"""`workbench sequences …` and `workbench events chaos`: what a service, or a webhook handler, does with scripted
-traffic.
-"""
+"""`workbench sequences …`: what a service does with scripted traffic."""
 
 import json
-import os
-import shlex
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +14,7 @@ from workbench.sequences.reading import problems as problems_of
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, session
+from workbench.terminal.where import Where, session
 
 
 def _names(_: object) -> list[str]:
@@ -152,37 +148,3 @@ app.command(list_sequences, name="list")
 app.command(show_sequence, name="show")
 for _command in (check, run, compare):
     app.command(_command)
-
-
-def chaos(
-    *, handler: str, books: str, reset: str | None = None, restart: str = "", plan: Path | None = None, seed: Whole = 7
-) -> int:
-    """Send a month of traffic with duplicates, reordering, forgeries and a crash, and judge the handler's books.
-
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `chaos-signing-key-1`. Exit code 5 if something
-    broke.
-
-    Args:
-        handler: URL that takes deliveries.
-        books: URL that returns JSON, which is cents by the id of the transaction.
-        reset: URL that empties the books (POST); then what breaks is reduced to its shortest sequence.
-        restart: Command that ends the handler and starts it again; without it, no crash.
-        plan: TOML file, with purchases = 300, duplicates = 0.08 and so on.
-        seed: Random seed; it replays a verdict.
-    """
-    from workbench.terminal.events import KEY_VARIABLE
-    from workbench.testing import chaos as campaign
-
-    chosen = campaign.Plan() if plan is None else campaign.load(plan)
-
-    def make() -> campaign.HttpHandler:
-        return campaign.HttpHandler(handler, books, reset, shlex.split(restart))
-
-    def progress(done: int, of: int) -> None:
-        if done % 500 == 0:
-            say(f"{done:,} of {of:,} deliveries")
-
-    key = os.environ.get(KEY_VARIABLE) or campaign.KEY
-    verdict = campaign.run(make, plan=chosen, seed=seed, key=key, fresh=reset is not None, progress=progress)
-    print(verdict)
-    return DONE if verdict.passed else PARTLY

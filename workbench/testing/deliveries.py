@@ -10,10 +10,12 @@ from typing import Any
 import attrs
 
 from workbench.schema import strict_json
+from workbench.schema.walk import get_path
 from workbench.testing.decisions import Breach
 from workbench.testing.life import Life, short
 from workbench.testing.loop import NotSimulated
 from workbench.testing.process import Process
+from workbench.testing.sessions import STATUS_MEMBERS
 from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 KEY = "universe-signing-key-1"
@@ -71,6 +73,9 @@ class Deliveries(Life):
             event = strict_json.loads(body)
             name = f"{event['resource']}.{event['action']}"
             self.answers["event", name] += 1
+            member, label = STATUS_MEMBERS.get(name, ("", ""))
+            if member and (word := get_path(event["body"], member)) is not None:
+                self.answers["word", f"{label}: {word}"] += 1
             if name == "transaction.completed":
                 transaction, cents = event["body"]["id"], event["body"]["spend"]["amount"]
                 self.service[transaction] += cents
@@ -87,7 +92,7 @@ class Deliveries(Life):
         text = f"{name}, {body['spend']['amount']} cents" if kind == "transaction.completed" else name
         self._ordinals["events"] += 1
         rotated = self.decisions.choose("event rotation", 3, 0.15)
-        keys = (NEXT_KEY, KEY) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (KEY,)
+        keys = (NEXT_KEY, self.key) if rotated and self._ordinals["events"] >= (1, 1, 4)[rotated] else (self.key,)
         unknown = _UNKNOWN[self._decide(f"event {name} unknown", 3, 0.03)]
         if unknown == "unknown version":
             event = {**event, "version": "1.9.0", "addedLater": {"members": ["of", "1.9.0"]}}
@@ -115,7 +120,7 @@ class Deliveries(Life):
             if forged == "no signature":
                 del fake.headers[SIGNATURE]
             elif forged == "signature of another body":
-                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), KEY)
+                fake.headers[SIGNATURE] = sign(strict_json.dumps(event), self.key)
             self._send_later(0.7, fake)
         late = self._decide(f"event {name} late", len(_LATE), 0.12)
         twice = self._decide(f"event {name} twice", 4, 0.12)
@@ -155,14 +160,26 @@ class Deliveries(Life):
         def ended(status: object) -> None:
             self._answered(process, delivery, status, attempt)
 
-        if inspect.iscoroutinefunction(receive):
-            self.tell("delivery", f"{delivery.text}{attempt}")
-            process.loop.start(_received(receive, delivery, ended), label)
-        elif copies > 1:
+        if copies > 1 and not inspect.iscoroutinefunction(receive):
             self._in_threads(process, delivery, copies, ended)
         else:
             self.tell("delivery", f"{delivery.text}{attempt}")
-            self._guard(process, label, lambda: ended(_call(receive, delivery)))
+            self._receive(process, dict(delivery.headers), delivery.body, ended, label)
+
+    def _receive(
+        self,
+        process: Process,
+        headers: dict[str, str],
+        body: bytes,
+        ended: Callable[[Any], None],
+        label: str = "delivery",
+    ) -> None:
+        """Have the application receive a delivery."""
+        receive = process.application.receive
+        if inspect.iscoroutinefunction(receive):
+            process.loop.start(_received(receive, headers, body, ended), label)
+        else:
+            self._guard(process, label, lambda: ended(_call(receive, headers, body)))
 
     def _in_threads(self, process: Process, delivery: Delivery, copies: int, ended: Callable[[Any], None]) -> None:
         """Have a delivery handled by several threads at the same time."""
@@ -170,7 +187,7 @@ class Deliveries(Life):
 
         def run(i: int) -> None:
             barrier.wait()
-            statuses[i] = _call(process.application.receive, delivery)
+            statuses[i] = _call(process.application.receive, dict(delivery.headers), delivery.body)
 
         self.tell("delivery", f"{delivery.text}, by {copies} threads at the same time")
         self.threaded = True
@@ -220,9 +237,11 @@ def _delivery(name: str, text: str, event: Mapping[str, Any], keys: Iterable[str
     return Delivery(name, text, {"content-type": "application/json", **signed}, body, kind)
 
 
-async def _received(receive: Callable[..., Any], delivery: Delivery, ended: Callable[[Any], None]) -> None:
+async def _received(
+    receive: Callable[..., Any], headers: dict[str, str], body: bytes, ended: Callable[[Any], None]
+) -> None:
     try:
-        status = await receive(dict(delivery.headers), delivery.body)
+        status = await receive(headers, body)
     except NotSimulated:
         raise
     except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
@@ -230,9 +249,9 @@ async def _received(receive: Callable[..., Any], delivery: Delivery, ended: Call
     ended(status)
 
 
-def _call(receive: Callable[..., Any], delivery: Delivery) -> Any:
+def _call(receive: Callable[..., Any], headers: dict[str, str], body: bytes) -> Any:
     try:
-        return receive(dict(delivery.headers), delivery.body)
+        return receive(headers, body)
     except Exception as error:  # noqa: BLE001 - a web framework answers 500 to any
         return f"500 ({type(error).__name__}: {error})"
 

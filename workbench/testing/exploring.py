@@ -21,7 +21,9 @@ import attrs
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
 from workbench.sandbox import Sandbox
+from workbench.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.testing.decisions import Breach, Decisions, Moment
+from workbench.testing.http_application import HttpApplication
 from workbench.testing.sessions import Coverage
 from workbench.testing.universe import Universe
 
@@ -29,6 +31,7 @@ Invariant = Callable[[Universe], object]
 """A function of a universe that has ended, which raises AssertionError where the application is wrong."""
 _RUNNING: list[Universe] = []
 _MAX_SHRINKS = 1_000
+_SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
 _MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
 
 
@@ -142,6 +145,7 @@ class Exploration(Shown):
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
     failure: Failure | None = None
+    following: int | None = None  # the number of the universe where it was stopped
 
     def check(self) -> None:
         """Raise AssertionError with the story where something broke, or where something never happened.
@@ -178,17 +182,28 @@ class _Explorer:
     """What is the same for all universes of an exploration."""
 
     def __init__(
-        self, application: Callable[[Universe], Any], invariants: Sequence[Invariant], sandbox: Sandbox, folder: Path,
+        self, application: Callable[[Universe], Any] | HttpApplication, invariants: Sequence[Invariant], sandbox: Sandbox, folder: Path,
         **options: Any,
     ) -> None:  # fmt: skip
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
 
+    @property
+    def in_process(self) -> bool:
+        """Whether the application runs here."""
+        return not isinstance(self._application, HttpApplication)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether each universe begins with empty books."""
+        return not isinstance(self._application, HttpApplication) or self._application.reset is not None
+
     def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
         """Run one universe and return it with what broke first."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-        universe = Universe(self._application, self._sandbox, decisions, self._folder, **self._options)
+        make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
+        universe = make(self._application, self._sandbox, decisions, self._folder, **self._options)
         _RUNNING.append(universe)
         try:
             universe.run()
@@ -221,9 +236,13 @@ class _Explorer:
             report_multiple_bugs=False,
         )  # fmt: skip
 
+        began = time.perf_counter()
+
         @settings
         @hypothesis.given(st.tuples(*(st.integers(0, taken[name]) for name in names)))
         def same_breach(numbers: tuple[int, ...]) -> None:
+            if time.perf_counter() - began > _SHRINK_SECONDS:
+                return
             fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
             universe, found = self.run(Decisions(fixed=fixed))
             if found is not None and found.invariant == breach.invariant:
@@ -243,7 +262,7 @@ class _Same(Exception):
 
 
 def explore(
-    application: Callable[[Universe], Any],
+    application: Callable[[Universe], Any] | HttpApplication,
     *,
     invariants: Sequence[Invariant] = MONEY,
     universes: int = 500,
@@ -256,12 +275,12 @@ def explore(
     settle: float = 3_600.0,
     threads: bool = False,
     expected: Sequence[str] = (),
-    progress: Callable[[int, int], object] | None = None,
+    progress: bool | ProgressCallback = False,
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
     Of an application that is not asynchronous, every point is failed first in every way, one at a time; then pairs of
-    them, in turn with universes that are drawn as for an asynchronous one.
+    them, in turn with universes that are drawn as for an asynchronous one. Of an application behind HTTP the universes are drawn, and its time is real.
 
     Args:
         application: Makes the application: called with the universe at the start and after each crash. The application has
@@ -278,13 +297,12 @@ def explore(
         settle: Seconds that the application is given at the end, when nothing goes wrong any more.
         threads: Whether a delivery that comes twice at the same time is handled by two threads.
         expected: What `sometimes` has to have noted.
-        progress: Called with the number of universes done, and of all.
+        progress: True for a line with the universes per second, or a function that is called with the progress. An
+            interrupt or `stop()` ends the exploration with what was tried; its `following` is where to resume.
 
     Raises:
         NotSimulated: The application does something that cannot be reproduced, as to start a thread.
     """
-    from workbench.sandbox import Sandbox
-
     with tempfile.TemporaryDirectory() as folder:
         explorer = _Explorer(
             application, invariants, sandbox or Sandbox(seed=1), Path(folder),
@@ -293,29 +311,42 @@ def explore(
         began, counts, noted = time.perf_counter(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
+        show, state = (
+            progress_callback(progress),
+            Progress(total=universes, unit="universes", done=first, earlier=first),
+        )
+        stopped: list[str] = []
+        state.on_stop = stopped.append
         plans: Iterator[tuple[int, Decisions]]
         if decisions is not None:
             plans = iter([(0, Decisions(fixed=decisions))])
         else:
             numbers = range(first, universes) if universe is None else range(universe, universe + 1)
             plans = _plans(explorer, seed, numbers)
-        for number, plan in plans:
-            found, breach = explorer.run(plan)
-            tried += 1
-            counts += found.counts
-            answers += found.answers
-            for what, count in found.sometimes.items():
-                noted[what] += count
-            if progress is not None:
-                progress(number + 1, universes)
-            if breach is not None:
-                small = (found, breach)
-                if universe is None and decisions is None and plan.taken:
-                    small = explorer.shrink(plan.taken, breach) or small
-                failure = _failure(seed, number, found, *small)
-                break
+        with suppress(KeyboardInterrupt):
+            for number, plan in plans:
+                found, breach = explorer.run(plan)
+                tried += 1
+                counts += found.counts
+                answers += found.answers
+                for what, count in found.sometimes.items():
+                    noted[what] += count
+                state.done = number + 1
+                show(state)
+                if breach is not None:
+                    failure = _failure(seed, number, found, found, breach)
+                    if universe is None and decisions is None and plan.taken and explorer.repeatable:
+                        failure = _failure(
+                            seed, number, found, *(explorer.shrink(plan.taken, breach) or (found, breach))
+                        )
+                    break
+                if stopped:
+                    break
+    state.ended = True
+    show(state)
+    ended = failure is not None or state.done >= universes or universe is not None or decisions is not None
     return Exploration(
-        seed=seed, universes=tried, seconds=time.perf_counter() - began, counts=counts, sometimes=noted,
+        seed=seed, following=None if ended else state.done, universes=tried, seconds=time.perf_counter() - began, counts=counts, sometimes=noted,
         coverage=Coverage(answers), failure=failure,
     )  # fmt: skip
 
@@ -324,7 +355,7 @@ def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int
     """Yield the decisions of each universe; those of a number are always the same."""
     points: list[dict[str, int]] = []
     traffic = ""
-    if numbers and numbers[-1] and not explorer.run(Decisions())[0].asynchronous:
+    if numbers and numbers[-1] and explorer.in_process and not explorer.run(Decisions())[0].asynchronous:
         runs = [
             (name, explorer.run(Decisions(seed=name, fixed={}))[0])
             for name in (f"{seed}/traffic {i}" for i in range(12))

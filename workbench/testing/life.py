@@ -41,12 +41,21 @@ class Life:
         sandbox: The sandbox that is forked.
         decisions: What happens.
         folder: An empty folder, for what the application stores.
+        fork: Whether the sandbox is forked, and not used itself.
     """
 
-    def __init__(self, application: Callable[[Any], Any], sandbox: Sandbox, decisions: Decisions, folder: Path) -> None:
+    def __init__(
+        self,
+        application: Callable[[Any], Any],
+        sandbox: Sandbox,
+        decisions: Decisions,
+        folder: Path,
+        *,
+        fork: bool = True,
+    ) -> None:
         self.now = 0.0
         self.folder = folder
-        self.sandbox = sandbox.fork()
+        self.sandbox = sandbox.fork() if fork else sandbox
         self.clock: Clock = UniverseClock(self)
         self.decisions = decisions
         self.story: list[Moment] = []

@@ -124,7 +124,7 @@ def _explained(message: str, lines: list[str]) -> str:
 
 Item = tuple[str, str]
 """A group ("answer", "event" or "word", of an event) and what was touched of it."""
-_WORDS = {
+STATUS_MEMBERS = {
     "user.updated": ("applicationStatus", "application status"),
     "transaction.created": ("spend.declinedReason", "declined"),
     "card.updated": ("status", "card status"),
@@ -136,7 +136,7 @@ def possible() -> list[Item]:
     """Return everything that can be touched."""
     ends = ((name, (row.success, *(one.status for one in row.failures))) for name, row in OPERATIONS.items())
     answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
-    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in _WORDS.items())
+    called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in STATUS_MEMBERS.items())
     words = [("word", f"{label}: {word}") for label, known in called for word in known]
     return [*answers, *(("event", kind) for kind in EVENT_KINDS), *words]
 
@@ -150,7 +150,7 @@ def touched(sandbox: Any) -> Counter[Item]:
         event = one["event"]
         kind = event_kind(event)
         found["event", kind] += 1
-        member, label = _WORDS.get(kind, ("", ""))
+        member, label = STATUS_MEMBERS.get(kind, ("", ""))
         if member and (word := get_path(event["body"], member)) is not None:
             found["word", f"{label}: {word}"] += 1
     return found

@@ -13,7 +13,7 @@ from workbench.session import Session
 from workbench.testing.deliveries import Deliveries
 from workbench.testing.life import short
 from workbench.testing.loop import NotSimulated
-from workbench.testing.process import ProcessKilled
+from workbench.testing.process import Process, ProcessKilled
 
 MAX_STEPS = 50_000
 _MINUTE = 60.0
@@ -48,6 +48,7 @@ class Universe(Deliveries):
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
         self._steps = 0
+        self._threads_before = threading.active_count()
         self._over = False
         self._cards = self.sandbox.guide()["cards"]["active"]
 
@@ -112,7 +113,6 @@ class Universe(Deliveries):
 
     def run(self) -> "Universe":
         """Run it to its end, and check the built-in invariants."""
-        threads = threading.active_count()
         self._boot()
         self._scenario(self)
         while not self._over:
@@ -121,8 +121,6 @@ class Universe(Deliveries):
                 raise NotSimulated(f"the application did not come to rest within {MAX_STEPS:,} steps of one universe")
             self._next()
         self._finish()
-        if threading.active_count() > threads:
-            raise NotSimulated("the application started a thread, which a universe cannot order; see docs/testing.md")
         return self
 
     def _next(self) -> None:
@@ -155,28 +153,27 @@ class Universe(Deliveries):
         if not self._over:
             self._at(self.now + _MINUTE, self._end)
 
-    def _finish(self) -> None:
-        process = self._process
-        assert process is not None
-        books: Any = None
-
-        def read() -> None:
-            nonlocal books
-            books = process.application.books()
-
-        self._guard(process, "books", read)
+    def _read_books(self, process: Process) -> Mapping[str, Any]:
+        """Return the books of the application, without transactions of 0 cents."""
+        books = self._guard(process, "books", process.application.books)
         if inspect.iscoroutine(books):
             task = process.loop.start(books, "books")
             while not task.done():
                 if not process.loop.step():
                     self.move(process.loop.next_time() or self.now)
             books = task.result()
-        self.books = {str(name): cents for name, cents in dict(books).items() if cents != 0}
+        return {str(name): cents for name, cents in dict(books).items() if cents != 0}
+
+    def _finish(self) -> None:
+        process = self._alive()
+        self.books = self._read_books(process)
         process.dead = True
         process.loop.kill()
         process.loop.dispose()
         for database in process.databases:
             sqlite3.Connection.close(database)
+        if threading.active_count() > self._threads_before:
+            raise NotSimulated("the application started a thread, which a universe cannot order; see docs/testing.md")
 
 
 def _purchases(universe: Universe) -> None:

@@ -127,11 +127,11 @@ class Plan(Terms, Shown):
         """Whether `sign()` requires a typed confirmation: in production."""
         return bool(self._api.environment == "production")
 
-    def sign(self, *, wait: float = 0.0, typed: str | None = None) -> Withdrawal:
+    def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
         """Request the signature: once, and while the answer is `pending` again as the service says.
 
         Args:
-            wait: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
+            timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the
                 answer.
             typed: In production: the number that is sent and the last 8 characters of the recipient, such as
                 "2500 6EEd1234".
@@ -140,8 +140,8 @@ class Plan(Terms, Shown):
             ApiError: The service refused; the error says what to do.
             OutcomeUnknown: No answer came, so a signature may exist; the request was not repeated.
         """
-        if type(wait) not in (int, float) or not 0 <= wait <= MAX_WAIT:
-            problem = Problem("wait", "range", f"must be a number of seconds from 0 to {MAX_WAIT:.0f}")
+        if type(timeout) not in (int, float) or not 0 <= timeout <= MAX_WAIT:
+            problem = Problem("timeout", "range", f"must be a number of seconds from 0 to {MAX_WAIT:.0f}")
             raise InvalidRequest([problem], of="sign_withdrawal")
         if self.needs_confirmation and typed != f"{self.number} {self.recipient[-TAIL:]}":
             unit = "cents" if isinstance(self.amount, Cents) else "native units"
@@ -150,11 +150,11 @@ class Plan(Terms, Shown):
                 "recipient"
             )
             raise InvalidRequest([Problem("typed", "confirmation", text)], of="sign_withdrawal")
-        deadline = self._clock.monotonic() + wait
+        deadline = self._clock.monotonic() + timeout
         while True:
             withdrawal = self._request_signature()
             self._was_pending = withdrawal.status == "pending"
-            if not self._was_pending or not wait or withdrawal.retry_after is None:
+            if not self._was_pending or not timeout or withdrawal.retry_after is None:
                 return withdrawal
             pause = max(1, withdrawal.retry_after)
             if self._clock.monotonic() + pause > deadline:

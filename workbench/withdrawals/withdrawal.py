@@ -377,7 +377,7 @@ class Withdrawal(NotSerializable, Shown):
         if self.status != "pending":
             return text
         when = f"the service asks to retry after {self.retry_after} s" if self.retry_after is not None else ""
-        return "; ".join(part for part in (text, when, "plan.sign(wait=60) waits and retries") if part)
+        return "; ".join(part for part in (text, when, "plan.sign(timeout=60) waits and retries") if part)
 
     def _native_units(self, given: NativeUnits | None) -> NativeUnits:
         if given is not None and not isinstance(given, NativeUnits):

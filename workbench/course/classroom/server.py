@@ -298,7 +298,7 @@ class ClassServer:
         return await place.handle(attrs.evolve(request, path=f"/{rest}"))
 
     def _widen(self) -> None:
-        """Give the event loop as many threads as all learners may take; they start when they are needed."""
+        """Provide the event loop with as many threads as all learners may take; they start when they are needed."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop

@@ -1,0 +1,114 @@
+"""`workbench test explore`, `http` and `regress`."""
+
+import pytest
+
+from workbench.schema import strict_json
+from workbench.system import http_server
+from workbench.system.messages import Response
+from workbench.testing import Universe
+from workbench.testing.deliveries import KEY
+from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
+
+APPLICATION = "tests.testing.applications:"
+
+
+def test_a_failure_ends_with_5_its_story_and_a_replay(wb, tmp_path):
+    file = tmp_path / "test_found.py"
+    ended = wb("test", "explore", f"{APPLICATION}CountsRepetitions", "--behavior", "observed", "--export", str(file))
+
+    assert (ended.code, "The shortest story" in ended.out) == (5, True)
+    assert (
+        "Replay with: workbench test explore tests.testing.applications:CountsRepetitions --seed 1 --universe"
+        in ended.err
+    )
+    assert "DECISIONS = {" in file.read_text(encoding="utf-8")
+
+
+def test_what_was_tried_ends_with_0(wb):
+    ended = wb("test", "explore", f"{APPLICATION}Shop", "--universes", "3", "--behavior", "observed")
+
+    assert ended.code == 0
+    assert "tried: 3 universes" in ended.out
+    assert "right" not in ended.out
+
+
+def test_an_exploration_that_is_stopped_says_how_to_resume(wb, monkeypatch):
+    def interrupted(universe):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Universe, "run", interrupted)
+    ended = wb("test", "explore", f"{APPLICATION}Shop", "--first", "7")
+
+    assert ended.code == 130
+    assert "--seed 1 --first 7" in ended.err
+
+
+@pytest.mark.parametrize("name", ["nothing", "tests.testing.applications:Nobody", "no.such:Module", "json:__name__"])
+def test_an_application_that_cannot_be_loaded_is_wrong_input(wb, name):
+    assert wb("test", "explore", name).code == 2
+
+
+def test_two_versions_are_compared(wb, tmp_path):
+    event = {"id": "1", "resource": "transaction", "action": "completed", "body": {"id": "t", "spend": {"amount": 5}}}
+    log = tmp_path / "events.ndjson"
+    log.write_bytes(strict_json.dumps(event))
+    same = wb("test", "regress", "--log", str(log), "--old", f"{APPLICATION}Shop", "--new", f"{APPLICATION}Till")
+    other = wb(
+        "test",
+        "regress",
+        "--log",
+        str(log),
+        "--old",
+        f"{APPLICATION}Shop",
+        "--new",
+        f"{APPLICATION}BooksAuthorizations",
+    )
+
+    assert (same.code, other.code) == (0, 5)
+    assert "after event 1, transaction.completed 1" in other.out
+
+
+def test_an_application_behind_http_is_tried(wb):
+    books = {}
+    seen = set()
+
+    def answer(request):
+        if request.path == "/books":
+            return Response(status=200, headers={"content-type": "application/json"}, body=strict_json.dumps(books))
+        if request.path == "/reset":
+            books.clear()
+            seen.clear()
+            return Response(status=204)
+        if sign(request.body, KEY) not in (request.headers.get(SIGNATURE), request.headers.get(SECONDARY)):
+            return Response(status=401)
+        event = strict_json.loads(request.body)
+        if event["id"] not in seen and event["action"] == "completed":
+            books[event["body"]["id"]] = books.get(event["body"]["id"], 0) + event["body"]["spend"]["amount"]
+        seen.add(event["id"])
+        return Response(status=200)
+
+    with http_server.running(answer) as url:
+        ended = wb(
+            "test",
+            "http",
+            "--deliveries",
+            f"{url}/webhooks",
+            "--books",
+            f"{url}/books",
+            "--reset",
+            f"{url}/reset",
+            "--universes",
+            "2",
+        )
+
+    assert ended.code == 0, ended.out
+    assert "at the same time" in ended.out
+
+
+def test_books_that_cannot_be_read_are_an_error(wb):
+    ended = wb(
+        "test", "http", "--deliveries", "http://127.0.0.1:9/", "--books", "http://127.0.0.1:9/", "--universes", "1"
+    )
+
+    assert ended.code == 2
+    assert "does not answer" in ended.err

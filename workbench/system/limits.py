@@ -1,0 +1,55 @@
+"""Limits of what a file that is read may hold, for every reader; a small file can unpack to much more."""
+
+import attrs
+
+MAX_RATIO = 200
+"""How many times its packed size a file may unpack to."""
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What a file may hold."""
+
+    file: int = 200_000_000  # bytes
+    rows: int = 200_000
+    columns: int = 1_000
+    cell: int = 1_000_000  # characters
+    size: int = 500_000_000  # bytes in memory, about
+
+
+FRAMES = Limits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
+"""Of a file that becomes a frame, column by column."""
+
+
+class LimitExceeded(ValueError):
+    """A file holds more than it may; the message names the limit."""
+
+
+def limits(default: Limits, **given: int | None) -> Limits:
+    """Return limits with those that were given: `rows`, `columns`, `cell`, `size`."""
+    return attrs.evolve(default, **{name: limit for name, limit in given.items() if limit is not None})
+
+
+def too_many_rows(rows: int, limits: Limits) -> LimitExceeded:
+    """Return the error of a file with more rows than it may have."""
+    return LimitExceeded(f"{rows:,} rows (maximum max_rows={limits.rows:,})")
+
+
+def too_many_columns(columns: int, limits: Limits) -> LimitExceeded:
+    """Return the error of a file with more columns than it may have."""
+    return LimitExceeded(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
+
+
+def too_large(limits: Limits) -> LimitExceeded:
+    """Return the error of a file that unpacks to more than it may."""
+    return LimitExceeded(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
+
+
+def check_ratio(unpacked: int, packed: int, least: int = 50_000_000) -> None:
+    """Refuse a stream that unpacks to far more than it has.
+
+    Raises:
+        LimitExceeded: It does.
+    """
+    if unpacked > max(least, MAX_RATIO * packed):
+        raise LimitExceeded(f"unpacks to {unpacked:,} bytes and more, over {MAX_RATIO} times what it has")

@@ -1,0 +1,58 @@
+"""Parquet files that are not trusted: looked at before they are read, and read in parts until a limit is passed."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workbench.errors import UsageError
+from workbench.system.limits import FRAMES, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
+
+_ROWS = 200_000  # cells of a part
+
+
+def check_parquet(file: Any, limits: Limits) -> None:
+    """Refuse a Parquet file by its metadata.
+
+    Raises:
+        LimitExceeded: It holds more than it may.
+    """
+    head = file.metadata
+    if head.num_columns > limits.columns:
+        raise too_many_columns(head.num_columns, limits)
+    if head.num_rows > limits.rows:
+        raise too_many_rows(head.num_rows, limits)
+    # Not of each column: there, pyarrow ends the process over some damages.
+    unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
+    if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
+        raise too_large(limits)
+
+
+def read_parquet(path: Path, limits: Limits = FRAMES) -> Any:
+    """Return a Parquet file as an Arrow table.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        UsageError: It is no Parquet file, is damaged, or holds more than it may.
+    """
+    try:
+        size = path.stat().st_size
+        if size > limits.file:
+            raise LimitExceeded(f"{size:,} bytes (maximum {limits.file:,})")
+        with pq.ParquetFile(path) as file:
+            check_parquet(file, limits)
+            batches, unpacked = [], 0
+            for batch in file.iter_batches(max(1, _ROWS // max(1, file.metadata.num_columns))):
+                unpacked += batch.nbytes
+                if unpacked > limits.size:
+                    raise too_large(limits)
+                batches.append(batch)
+            return pa.Table.from_batches(batches, file.schema_arrow)
+    except FileNotFoundError:
+        raise
+    except LimitExceeded as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+        problem = f"not a readable Parquet file ({type(error).__name__})"
+    raise UsageError(f"{path.name}: {problem}")

@@ -1,0 +1,119 @@
+"""`workbench test …`: try your application in many universes, in this process or behind HTTP, and compare two versions of it."""
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cyclopts import App
+
+from workbench.errors import visible
+from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
+from workbench.terminal.where import Whole
+
+KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
+
+
+def _load(name: str) -> Callable[..., Any]:
+    """Return what `module:name` names; modules of the present folder are found."""
+    module, colon, attribute = name.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(import_module(module), attribute) if colon else None
+    except (ImportError, AttributeError) as error:
+        raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
+    if not callable(found):
+        raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
+    return found  # type: ignore[no-any-return]
+
+
+def _show(result: Any, command: str) -> int:
+    print(result)
+    if result.following is not None:
+        say(f"Stopped. Resume with: {command} --seed {result.seed} --first {result.following}")
+        return INTERRUPTED
+    if result.failure is not None and result.universes > 1:
+        say(f"Replay with: {command} --seed {result.seed} --universe {result.failure.universe}")
+    return DONE if result.failure is None else PARTLY
+
+
+def explore(
+    application: str, /, *, universes: Whole = 500, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
+    threads: bool = False, behavior: str | None = None, export: Path | None = None,
+) -> int:  # fmt: skip
+    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 where it was stopped.
+
+    Args:
+        application: MODULE:NAME of the class or function that makes it, as shop:Application.
+        universes: Number of universes.
+        seed: Seed of all of them.
+        first: Number of the first universe, to resume.
+        universe: Run this universe alone.
+        threads: Have a delivery that comes twice at the same time handled by two threads.
+        behavior: documented, observed, or a TOML file.
+        export: Write a failure as a pytest file.
+    """
+    from workbench import testing
+    from workbench.sandbox import Sandbox
+
+    result = testing.explore(
+        _load(application), universes=universes, seed=seed, first=first, universe=universe, threads=threads,
+        sandbox=Sandbox(behavior=behavior), progress=True,
+    )  # fmt: skip
+    if export is not None and result.failure is not None:
+        result.failure.export(export, application)
+        say(f"Test: {export}")
+    return _show(result, f"workbench test explore {application}")
+
+
+def http(
+    *, deliveries: str, books: str, reset: str | None = None, kill: str = "", start: str = "", api_port: Whole | None = None,
+    universes: Whole = 20, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
+) -> int:  # fmt: skip
+    """Try an application behind HTTP, in any language: deliveries in parallel, and crashes while it handles them.
+
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if something broke.
+
+    Args:
+        deliveries: URL that takes deliveries.
+        books: URL that returns JSON: cents by the id of the transaction.
+        reset: URL that empties the books (POST); then a failure is made smaller.
+        kill: Command that kills the process; without it there is no crash.
+        start: Command that starts it, and returns.
+        api_port: Port at which the sandbox is served to it, for its own calls.
+        universes: Number of universes.
+        seed: Seed of all of them.
+        first: Number of the first universe, to resume.
+        universe: Run this universe alone.
+    """
+    from workbench import testing
+    from workbench.testing.deliveries import KEY
+
+    application = testing.HttpApplication(
+        url=deliveries, books=books, reset=reset, kill=kill, start=start, api_port=api_port,
+        key=os.environ.get(KEY_VARIABLE) or KEY,
+    )  # fmt: skip
+    result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
+    return _show(result, f"workbench test http --deliveries {deliveries} --books {books}")
+
+
+def regress(*, log: Path, old: str, new: str) -> int:
+    """Hand the deliveries of a log to two versions of an application, and compare their books. Exit code 5 if they differ.
+
+    Args:
+        log: File with an event on each line.
+        old: MODULE:NAME of the old version.
+        new: MODULE:NAME of the new one.
+    """
+    from workbench import testing
+
+    result = testing.regress(log, _load(old), _load(new), progress=True)
+    print(result)
+    return DONE if result.ok else PARTLY
+
+
+app = App(name="test", help="Try your application in many universes, or behind HTTP; compare two versions of it.")
+for _command in (explore, http, regress):
+    app.command(_command)

@@ -1,0 +1,190 @@
+"""An application behind HTTP, in any language: its universes have real time, real concurrency and real crashes.
+
+Deliveries that are due together are sent in parallel; the process is killed by a command while it handles them, and started again
+by another. So a universe that is run again may go another way: what it says is what was tried.
+"""
+
+import json
+import shlex
+import subprocess
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import attrs
+import httpx
+
+from workbench.errors import InvalidRequest, visible
+from workbench.sandbox import Sandbox
+from workbench.testing.decisions import Decisions
+from workbench.testing.deliveries import KEY, Delivery
+from workbench.testing.universe import Universe
+
+_START_SECONDS = 30.0
+_POLL_INTERVAL = 0.05
+_TOGETHER = 0.5  # seconds of the universe within which deliveries are sent in parallel
+_KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first of them was sent; the first is never
+_CALLS = ("", "lost", "cut", "status", "closed", "reset")
+
+
+@attrs.frozen(kw_only=True)
+class HttpApplication:
+    """Where an application is reached.
+
+    Args:
+        url: URL that takes deliveries.
+        books: URL that returns a JSON object: cents by the id of the transaction.
+        reset: URL that empties the books (POST); without it each universe adds to them, and none is made smaller.
+        kill: Command that kills the process, as "pkill -9 -f shop"; without it there is no crash.
+        start: Command that starts it, and returns.
+        key: Key that it checks deliveries with.
+        api_port: Port at which the sandbox is served to it, for its own calls; None: it makes none.
+        patience: Seconds that its books may take to agree with the service at the end.
+    """
+
+    url: str
+    books: str
+    reset: str | None = None
+    kill: str = ""
+    start: str = ""
+    key: str = KEY
+    api_port: int | None = None
+    patience: float = 5.0
+    client: httpx.Client = attrs.field(
+        factory=lambda: httpx.Client(timeout=10, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)),
+        repr=False,
+        eq=False,
+    )
+
+    def universe(self, _: Any, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: Any) -> Universe:
+        """Return a universe of it."""
+        return HttpUniverse(self, sandbox, decisions, folder, **options)
+
+    def receive(self, delivery: Delivery) -> int:
+        """Send a delivery and return the status of the response, 0 where none came."""
+        try:
+            return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
+        except httpx.HTTPError:
+            return 0
+
+    def read_books(self) -> Mapping[str, int]:
+        """Return the books.
+
+        Raises:
+            InvalidRequest: They are not a JSON object of whole cents.
+        """
+        try:
+            found = self.client.get(self.books).raise_for_status().json()
+        except (httpx.HTTPError, json.JSONDecodeError) as error:
+            message = f"books: {visible(self.books, 200)} does not answer: {type(error).__name__}"
+            raise InvalidRequest(message, of="explore") from None
+        if not isinstance(found, dict) or not all(type(cents) is int for cents in found.values()):
+            raise InvalidRequest("books: must be a JSON object of whole cents by transaction", of="explore")
+        return found
+
+    def crash(self) -> None:
+        """Kill the process."""
+        subprocess.run(shlex.split(self.kill), check=False, timeout=_START_SECONDS)
+
+    def boot(self) -> None:
+        """Start the process, and wait until it answers."""
+        if self.start:
+            subprocess.run(shlex.split(self.start), check=False, timeout=_START_SECONDS)
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until the books can be read.
+
+        Raises:
+            InvalidRequest: It does not answer.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                self.read_books()
+            except InvalidRequest:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_INTERVAL)
+            else:
+                return
+
+
+class HttpUniverse(Universe):
+    """One run of an application behind HTTP."""
+
+    def __init__(self, http: HttpApplication, sandbox: Sandbox, *given: Any, **options: Any) -> None:
+        super().__init__(lambda _: http, sandbox, *given, **options, fork=http.reset is not None)
+        self.key, self._http = http.key, http
+        self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one
+        self._batch: list[tuple[Delivery, str]] = []
+        self._calls = 0
+
+    def run(self) -> "HttpUniverse":
+        """Run it to its end, with the sandbox served if the application calls it."""
+        with ExitStack() as stack:
+            if self._http.api_port is not None:
+                stack.enter_context(self.sandbox.serve(port=self._http.api_port))
+                fault = _CALLS[self._decide("call of the application", len(_CALLS), 0.5)]
+                if fault:
+                    self.sandbox.add_fault(kind=fault, of="simulate_refund", times=1)
+                    self.counts[f"calls {fault}"] += 1
+                    self.tell("call", f"the next refund of the application is {fault}")
+            if self._http.reset is not None:
+                self._http.client.post(self._http.reset).raise_for_status()
+            super().run()
+        return self
+
+    def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
+        """Take a delivery into the next batch."""
+        delivery.attempts += 1
+        attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
+        if not self._batch:
+            self.after(_TOGETHER, self._send)
+        self._batch.append((delivery, attempt))
+
+    def _send(self) -> None:
+        """Send a batch in parallel, and kill the process meanwhile if it is decided so."""
+        batch, self._batch = self._batch, []
+        killed = 0
+        if self._http.kill:
+            killed = self._decide(f"crash in delivery of {batch[0][0].name}", len(_KILLED_AFTER), 0.25)
+        with ThreadPoolExecutor(len(batch)) as pool:
+            sent = [pool.submit(self._http.receive, delivery) for delivery, _ in batch]
+            if killed:
+                time.sleep(_KILLED_AFTER[killed])
+                self._http.crash()
+            statuses = [one.result() for one in sent]
+        kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
+        self.counts[kind] += len(batch)
+        process = self._process
+        assert process is not None
+        for (delivery, attempt), status in zip(batch, statuses, strict=True):
+            self.tell(
+                "delivery", f"{delivery.text}{attempt}{f', {len(batch)} at the same time' if len(batch) > 1 else ''}"
+            )
+            self._answered(process, delivery, status or "no response", attempt)
+            if delivery.kind != "forged":
+                self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
+        if killed:
+            self.counts["crashes inside a delivery"] += 1
+            self.tell("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
+            self._http.boot()
+
+    def _finish(self) -> None:
+        """Read the books of this universe, when they agree with the service or the patience is over."""
+        deadline = time.monotonic() + self._http.patience
+        expected = {name: cents for name, cents in self.service.items() if cents}
+        while True:
+            found = self._http.read_books()
+            ours = (
+                found if self._http.reset is not None else {name: found[name] for name in self.names if name in found}
+            )
+            self.books = {name: cents for name, cents in ours.items() if cents}
+            if self.books == expected or time.monotonic() > deadline:
+                return
+            time.sleep(_POLL_INTERVAL)
+            self.collect()
