@@ -11,6 +11,7 @@ RENAMED: Mapping[str, str] = {
     "wb.tables.export": "wb.export",
     "wb.sequences.dumps": "sequence.to_toml()",
     "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
+    "wb.course.use": 'wb.course.begin("06", api)',
     # arguments of functions
     "approvals(by=)": "freq=",
     "applications(by=)": "freq=",

@@ -338,6 +338,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
         production = embedded.get("environment") == "production"
         if authority := os.environ.get("WORKBENCH_CLASS_CA"):
             client = {"ca_file": authority, **client}
+        client = {"journal": Journal(), **client}  # as of an embedded sandbox: what is begun again has no earlier calls
         return _served(learner.rstrip("/") + ("/production" if production else ""), client)
     if where is None:
         return _embedded(client, embedded)

@@ -13,6 +13,7 @@ import pytest
 import workbench as wb
 from tests.course.lessons import SEED
 from workbench import course
+from workbench.course import learner
 from workbench.course.learner import EXERCISES, FILE
 from workbench.errors import UsageError
 
@@ -22,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own, and no class on."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_READONLY", raising=False)
-    course.use(None)
+    learner.use(None)
     wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
     return tmp_path
 
@@ -44,7 +45,7 @@ def test_check_uses_the_chosen_session() -> None:
     with wb.connect(seed=SEED) as api, wb.connect(seed=SEED):
         coffee(api)
         before = course.check("start-1").ok
-        course.use(api)
+        course.begin("01", api)
 
         assert not before
         assert course.check("start-1").ok
@@ -118,13 +119,13 @@ def test_a_check_says_which_session_it_looked_at() -> None:
     with wb.connect(seed=SEED) as api:
         api.list_contracts()
         first = course.check("start-1").looked_at
-        course.use(api)
+        course.begin("01", api)
         second = course.check("start-1")
     with wb.Sandbox(SEED).serve() as url, wb.connect(url) as served:
         third = course.check("start-1", served).looked_at
 
     assert "the session made last, on the embedded sandbox of this kernel (seed 7), which received 1 request" == first
-    assert "Checked: the session chosen by wb.course.use" in str(second)
+    assert "Checked: the session of wb.course.begin" in str(second)
     assert third.startswith("the session you named, on the sandbox at 127.0.0.1:")
 
 

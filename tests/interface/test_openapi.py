@@ -104,9 +104,10 @@ def test_examples_keep_every_rule(operation: Operation[..., Any]) -> None:
 def test_deliveries_carry_their_signature() -> None:
     """A webhook names the header that signs it; the header is assumed."""
     for name in EVENT_KINDS:
-        (header,) = DOCUMENT["webhooks"][name]["post"]["parameters"]
+        header, other = DOCUMENT["webhooks"][name]["post"]["parameters"]
 
         assert (header["name"], header["in"], header["x-known"]) == ("Signature", "header", "widely seen")
+        assert (other["name"], other["required"]) == ("Secondary-Signature", False)
 
 
 def test_the_document_is_plain_data() -> None:
@@ -261,7 +262,9 @@ def test_ip_addresses_by_their_format(text: str) -> None:
     """What the checks take for an IP address, the schema takes."""
     schema = {
         "properties": {
-            "ipAddress": DOCUMENT["components"]["schemas"]["CreateUserApplication"]["properties"]["ipAddress"]
+            "ipAddress": DOCUMENT["components"]["schemas"]["CreateUserApplication"]["allOf"][0]["properties"][
+                "ipAddress"
+            ]
         }
     }
     request = build(table.Operations.create_user_application.request, {"ip_address": text})
@@ -273,7 +276,11 @@ def test_ip_addresses_by_their_format(text: str) -> None:
 @pytest.mark.parametrize("text", ["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "2023-13-01", "2023-1-1"])
 def test_dates_by_their_format(text: str) -> None:
     """What the checks take for a day, the schema takes."""
-    schema = {"properties": {"birthDate": DOCUMENT["components"]["schemas"]["UpdateUbo"]["properties"]["birthDate"]}}
+    schema = {
+        "properties": {
+            "birthDate": DOCUMENT["components"]["schemas"]["UpdateUbo"]["allOf"][0]["properties"]["birthDate"]
+        }
+    }
     wrong = any(
         problem.path == "birthDate"
         for problem in problems(build(table.Operations.update_ubo.request, {"birth_date": text}))

@@ -41,12 +41,12 @@ def test_a_company_team_owns_by_company(sandbox):
 
 
 @pytest.mark.parametrize("key, member", [("full", "companyId"), ("company team", "userId")])
-def test_the_other_kind_of_owner_is_400(sandbox, key, member):
+def test_the_other_kind_of_owner_is_404(sandbox, key, member):
     api = Api(sandbox, key)
 
     answer = api.pay_to(**{member: api.user if member == "userId" else api.examples["companies"][0]["id"]})
 
-    assert (answer.status, answer.body["message"]) == (400, "Invalid request")
+    assert (answer.status, answer.body["message"]) == (404, "Team not found")
     assert "account_owner_kind" in answer.assumed
 
 
@@ -73,8 +73,13 @@ def test_an_invalid_account_is_400_with_the_documented_words(api, change):
     assert (
         answer.status,
         answer.body["error"],
-        answer.body["message"],
+        answer.body["message"].partition(":")[0],
     ) == (400, "BadRequestError", "Invalid request")
+
+
+def test_a_missing_owner_is_named(api):
+    """After the documented words stands what is missing."""
+    assert api.pay_to().body["message"] == "Invalid request: Provide either userId or companyId; neither is given"
 
 
 def test_the_nickname_may_have_64_characters(api):

@@ -206,7 +206,7 @@ def test_an_initiated_application_is_filed_by_its_id(api):
     answer = api.apply(id=user)
 
     assert (200, user) == (answer.status, answer.body["id"])
-    assert api.apply(id=user).status == 400
+    assert api.apply(id=user).status == 409
     assert api.apply(id=NOBODY).status == 404
 
 

@@ -39,11 +39,11 @@ def known_ids(sandbox: Sandbox) -> dict[str, list[str]]:
     }
 
 
-def run(tmp_path: Path, sandbox: Sandbox, *arguments: str) -> str:
-    """Run schemathesis against the sandbox, served; give its report."""
+def run(tmp_path: Path, sandbox: Sandbox, *arguments: str, known: bool = True) -> str:
+    """Run schemathesis against the sandbox, served, with ids that the sandbox knows or as it comes; return its report."""
     config = tmp_path / "schemathesis.toml"
-    config.write_text(CONFIG)
-    ids = json.dumps(known_ids(sandbox))
+    config.write_text(CONFIG if known else "")
+    hooks = {"SCHEMATHESIS_HOOKS": "tests.service.schema_hooks", "KNOWN_IDS": json.dumps(known_ids(sandbox))}
     with sandbox.serve() as url:
         done = subprocess.run(
             [
@@ -51,7 +51,7 @@ def run(tmp_path: Path, sandbox: Sandbox, *arguments: str) -> str:
                 "--header", f"Api-Key:{sandbox.full_key}", "--checks", "all", "--no-color", "--warnings", "off", *arguments,
             ],
             cwd=HERE.parent.parent, capture_output=True, text=True, check=False, timeout=3000,
-            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.schema_hooks", "KNOWN_IDS": ids},
+            env={**os.environ, **(hooks if known else {})},
         )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -79,3 +79,24 @@ def test_finds_nothing(tmp_path: Path, phases: str, examples: int) -> None:
     assert tested is not None
     assert cases is not None
     assert (tested[1], cases[1]) == ("15", cases[2])
+
+
+@pytest.mark.parametrize("behavior", ["documented", "observed"])
+@pytest.mark.parametrize(
+    "phases, examples",
+    [
+        pytest.param("examples,fuzzing,stateful", 10, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param("examples,coverage,fuzzing,stateful", 100, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_finds_nothing_as_it_comes(tmp_path: Path, behavior: str, phases: str, examples: int) -> None:
+    """Without settings or known ids, no valid request is refused with 400, and each behavior fits the document it serves."""
+    sandbox = Sandbox(behavior=behavior)
+    options = ["--phases", phases, "--max-examples", str(examples), "--generation-deterministic"]
+    report = run(tmp_path, sandbox, *options, known=False)
+    cases = re.search(r"(\d+) generated, (\d+) passed", report)
+    print(f"\nschemathesis as it comes, {behavior}: {cases and cases[0]}")
+
+    assert "Tested: 15" in report
+    assert cases is not None
+    assert cases[1] == cases[2]

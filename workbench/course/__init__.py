@@ -12,6 +12,7 @@ from workbench.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.course.drills import drill as drill
+    from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
     from workbench.course.learner import hint as hint
     from workbench.course.learner import in_class as in_class
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from workbench.course.learner import quiz as quiz
     from workbench.course.learner import reset as reset
     from workbench.course.learner import task as task
-    from workbench.course.learner import use as use
     from workbench.course.trainer import board as board
 
 _NAMES = {
+    "begin": "workbench.course.learner",
     "board": "workbench.course.trainer",
     "check": "workbench.course.learner",
     "drill": "workbench.course.drills",
@@ -34,7 +35,6 @@ _NAMES = {
     "quiz": "workbench.course.learner",
     "reset": "workbench.course.learner",
     "task": "workbench.course.learner",
-    "use": "workbench.course.learner",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

@@ -222,6 +222,33 @@ class QuizResult(Display):
         super().__init__(Sheet(title=f"Quiz: {shown}", status=status, words=(feedback,)))
 
 
+def begin(notebook: str, *sessions: Any) -> None:
+    """Begin a notebook, or begin it again: in a class, return the sandboxes of its sessions to their initial state.
+
+    Fault rules, endpoints and the log of requests go too, so that cells and checks see only what happens from here on. An
+    embedded sandbox is new with each `connect`, and is left unchanged.
+
+    Args:
+        notebook: Its number or the beginning of its name, as "06".
+        sessions: The sessions of its first cell; `check` looks at the first, whichever is made later.
+
+    Raises:
+        UsageError: There is no such notebook.
+    """
+    found = next((one.notebook for one in EXERCISES.values() if one.notebook.startswith(notebook)), None)
+    if found is None or not notebook:
+        raise UsageError(
+            [not_allowed("notebook", notebook, {one.notebook: one for one in EXERCISES.values()})], of="course"
+        )
+    use(sessions[0] if sessions else None)
+    for api in sessions:
+        if (sandbox := _class_of(api)) is not None:
+            sandbox.clear_faults()
+            for endpoint in sandbox.endpoints():
+                sandbox.remove_endpoint(endpoint.id)
+            sandbox.reset()
+
+
 def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
     """Return all exercises, or those of one notebook, such as "contracts"."""
     return tuple(one for one in EXERCISES.values() if notebook is None or notebook in one.notebook)
@@ -247,7 +274,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
 
     Args:
         exercise: Its id.
-        api: The session to look at; by default that of `use`, else the one that was made last.
+        api: The session to look at; by default that of `begin`, else the one that was made last.
 
     Raises:
         UsageError: There is no such exercise, or no session yet.
@@ -256,7 +283,7 @@ def check(exercise: str, api: object = None) -> CheckResult:
     found = _exercise(exercise)
     chosen = "the session you named"
     if api is None:
-        chosen, api = "the session chosen by wb.course.use" if _used() else "the session made last", _session()
+        chosen, api = "the session of wb.course.begin" if _used() else "the session made last", _session()
     _require_open(found, api)
     seen = SandboxEvidence(api)
     in_class = _class_of(api) is not None

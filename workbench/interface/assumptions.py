@@ -370,7 +370,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "initiated_application",
             "create_user_application",
-            "the id of an initiated application is that of a user who is notStarted, else 400",
+            "the id of an initiated application is that of a user who is notStarted, else 409",
             "the initiate endpoint is not shown",
         ),
         Behavior(
@@ -544,7 +544,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_owner_kind",
             "create_payment_account",
-            "userId for tenants with individual teams, companyId for those with company teams, else 400",
+            "userId for tenants with individual teams, companyId for those with company teams, else 404",
             "the document says which is for which, not what the other gets",
         ),
         Behavior(

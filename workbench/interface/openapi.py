@@ -7,14 +7,14 @@ assumption carries `x-assumed`, its reason. Bodies and parameters have made-up e
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.examples import example, example_of
-from workbench.interface.table import KEY_HEADER, OPERATIONS, VERSION, Failure, Operation
+from workbench.interface.table import KEY_HEADER, KEY_REUSED, LIMITED, OPERATIONS, VERSION, Failure, Operation
 from workbench.schema import strict_json, walk
 from workbench.schema.fields import Privacy, Reason
 from workbench.schema.rules import EMAIL_ADDRESS, UUID, CrossRule, OneOf, When
@@ -43,6 +43,7 @@ def document(
     names: Mapping[str, str] | None = None,
     server: str = "https://api.example.com/v1",
     more: Iterable[Operation[..., Any]] = (),
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the OpenAPI 3.1 document, as plain data.
 
@@ -50,12 +51,15 @@ def document(
         names: Wire names that differ from the declared ones, by `record.attribute`.
         server: The base URL, with its `/v1`.
         more: Operations that are served beyond the twelve of the interface.
+        settings: Behaviors of a sandbox that change what is described; by default only the interface is.
     """
-    builder = _Document(converter(names))
+    builder = _Document(converter(names), settings or {})
     paths: dict[str, dict[str, Any]] = {}
     for operation in (*OPERATIONS.values(), *more):
         paths.setdefault(operation.path, {})[operation.method.lower()] = builder.operation(operation)
     webhooks = {kind.name: {"post": builder.event(kind)} for kind in EVENT_KINDS.values()}
+    builder.schemas["Event"] = {"oneOf": [_ref(_event_name(kind)) for kind in EVENT_KINDS.values()]}
+    keys: list[Schema] = [{"ApiKey": []}, *([{"Bearer": []}] if builder.settings.get("bearer_keys") else [])]
     tags = dict.fromkeys(
         tag
         for at in (paths, webhooks)
@@ -74,11 +78,14 @@ def document(
         },
         "servers": [{"url": server}],
         "tags": [{"name": tag} for tag in tags],
-        "security": [{"ApiKey": []}],
+        "security": keys,
         "paths": paths,
         "webhooks": webhooks,
         "components": {
-            "securitySchemes": {"ApiKey": {"type": "apiKey", "in": "header", "name": KEY_HEADER}},
+            "securitySchemes": {
+                "ApiKey": {"type": "apiKey", "in": "header", "name": KEY_HEADER},
+                **({"Bearer": {"type": "http", "scheme": "bearer"}} if builder.settings.get("bearer_keys") else {}),
+            },
             "schemas": dict(sorted(builder.schemas.items())),
         },
     }
@@ -87,8 +94,9 @@ def document(
 class _Document:
     """Collects the schemas that the operations refer to."""
 
-    def __init__(self, converter: Converter) -> None:
+    def __init__(self, converter: Converter, settings: Mapping[str, Any]) -> None:
         self.converter = converter
+        self.settings = settings
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
 
     def operation(self, operation: Operation[..., Any]) -> Schema:
@@ -111,26 +119,38 @@ class _Document:
             parameters += [self._parameter(cls, field, "query") for field in rest]
         elif rest:
             self.schemas[cls.__name__] = schema = self._record(cls, rest, sent=True)
+            if operation is OPERATIONS["simulate_authorization"] and "currency" in self.settings:
+                schema["properties"]["currency"]["enum"] = list(self.settings["currency"])
+            if operation is OPERATIONS["simulate_refund"] and self.settings.get("refund_amount_omitted") == "400":
+                schema["required"] = ["amount"]
             _, body = self.converter.write_request(operation, example(cls))
-            needed = "required" in schema or "oneOf" in schema
+            needed = "required" in (schema["allOf"][0] if "allOf" in schema else schema) or "allOf" in schema
+            needed = needed or (operation.sandbox_only and self.settings.get("empty_body") == "400")
             described["requestBody"] = {"required": needed, **_json(_ref(cls.__name__), self._written(body))}
         if parameters:
             described["parameters"] = parameters
         if operation.roles:
             described["security"] = [{"ApiKey": sorted(operation.roles)}]
-        described["responses"] = {str(operation.success): self._success(operation), **_failures(operation.failures)}
+        failures = (*operation.failures, *self._conventions(operation))
+        described["responses"] = {str(operation.success): self._success(operation), **_failures(failures)}
         return described
+
+    def _conventions(self, operation: Operation[..., Any]) -> Iterator[Failure]:
+        """Yield failures that a behavior adds to those of the interface."""
+        if self.settings.get("rate_limit") is not None:
+            yield LIMITED
+        if self.settings.get("idempotency_keys") and operation.method != "GET":
+            yield KEY_REUSED
 
     def event(self, kind: EventKind) -> Schema:
         """Return one kind of event, as the request that a receiver gets."""
-        envelope = {
-            "allOf": [self._reference(Event, sent=False)],
-            "properties": {
-                "resource": {"const": kind.resource},
-                "action": {"const": kind.action},
-                "body": self._reference(kind.body, sent=False),
-            },
+        envelope = self._record(Event, members(Event), sent=False)
+        envelope["properties"] |= {
+            "resource": {"type": "string", "const": kind.resource},
+            "action": {"type": "string", "const": kind.action},
+            "body": self._reference(kind.body, sent=False),
         }
+        self.schemas[_event_name(kind)] = envelope
         known = {"resource": kind.resource, "action": kind.action, "version": kind.version, "body": example(kind.body)}
         event = self._written(example(Event, **known))
         signing = BEHAVIORS["event_signing"]
@@ -142,6 +162,12 @@ class _Document:
             **_assumed(Reason(signing.reason, signing.confidence)),
             "schema": {"type": "string", "x-pattern": "^[0-9a-f]{64}$"},
         }
+        secondary = {
+            **signature,
+            "name": "Secondary-Signature",
+            "required": False,
+            "description": "The same with the other key, while the signing key is rotated; one of both has to match",
+        }
         return {
             "operationId": f"receive_{kind.resource}_{kind.action}",
             "tags": ["webhooks"],
@@ -149,8 +175,8 @@ class _Document:
             "description": f"Source: {kind.source}.",
             "security": [],
             **_assumed(kind.assumed),
-            "parameters": [signature],
-            "requestBody": {"required": True, **_json(envelope, event)},
+            "parameters": [signature, secondary],
+            "requestBody": {"required": True, **_json(_ref(_event_name(kind)), event)},
             "responses": {"2XX": {"description": "Received"}},
         }
 
@@ -200,13 +226,10 @@ class _Document:
         required = [name for field, name in names.items() if (_needed(field) if sent else field.about.needed)]
         if required and not partial:
             schema["required"] = required
-        for rule in cross_rules(cls) if sent else ():
-            more = _crossed(rule, {field.name: name for field, name in names.items()})
-            if schema.keys() & more.keys():  # all have to hold
-                schema.setdefault("allOf", []).append(more)
-            else:
-                schema |= more
-        return schema
+        spelled = {field.name: name for field, name in names.items()}
+        crossed = [_crossed(rule, spelled) for rule in cross_rules(cls)] if sent else []
+        # Beside `properties`, generators take `oneOf` for the entire schema, and lose the members.
+        return {"allOf": [schema, *crossed]} if crossed else schema
 
     def _member(self, field: Member, sent: bool) -> Schema:
         described = {**self._schema(field.kind, field, sent), "description": field.about.doc}
@@ -233,7 +256,7 @@ class _Document:
             case walk.Text() | walk.Date():
                 form = rule.format if rule.format in _FORMATS else None
                 if sent and rule.format == "ip":
-                    return {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]}
+                    return {"anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]}
                 pattern = rule.pattern or (_PATTERNS.get(rule.format or "", _NO_NUL) if sent else None)
                 limits = {"pattern": pattern, "minLength": rule.min_length, "maxLength": rule.max_length}
                 return {
@@ -263,6 +286,10 @@ _PLAIN: Mapping[Kind, Schema] = {
     walk.DateTime(): {"type": "string", "format": "date-time"},
     walk.Untyped(): {},
 }
+
+
+def _event_name(kind: EventKind) -> str:
+    return "".join(part[0].upper() + part[1:] for part in (kind.resource, kind.action)) + "Event"
 
 
 def _ref(name: str) -> Schema:

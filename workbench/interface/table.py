@@ -263,6 +263,11 @@ def _unknown(what: str, why: Reason = UNKNOWN) -> Failure:
     return Failure(404, f"{what} not found", f"no {what.lower()} has this id", why)
 
 
+LIMITED = Failure(429, "Rate limit exceeded", "see rate_limit")
+KEY_REUSED = Failure(409, "The idempotency key was used for another request", "see idempotency_keys")
+FILED_ALREADY = Failure(
+    409, "The application was filed already", "the id is that of an application that was filed", VALIDATION
+)
 DUPLICATE_EXTERNAL_ID = Failure(
     409, "External id already in use", "another user of the tenant has this external id", VALIDATION
 )
@@ -410,7 +415,7 @@ class Operations:
         path="/issuing/applications/user",
         takes=CreateUserApplication,
         returns=User,
-        failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), DUPLICATE_EXTERNAL_ID),
+        failures=(_bad(), UNAUTHORIZED, FORBIDDEN, _unknown("User"), FILED_ALREADY, DUPLICATE_EXTERNAL_ID),
         source="Endpoints 11",
     )
     list_rewards_activity = Operation(

@@ -276,8 +276,8 @@ class RequestContext:
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
         """Return the 400 for a request that breaks a rule, and the assumption that it does."""
-        if self.operation is table.Operations.create_payment_account:
-            return self.error(table.INVALID_ACCOUNT, assumed)
+        documented = self.operation is table.Operations.create_payment_account  # as "Invalid request"
+        problems = f"{table.INVALID_ACCOUNT.message}: {problems}" if documented else problems
         return self.error("{problems}", assumed, problems=problems)
 
 

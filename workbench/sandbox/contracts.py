@@ -209,7 +209,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     kind = "company" if context.tenant["team"] == "company" else "user"
     owner = getattr(request, f"{kind}_id")
     if owner is None:
-        raise context.error(table.INVALID_ACCOUNT, "account_owner_kind")
+        raise context.error(table.TEAM_NOT_FOUND, "account_owner_kind")
     context.get_for_tenant(kind, owner)
     name = {} if request.nickname is None else {"nickname": request.nickname}
     of = {f"{kind}_id": owner.lower()}

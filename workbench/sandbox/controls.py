@@ -407,8 +407,9 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
 
     @control(changes=True)
     def reset(self) -> SandboxTime:
-        """Reset the sandbox to its initial state."""
+        """Reset the sandbox to its initial state, with an empty log of requests; fault rules and endpoints stay."""
         store = self._engine.store
+        self._engine.log.clear()
         settings, speed = store.get("meta", "made"), self._engine.clock.speed
         start = settings["start"] if speed is None else int(time.time() * 1000)
         fresh = world({**settings, "start": start}).copy()

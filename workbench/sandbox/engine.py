@@ -207,6 +207,12 @@ class RequestLog:
         ):
             self.save()
 
+    def clear(self) -> None:
+        """Forget all requests."""
+        self._entries.clear()
+        if self._file is not None:
+            self._file.remove_requests()
+
     def save(self) -> None:
         """Write the requests into the file, if there is one."""
         if self._file is None or not self._entries:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.interface import table
 from workbench.interface.formats import CENTS, ID
-from workbench.interface.table import Failure, Operation
+from workbench.interface.table import Operation
 from workbench.interface.transactions import SimulatedTransaction
 from workbench.sandbox.context import RequestContext
 from workbench.schema.fields import LIVE, Answer, Reason, about, record
@@ -20,12 +20,6 @@ _MINUTE = 60 * 1000
 LATER = "addedLater"
 """Name and value of what a later release may add."""
 _MAX_KEY = 255  # characters of an idempotency key
-LIMITED = Failure(status=429, message="Rate limit exceeded", when="see rate_limit")
-OTHER_BODY = Failure(
-    status=409,
-    message="The idempotency key was used for another request",
-    when="see idempotency_keys",
-)
 
 
 SETTLE_REASON = Reason(
@@ -146,7 +140,7 @@ class RateLimit:
         context.assumed.append("rate_limit")
         if count > limit:
             context.headers["retry-after"] = seconds
-            raise context.error(LIMITED)
+            raise context.error(table.LIMITED)
 
 
 def answer_once(
@@ -172,7 +166,7 @@ def answer_once(
     kept = context.store.get("idempotency", known)
     if kept is not None and kept["at"] > context.clock.at - _DAY:
         if kept["digest"] != digest:
-            raise context.error(OTHER_BODY)
+            raise context.error(table.KEY_REUSED)
         context.headers["idempotency-cached"] = "true"
         return str(kept["body"]).encode()
     body = answer()

@@ -55,7 +55,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
     else:
         user = context.get_for_tenant("user", request.id)
         if user["status"] != "notStarted":
-            raise context.bad_request("id is of an application that was filed already", "initiated_application")
+            raise context.error(table.FILED_ALREADY, "initiated_application")
     _claim(context, user, request.external_id)
     filed = plain(request)
     changes = _from_provider(context, request) | {name: filed[name] for name in _KEPT if name in filed}

@@ -118,7 +118,11 @@ class App:
 
     @cached_property
     def _openapi(self) -> bytes:
-        return json.dumps(document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values())).encode()
+        return json.dumps(
+            document(
+                self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), self._engine.environment.settings
+            )
+        ).encode()
 
     @cached_property
     def _page(self) -> bytes:

@@ -522,6 +522,12 @@ class FileStore(Store):
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
 
+    def remove_requests(self) -> None:
+        """Delete what requests were."""
+        with self:
+            self._wrote = True
+            self._run("DELETE FROM request")
+
     def requests(self) -> list[Any]:
         """Return what requests were, the oldest first."""
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]

@@ -1,0 +1,59 @@
+"""Every notebook can be begun again: in a class sandbox in any order, and embedded in one folder."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.notebooks.reading import COURSE, NOTEBOOKS, cells
+from workbench.course.classroom import ClassServer
+
+RUN = """
+import contextlib, io, json, os, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for name, sources in json.load(sys.stdin):
+    shell.reset(new_session=False)
+    for source in sources:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            result = shell.run_cell(source, store_history=False)
+        error = result.error_before_exec or result.error_in_exec
+        if error is not None:
+            print(name, source.strip().splitlines()[0], type(error).__name__, error)
+os._exit(0)
+"""
+
+
+def failures(notebooks: list[Path], folder: Path, **variables: str) -> str:
+    """Run notebooks one after the other in one folder, and return the cells that failed."""
+    folder.mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
+    env = {**kept, "MPLBACKEND": "agg", "WORKBENCH_STATE": str(folder.with_name("state")), **variables}
+    given = json.dumps([(path.name, cells(path, "code")) for path in notebooks])
+    done = subprocess.run(
+        [sys.executable, "-u", "-W", "ignore", "-c", RUN.replace("os._exit(0)", "sys.stdout.flush(); os._exit(0)")],
+        input=given, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_all_run_three_times_in_one_class_sandbox_in_any_order(tmp_path: Path) -> None:
+    order = [path for number in range(3) for path in Random(number).sample(COURSE, len(COURSE))]
+    with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve() as url:
+        joined = f"{url}/{server.learners[0].code}"
+
+        assert failures(order, tmp_path / "here", WORKBENCH_CLASS=joined) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_all_run_twice_in_one_folder_and_leave_nothing_in_it(tmp_path: Path) -> None:
+    assert failures([*NOTEBOOKS, *NOTEBOOKS], tmp_path / "here") == ""
+    assert list((tmp_path / "here").iterdir()) == []
