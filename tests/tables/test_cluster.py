@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from workbench.client.guards import Limits
-from workbench.errors import InvalidRequest
-from workbench.rewards import reading as rewards
+from workbench.errors import UsageError
+from workbench.rewards import cluster as rewards
 from workbench.rewards.reading import read
 from workbench.sandbox import Sandbox
 from workbench.session import connect
@@ -86,7 +86,7 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
 
     assert sent
     assert not any(key.encode() in one for one in sent)
-    with connect(seed=1) as own, pytest.raises(InvalidRequest, match="so that no key travels"):
+    with connect(seed=1) as own, pytest.raises(UsageError, match="so that no key travels"):
         read(own, users(url), progress=False, cluster=machines)
 
 

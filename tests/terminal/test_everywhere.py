@@ -79,6 +79,7 @@ for package in ("client", "sandbox", "terminal", "tables"):
     for module in pkgutil.walk_packages([f"workbench/{package}"], f"workbench.{package}."):
         importlib.import_module(module.name)
 ends = []
+os.chdir(os.environ["WORKBENCH_STATE"])  # what a command writes goes there
 for words in json.load(sys.stdin):
     reader, writer = os.pipe()
     if not (child := os.fork()):

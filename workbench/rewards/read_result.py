@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET
 from workbench.rewards.folder import SCHEMA, read_folder, uniform
 from workbench.rewards.pages import PageCursor, PageReader, Part, with_users
 from workbench.tables.columns import EXTRA
-from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame, to_pandas
+from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, table_frame
 
 HIDDEN = "Redemptions of travel bookings that are PENDING or FAILED are never listed by the service."
 """Source: Endpoints 12."""
@@ -78,7 +76,7 @@ or the total.
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class _Result:
+class ReadResult:
     """What is known of a read: how that of each user ended."""
 
     users: tuple[str, ...]
@@ -145,7 +143,7 @@ def _listed(users: Iterable[str]) -> str:
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class Rewards(_Result):
+class Rewards(ReadResult):
     """Rewards that were read: `frame()`, whether they are `complete`, and `notes` with their caveats."""
 
     reader: PageReader
@@ -201,31 +199,3 @@ class Rewards(_Result):
     def update(self, later: "Rewards") -> None:
         """Become the result of a later read that resumed this one."""
         self.__dict__.update(later.__dict__)
-
-
-@attrs.define(kw_only=True, slots=False, repr=False, eq=False)
-class ClusterRewards(_Result):
-    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
-
-    parts: tuple[Any, ...]  # futures of the rows of each task
-
-    def frame(self) -> Any:
-        """Return the rows as a Dask DataFrame; each task is a partition."""
-        dd: Any = import_module("dask.dataframe")
-        delayed: Any = import_module("dask").delayed
-        import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
-            lambda value: value
-        )  # sums and means of points
-        meta = partition(SCHEMA.empty_table())
-        parts = list(self.parts)
-        if self.path is not None:
-            folders = sorted(self.path.glob("task-*"))
-            parts = [delayed(partition)(delayed(read_folder)(folder)) for folder in folders]
-        return dd.from_delayed(parts, meta=meta) if parts else dd.from_pandas(meta, npartitions=1)
-
-
-def partition(table: Any) -> pd.DataFrame:
-    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
-    table = uniform(table, WIDTHS[0])
-    columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
-    return pd.DataFrame(columns, copy=False)

@@ -1,36 +1,23 @@
-"""Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped.
+"""Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
 
-On a cluster (dask.distributed, the extra `cluster`) users are divided into tasks of about a thousand pages, or one for
-each thread. A worker gets
-the name of a profile, or the URL of a served sandbox, and makes its own client from its own settings: no key is in the
-graph. The requests in
-flight and the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
-"""
-
-import uuid
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import date, datetime, timedelta
-from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, overload
 
-import attrs
 import pandas as pd
 
 from workbench.client.client import AsyncClient, Client
-from workbench.client.guards import Limits
-from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, not_allowed
+from workbench.errors import InvalidRequest, Problem, UsageError, not_allowed
 from workbench.interface.table import Async
 from workbench.interface.transactions import ListRewardsActivity
 from workbench.interface.vocabulary import RewardType, RewardTypeText
-from workbench.rewards.pages import PageCursor
-from workbench.rewards.read_job import ReadFilter, parameter_names, read_in_thread, read_users
-from workbench.rewards.read_result import ClusterRewards, Rewards, partition
+from workbench.rewards.cluster import ClusterRewards, read_on_cluster
+from workbench.rewards.read_job import ReadFilter, read_in_thread, read_users
+from workbench.rewards.read_result import Rewards
 from workbench.schema import checks
 from workbench.schema.walk import build
-from workbench.session import connect
-from workbench.system.progress import Progress, ProgressCallback, progress_callback
+from workbench.system.progress import ProgressCallback, progress_callback
 from workbench.tables.periods import moment
 
 CONCURRENCY = 64
@@ -148,106 +135,3 @@ def _ids(users: Any) -> tuple[str, ...]:
     if problems:
         raise InvalidRequest(problems[:20], of="rewards.read")
     return ids
-
-
-TASK_PAGES = 1_000
-MIN_USER_PAGES = 2
-"""Pages of a user at least: one with rows, and an empty one that ends them."""
-Target = str | Callable[[], Client]
-
-
-def read_on_cluster(
-    api: Any,
-    users: Sequence[str],
-    wanted: ReadFilter,
-    *,
-    concurrency: int,
-    path: str | Path | None,
-    cluster: Any,
-    progress: bool | ProgressCallback,
-) -> ClusterRewards:
-    """Read on the workers of a cluster; `rewards.read(…, cluster=…)` calls it.
-
-    Args:
-        api: The name of a profile, the URL of a served sandbox, or an importable function that returns a client.
-        users: Ids of the users.
-        wanted: Which of their rows are kept.
-        concurrency: Requests in flight at most, on all workers.
-        path: A folder that all workers can access; each task writes a folder of parts into it.
-        cluster: A client of dask.distributed.
-        progress: As for `rewards.read`.
-    """
-    if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
-        raise UsageError(
-            "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
-            "client: each worker makes its own, so that no key travels",
-            of="rewards.read",
-        )
-    threads = sum(cluster.nthreads().values())
-    if not threads:
-        raise UsageError("the cluster has no workers", of="rewards.read")
-    size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
-    tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
-    if len(tasks) > 1 and len(tasks[-1]) < size:
-        tasks[-2:] = [tasks[-2] + tasks[-1]]
-    at_once = max(min(threads, len(tasks)), 1)
-    with _client(api) as client:
-        names, limits = parameter_names(client), client.limits
-    if limits.reads_per_second is not None:
-        limits = attrs.evolve(limits, reads_per_second=limits.reads_per_second / at_once)
-    reads = [
-        cluster.submit(
-            _read,
-            api,
-            part,
-            wanted,
-            limits,
-            max(concurrency // at_once, 1),
-            None if path is None else str(Path(path) / f"task-{i:05}"),
-            pure=False,
-            key=f"read-rewards-{uuid.uuid4().hex}-{i}",
-        )
-        for i, part in enumerate(tasks)
-    ]
-    results, rows = ([cluster.submit(itemgetter(at), read, pure=False) for read in reads] for at in (0, 1))
-    report, state = progress_callback(progress), Progress(total=len(users), unit="users")
-    cursors: dict[str, PageCursor] = {}
-    try:
-        for done in import_module("distributed").as_completed(results):
-            cursors |= done.result()
-            state.done, state.rows = len(cursors), sum(cursor.rows for cursor in cursors.values())
-            report(state)
-    except KeyboardInterrupt:
-        cluster.cancel([read for read in reads if not read.done()])
-        rows = [row for row, read in zip(rows, reads, strict=True) if read.done()]
-    finally:
-        state.ended = True
-        report(state)
-    return ClusterRewards(
-        users=tuple(users),
-        names=names,
-        path=None if path is None else Path(path),
-        filters={name: value for name, value in wanted.as_json().items() if value is not None},
-        cursors=cursors,
-        parts=tuple(rows),
-    )
-
-
-def _client(target: Target, limits: Limits | None = None) -> Client:
-    return target() if callable(target) else connect(target, limits=limits)
-
-
-def _read(
-    target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: str | None
-) -> tuple[dict[str, PageCursor], pd.DataFrame | None]:
-    """Read some users on a worker; return how their reads ended, and the rows unless they are in a folder."""
-    try:
-        with _client(target, limits) as client:
-            rewards = read_in_thread(
-                client, tuple(users), wanted, concurrency=concurrency, report=lambda _: None, path=path, resume=None
-            )
-    except WorkbenchError as error:
-        if not hasattr(error, "partial"):
-            raise
-        rewards = error.partial
-    return rewards.cursors, None if path is not None else partition(rewards.table())

@@ -18,12 +18,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("workbench")
     coverage = "Show which answers and events of the card service were touched."
     group.addoption("--workbench-coverage", action="store_true", help=coverage)
+    flips = "Run tests that passed again with one assumption about the card service flipped at a time."
+    group.addoption("--workbench-assumptions", action="store_true", help=flips)
     group.addoption("--universe", type=int, help="Run this universe alone, as a test that failed names it.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line("markers", _MARK)
+    if config.getoption("--workbench-assumptions"):
+        from workbench.testing.flips import FlipPlugin
+
+        config.pluginmanager.register(FlipPlugin(), "workbench-flips")
 
 
 @pytest.fixture
@@ -31,9 +37,21 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session on a sandbox of the test's own; `@pytest.mark.workbench(behavior=…, faults=…)` says how it behaves."""
     from workbench.testing.sessions import session
 
-    with session(**{name: value for name, value in _marked(request).items() if name != "universes"}) as api:
+    given = {name: value for name, value in _marked(request).items() if name != "universes"}
+    flips = request.config.pluginmanager.get_plugin("workbench-flips")
+    if flips is None:
+        with session(**given) as api:
+            yield api
+            _collect(request.config, api.sandbox)
+        return
+    from workbench.testing.flips import touch, with_flip
+
+    with session(**{**given, "behavior": with_flip(given.get("behavior", "documented"), flips.flip)}) as api:
+        settings = touch(api.sandbox)
         yield api
         _collect(request.config, api.sandbox)
+        if not flips.flip:
+            flips.touched[request.node.nodeid] = dict(settings.touched)
 
 
 @pytest.fixture

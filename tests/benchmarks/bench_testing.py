@@ -1,0 +1,42 @@
+"""Universes per second of applications that are right: asynchronous, not asynchronous, with threads, and behind HTTP.
+
+Run: python -m tests.benchmarks.bench_testing
+"""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.testing.applications import Shop, Till
+from tests.testing.test_http_application import served
+from workbench import testing
+from workbench.sandbox import Sandbox
+
+_SANDBOX = Sandbox(behavior="observed")
+
+
+def measure(name: str, application: Any, universes: int, **options: Any) -> None:
+    """Print universes per second, of wall time and of processor time."""
+    began, used = time.perf_counter(), time.process_time()
+    result = testing.explore(application, universes=universes, sandbox=_SANDBOX, **options)
+    seconds, used = time.perf_counter() - began, time.process_time() - used
+    result.check()
+    print(
+        f"{name:24} {universes:5} universes {universes / seconds:8.1f} a second {universes / used:8.1f} a second of processor time"
+    )
+
+
+def main() -> None:
+    """Measure each mode."""
+    measure("asynchronous", Shop, 500)
+    measure("not asynchronous", Till, 500)
+    measure("with threads", Till, 500, threads=True)
+    with tempfile.TemporaryDirectory() as folder, served("right", Path(folder), crashes=False) as application:
+        measure("behind HTTP", application, 20)
+    with tempfile.TemporaryDirectory() as folder, served("right", Path(folder)) as application:
+        measure("behind HTTP, crashes", application, 10)
+
+
+if __name__ == "__main__":
+    main()

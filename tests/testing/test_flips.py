@@ -1,0 +1,58 @@
+"""`pytest --workbench-assumptions`: fifteen small applications that rest on a guess are named with it, five others are not."""
+
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+GUESSES = Path(__file__).parent / "guesses.py"
+NAMES = re.findall(r"def test_(\w+)", GUESSES.read_text(encoding="utf-8"))
+PLANTED = tuple(name for name in NAMES if not name.startswith("none_"))
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@cache
+def shown() -> str:
+    return run(str(GUESSES), "--workbench-assumptions").stdout
+
+
+def test_there_are_fifteen_guesses_and_five_that_are_none() -> None:
+    assert (len(PLANTED), len(NAMES) - len(PLANTED)) == (15, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_guess_is_named(name: str) -> None:
+    assert re.search(rf"^assumption +{name}\b", shown(), re.MULTILINE), shown()
+
+
+@pytest.mark.slow
+def test_what_rests_on_no_guess_is_not_named() -> None:
+    assert "20 passed" in shown()
+    assert "test_none_" not in shown()
+
+
+@pytest.mark.slow
+def test_no_more_than_a_fifth_of_a_second_is_taken_by_a_flip() -> None:
+    text = shown()
+    flips = int(re.findall(r"(\d+) flips tried", text)[0])
+    seconds = float(re.findall(r"in ([\d.]+)s", text)[-1])
+
+    assert flips > 50
+    assert seconds / flips < 0.2
+
+
+@pytest.mark.slow
+def test_without_the_option_each_test_runs_once() -> None:
+    ended = run(str(GUESSES))
+
+    assert ended.returncode == 0
+    assert "assumptions of the card service" not in ended.stdout

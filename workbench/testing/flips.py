@@ -1,0 +1,160 @@
+"""What if the guess is wrong? Tests run again with one assumption about the service flipped at a time.
+
+Only the assumptions that a test's own calls and events touched are flipped, and only those that a sandbox can be set to. A test that
+fails then rests on the assumption; one that passes would not notice the difference.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+import pytest
+
+from workbench.interface.assumptions import BEHAVIORS
+from workbench.rendering.markup import Shown
+from workbench.rendering.text import Cell, Grid
+from workbench.sandbox.behavior import Behavior, read_behavior
+
+UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedReason")
+"""The members that get a word of a later release when `unknown_values` is flipped."""
+
+
+class TouchedSettings(dict[str, Any]):
+    """The settings of a sandbox, which note what was looked up."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        self.touched: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        self.touched[name] = value
+        return value
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a setting."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+def touch(sandbox: Any) -> TouchedSettings:
+    """Have a sandbox note which of its settings are looked up from now on."""
+    environment = sandbox._engine.environment
+    environment.settings = settings = TouchedSettings(environment.settings)
+    return settings
+
+
+def flipped(name: str, value: Any) -> Any:
+    """Return another value of a setting, or `...` where there is none to try."""
+    if name == "unknown_values":
+        return () if value else UNKNOWN_VALUES
+    row = BEHAVIORS[name]
+    if isinstance(value, bool):
+        return not value
+    return next((other for other in (row.documented, row.observed) if other not in (value, None)), ...)
+
+
+def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | None:
+    """Return a behavior with one setting flipped."""
+    if not flip:
+        return behavior
+    name, settings = read_behavior(behavior)
+    return {**({} if name is None else {"behavior": name}), **settings, **flip}
+
+
+@attrs.frozen(kw_only=True)
+class Flip:
+    """An assumption that was flipped for a test, and how the test failed; empty where it passed."""
+
+    assumption: str
+    value: Any
+    test: str
+    failure: str = ""
+
+
+class Flips(Shown):
+    """The assumptions that a suite rests on, the test that shows each, and those whose flip no test noticed."""
+
+    def __init__(self, rows: list[Flip]) -> None:
+        self.rows = rows
+
+    @property
+    def rests_on(self) -> dict[str, Flip]:
+        """The assumptions the suite rests on, with the first test that shows it: what to ask the provider."""
+        return {row.assumption: row for row in reversed(self.rows) if row.failure}
+
+    @property
+    def unnoticed(self) -> tuple[str, ...]:
+        """The assumptions that were flipped without a test that failed."""
+        return tuple(sorted({row.assumption for row in self.rows} - self.rests_on.keys()))
+
+    def sheet(self) -> Grid:
+        """Return the assumptions the suite rests on as they are shown."""
+        found = sorted(self.rests_on.items())
+        cells = tuple(
+            (Cell((name,)), Cell((BEHAVIORS[name].says,)), Cell((row.test,)), Cell((row.failure,)))
+            for name, row in found
+        )
+        notes = [f"{len(self.rows)} flips tried"]
+        if self.unnoticed:
+            notes.append(f"no test would notice if these were otherwise: {', '.join(self.unnoticed)}")
+        title = (
+            "The tests rest on these assumptions; ask the provider"
+            if found
+            else "No test rests on an assumption that was flipped"
+        )
+        columns = ("assumption", "what is assumed", "test", "failure when it is otherwise")
+        return Grid(title=title, columns=columns, rows=cells, total=len(cells), notes=tuple(notes))
+
+
+class FlipPlugin:
+    """Runs tests that passed again, once for each assumption they touched."""
+
+    def __init__(self) -> None:
+        self.flip: dict[str, Any] = {}
+        self.touched: dict[str, dict[str, Any]] = {}
+        self.passed: set[str] = set()
+        self.rows: list[Flip] = []
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the tests that passed."""
+        if report.when == "call" and report.passed:
+            self.passed.add(report.nodeid)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
+        """Run the tests, then run them again with each flip."""
+        result = yield
+        for item in session.items:
+            if item.nodeid in self.passed:
+                for name, value in sorted(self.touched.get(item.nodeid, {}).items()):
+                    if (other := flipped(name, value)) is not ...:
+                        self.flip = {name: other}
+                        self.rows.append(Flip(assumption=name, value=other, test=item.nodeid, failure=_failure(item)))
+        self.flip = {}
+        return result
+
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print what was found."""
+        terminalreporter.section("assumptions of the card service")
+        terminalreporter.write_line(str(Flips(self.rows)))
+
+
+def _failure(item: pytest.Item) -> str:
+    """Run a test again and return how it fails, empty if it passes."""
+    from _pytest.runner import runtestprotocol  # pytest has no public way to run a test once more
+
+    item._initrequest()  # type: ignore[attr-defined]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the flip may make the sandbox warn
+        reports = runtestprotocol(item, log=False, nextitem=None)
+    for report in reports:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            return str(getattr(crash, "message", report.longrepr)).splitlines()[0][:120] or "failed"
+    return ""
