@@ -1,7 +1,7 @@
 """What if the guess is wrong? Tests run again with one assumption about the service flipped at a time.
 
-Only the assumptions that a test's own calls and events touched are flipped, and only those that a sandbox can be set to. A test that
-fails then rests on the assumption; one that passes would not notice the difference.
+Only the assumptions that a test's own calls and events touched are flipped, and only those that a sandbox can be set
+to. A test that fails then rests on the assumption; one that passes would not notice the difference.
 """
 
 import warnings

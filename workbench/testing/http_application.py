@@ -1,7 +1,7 @@
 """An application behind HTTP, in any language: its universes have real time, real concurrency and real crashes.
 
-Deliveries that are due together are sent in parallel; the process is killed by a command while it handles them, and started again
-by another. So a universe that is run again may go another way: what it says is what was tried.
+Deliveries that are due together are sent in parallel; the process is killed by a command while it handles them, and
+started again by another. So a universe that is run again may go another way: what it says is what was tried.
 """
 
 import json

@@ -1,8 +1,8 @@
 """An asyncio event loop of virtual time: nothing waits, and a function chooses which of the ready callbacks runs next.
 
-One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does. Threads,
-sockets and subprocesses are refused, since their order would not be reproducible. Of asyncio's private names it uses
-`_get_running_loop` and `_set_running_loop`, which it offers to event loops.
+One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does.
+Threads, sockets and subprocesses are refused, since their order would not be reproducible. Of
+asyncio's private names it uses `_get_running_loop` and `_set_running_loop`, which it offers to event loops.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ LABEL: ContextVar[str] = ContextVar("label", default="")
 
 
 class NotSimulated(WorkbenchError):
-    """The application does something that a simulated universe cannot reproduce: a thread, a socket or another event loop."""
+    """The application does something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
 class _Callback(asyncio.Handle):
@@ -112,8 +112,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         finally:
             asyncio._set_running_loop(None)
             self._running = False
-            if self.refusal is not None:  # whatever the application made of it
-                raise self.refusal
+            if self.refusal is not None:
+                raise self.refusal  # whatever the application made of it
 
     def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
         """Start a task of the application with a label."""
@@ -146,10 +146,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._ready.append(handle)
         return handle
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
         timer = _Timer(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))
@@ -175,9 +179,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._closed:
             self._on_error(context)
-
-    async def shutdown_asyncgens(self) -> None:
-        """Do nothing: asynchronous generators end with their process."""
 
 
 def _refused(what: str) -> Callable[..., NoReturn]:
