@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -31,7 +32,6 @@ from workbench.schema import checks, strict_json
 _IN_SPANS = {
     "method": "http.request.method",
     "path": "url.template",
-    "host": "server.address",
     "status": "http.response.status_code",
     "try": "workbench.try",
     "operation": "workbench.operation",
@@ -45,6 +45,10 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add a span of OpenTelemetry that ends now, for one try of a call."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
+    server = urlsplit(f"//{call['host']}")  # without a port it is that of https
+    known |= {"server.address": server.hostname, "server.port": server.port or 443}
+    if failed:
+        known["error.type"] = str(call["status"] or "no_answer")
     now = time.time_ns()
     span = traces.get_tracer("workbench").start_span(
         call["operation"], kind=traces.SpanKind.CLIENT, attributes=known, start_time=now - int(call["seconds"] * 1e9)
