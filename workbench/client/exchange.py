@@ -23,7 +23,7 @@ from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import path_problems, request_problems
+from workbench.client.requests import has_open_ids, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
@@ -111,7 +111,7 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        if seen.doubtful or context.limits.caps or path_problems(operation, self.request):
+        if seen.doubtful or context.limits.caps or has_open_ids(operation):
             problems = request_problems(
                 operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
             )
