@@ -668,4 +668,17 @@ except wb.errors.Forbidden:
 """,
         "a fault that is injected is not the service's answer to a key",
     ),
+    (
+        "breaking-1",
+        "sent again although it was carried out",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+refund = {'transaction_id': shop.transaction_id, 'amount': 500}
+try:
+    api.simulate_refund(**refund)
+except wb.OutcomeUnknown as error:
+    api.journal.resend(error.attempt.id, refund, accept_double=True)
+""",
+        "sent again: the customer has 10.00 USD",
+    ),
 ]

@@ -470,9 +470,15 @@ def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
         return
     for transaction in {one.request["transactionId"] for one in lost}:
         done = seen.api.journal.list(operation="simulate_refund", outcome="done")
-        said = sum(one.request.get("amount") == 500 and one.request["transactionId"] == transaction for one in done)
+        mine = [
+            one for one in refunds if one.request.get("amount") == 500 and one.request["transactionId"] == transaction
+        ]
+        resent = {one.resend_of for one in mine} - {None}  # such an entry ends as the one that was sent for it
+        said = len([one for one in mine if one in done and one.id not in resent])
         really = len(seen.calls_on("simulate_refund", transaction, amount=500))
-        if said > really:
+        if resent and said < really:
+            yield "the refund was carried out, and sent again: the customer has 10.00 USD. Begin the notebook again."
+        elif said > really:
             yield "a refund was resolved as done, but it was not carried out: look at the events, and resolve it again."
         elif said < really:
             yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
