@@ -119,7 +119,9 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is broken."""
+    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is
+    broken.
+    """
     from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
     from rich.console import Console, Group

@@ -1,4 +1,6 @@
-"""`workbench test …`: try your application in many universes, in this process or behind HTTP, and compare two versions of it."""
+"""`workbench test …`: try your application in many universes, in this process or behind HTTP, and compare two versions
+of it.
+"""
 
 import os
 import sys
@@ -21,12 +23,12 @@ def _load(name: str) -> Callable[..., Any]:
     module, colon, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), attribute) if colon else None
+        loaded = getattr(import_module(module), attribute) if colon else None
     except (ImportError, AttributeError) as error:
         raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
-    if not callable(found):
+    if not callable(loaded):
         raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
-    return found  # type: ignore[no-any-return]
+    return loaded  # type: ignore[no-any-return]
 
 
 def _show(result: Any, command: str) -> int:
@@ -40,10 +42,19 @@ def _show(result: Any, command: str) -> int:
 
 
 def explore(
-    application: str, /, *, universes: Whole = 500, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
-    threads: bool = False, behavior: str | None = None, export: Path | None = None,
-) -> int:  # fmt: skip
-    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 where it was stopped.
+    application: str,
+    /,
+    *,
+    universes: Whole = 500,
+    seed: Whole = 1,
+    first: Whole = 0,
+    universe: Whole | None = None,
+    threads: bool = False,
+    behavior: str | None = None,
+    export: Path | None = None,
+) -> int:
+    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 where it was
+    stopped.
 
     Args:
         application: MODULE:NAME of the class or function that makes it, as shop:Application.
@@ -59,9 +70,15 @@ def explore(
     from workbench.sandbox import Sandbox
 
     result = testing.explore(
-        _load(application), universes=universes, seed=seed, first=first, universe=universe, threads=threads,
-        sandbox=Sandbox(behavior=behavior), progress=True,
-    )  # fmt: skip
+        _load(application),
+        universes=universes,
+        seed=seed,
+        first=first,
+        universe=universe,
+        threads=threads,
+        sandbox=Sandbox(behavior=behavior),
+        progress=True,
+    )
     if export is not None and result.failure is not None:
         result.failure.export(export, application)
         say(f"Test: {export}")
@@ -69,12 +86,22 @@ def explore(
 
 
 def http(
-    *, deliveries: str, books: str, reset: str | None = None, kill: str = "", start: str = "", api_port: Whole | None = None,
-    universes: Whole = 20, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
-) -> int:  # fmt: skip
+    *,
+    deliveries: str,
+    books: str,
+    reset: str | None = None,
+    kill: str = "",
+    start: str = "",
+    api_port: Whole | None = None,
+    universes: Whole = 20,
+    seed: Whole = 1,
+    first: Whole = 0,
+    universe: Whole | None = None,
+) -> int:
     """Try an application behind HTTP, in any language: deliveries in parallel, and crashes while it handles them.
 
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if something broke.
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if something
+    broke.
 
     Args:
         deliveries: URL that takes deliveries.
@@ -92,15 +119,21 @@ def http(
     from workbench.testing.deliveries import KEY
 
     application = testing.HttpApplication(
-        url=deliveries, books=books, reset=reset, kill=kill, start=start, api_port=api_port,
+        url=deliveries,
+        books=books,
+        reset=reset,
+        kill=kill,
+        start=start,
+        api_port=api_port,
         key=os.environ.get(KEY_VARIABLE) or KEY,
-    )  # fmt: skip
+    )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
     return _show(result, f"workbench test http --deliveries {deliveries} --books {books}")
 
 
 def regress(*, log: Path, old: str, new: str) -> int:
-    """Hand the deliveries of a log to two versions of an application, and compare their books. Exit code 5 if they differ.
+    """Hand the deliveries of a log to two versions of an application, and compare their books. Exit code 5 if they
+    differ.
 
     Args:
         log: File with an event on each line.

@@ -1,7 +1,7 @@
 """What is decided in a universe, and what is told of it.
 
-Every decision has a name, as "call simulate_refund 1", and a number; 0 is the course of events in which nothing goes wrong. The
-decisions that are not 0 are all that is needed to run the universe again, and to make it smaller.
+Every decision has a name, as "call simulate_refund 1", and a number; 0 is the course of events in which nothing goes
+wrong. The decisions that are not 0 are all that is needed to run the universe again, and to make it smaller.
 """
 
 import hashlib
@@ -47,7 +47,9 @@ class Decisions:
 
 @attrs.frozen
 class Moment:
-    """A line of the story: seconds since the beginning, what it is about ("call", "event", "crash", …) and what happened."""
+    """A line of the story: seconds since the beginning, what it is about ("call", "event", "crash", …) and what
+    happened.
+    """
 
     at: float
     kind: str

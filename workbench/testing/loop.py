@@ -1,8 +1,8 @@
 """An asyncio event loop of virtual time: nothing waits, and a function chooses which of the ready callbacks runs next.
 
-One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does. Threads,
-sockets and subprocesses are refused, since their order would not be reproducible. Of asyncio's private names it uses
-`_get_running_loop` and `_set_running_loop`, which it offers to event loops.
+One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does.
+Threads, sockets and subprocesses are refused, since their order would not be reproducible. Of asyncio's private names
+it uses `_get_running_loop` and `_set_running_loop`, which it offers to event loops.
 """
 
 import asyncio
@@ -20,7 +20,9 @@ LABEL: ContextVar[str] = ContextVar("label", default="")
 
 
 class NotSimulated(WorkbenchError):
-    """The application does something that a simulated universe cannot reproduce: a thread, a socket or another event loop."""
+    """The application does something that a simulated universe cannot reproduce: a thread, a socket or another event
+    loop.
+    """
 
 
 class _Callback(asyncio.Handle):
@@ -146,10 +148,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._ready.append(handle)
         return handle
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
         return self.call_at(self._now() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:  # type: ignore[override]
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
         timer = _Timer(when, callback, args, self, context)
         if not self._closed:
             heapq.heappush(self._timers, (when, next(self._count), timer))

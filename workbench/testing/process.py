@@ -1,4 +1,6 @@
-"""A process of an application in a universe: its event loop, its sessions and databases, all of which end when it is killed."""
+"""A process of an application in a universe: its event loop, its sessions and databases, all of which end when it is
+killed.
+"""
 
 import itertools
 import sqlite3
@@ -28,9 +30,12 @@ class World(Protocol):
         """Commit, or kill the process before or after it."""
 
     async def call(
-        self, process: "Process", outgoing: Request, send: Callable[[Request], Response],
+        self,
+        process: "Process",
+        outgoing: Request,
+        send: Callable[[Request], Response],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:  # fmt: skip
+    ) -> Response | Broken:
         """Return the answer to a call, or what became of it."""
 
 

@@ -332,24 +332,54 @@ class Inbox:
 
     @overload
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> UserEvent: ...  # fmt: skip
+        self,
+        kind: UserKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> UserEvent: ...
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> DepositEvent: ...  # fmt: skip
+        self,
+        kind: DepositKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> DepositEvent: ...
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> TransactionEvent: ...  # fmt: skip
+        self,
+        kind: TransactionKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> TransactionEvent: ...
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> CardEvent: ...  # fmt: skip
+        self,
+        kind: CardKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> CardEvent: ...
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> AnyEvent: ...  # fmt: skip
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> AnyEvent: ...
     def wait(
         self,
         kind: str | None = None,
@@ -392,29 +422,59 @@ class Inbox:
 
     @overload
     def on(
-        self, kind: UserKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[UserHandler], UserHandler]: ...  # fmt: skip
+        self,
+        kind: UserKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[UserHandler], UserHandler]: ...
     @overload
     def on(
-        self, kind: DepositKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[DepositHandler], DepositHandler]: ...  # fmt: skip
+        self,
+        kind: DepositKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[DepositHandler], DepositHandler]: ...
     @overload
     def on(
-        self, kind: TransactionKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[TransactionHandler], TransactionHandler]: ...  # fmt: skip
+        self,
+        kind: TransactionKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[TransactionHandler], TransactionHandler]: ...
     @overload
     def on(
-        self, kind: CardKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[CardHandler], CardHandler]: ...  # fmt: skip
+        self,
+        kind: CardKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[CardHandler], CardHandler]: ...
     @overload
     def on(
-        self, kind: str, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[Handler], Handler]: ...  # fmt: skip
+        self,
+        kind: str,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[Handler], Handler]: ...
     def on(
         self,
         kind: str,
