@@ -43,7 +43,7 @@ def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
     """Call a function before each request to a sandbox."""
     answer = sandbox._engine.answer
 
-    def watched(request: Request) -> Response:
+    def watched(request: Request, **options: Any) -> Response:
         before(request)
         return answer(request)
 

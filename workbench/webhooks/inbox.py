@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
@@ -650,6 +650,47 @@ class Inbox:
         checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
+
+
+class AsyncInbox(Inbox):
+    """The inbox of an async session: `wait` is awaited, and everything else answers at once."""
+
+    @overload  # type: ignore[override]
+    def wait(
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, UserEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, DepositEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, TransactionEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, CardEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, AnyEvent]: ...  # fmt: skip
+    def wait(
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Any:
+        """Return the newest matching event, or wait for the next one without holding up the event loop.
+
+        Arguments and errors are those of `Inbox.wait`.
+        """
+        import asyncio
+
+        return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)
 
 
 def _refused(request: Request, path: str) -> tuple[int, str] | None:
