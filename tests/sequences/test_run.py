@@ -45,7 +45,7 @@ def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
 
     def watched(request: Request, **options: Any) -> Response:
         before(request)
-        return answer(request)
+        return answer(request, **options)
 
     sandbox._engine.answer = watched  # type: ignore[method-assign]
 
