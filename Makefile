@@ -98,6 +98,10 @@ test: check ## Run the checks and every test within ten minutes
 soak: setup ## Run the same campaigns with the large counts
 	@$(call tier,soak,-s --timeout 0)
 
+.PHONY: audit
+audit: setup ## List known advisories of the pinned packages, where the index has them
+	@$(PY) -m tests.audit
+
 .PHONY: bench
 bench: setup ## Measure, and print the figures
 	@$(PY) -m tests.benchmarks

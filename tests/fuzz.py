@@ -37,7 +37,7 @@ import httpx
 from tests.client.doubles import CARD, client_on
 from workbench import bulk, events, rendering, sequences
 from workbench.bulk.plan import plan_of
-from workbench.errors import InvalidRequest, WorkbenchError
+from workbench.errors import InvalidRequest, UsageError, WorkbenchError
 from workbench.interface.convert import converter, placeholders
 from workbench.interface.table import OPERATIONS
 from workbench.schema import strict_json
@@ -208,7 +208,7 @@ def _row_case(path: Path, made: Callable[[random.Random], tuple[str, bytes]]) ->
             else:
                 plan = plan_of(OPERATIONS[name], path, secret=b"s" * 32, rejects=True)
                 assert all(row.reasons for row in plan.rows if row.problems)
-        except InvalidRequest as error:
+        except (InvalidRequest, UsageError) as error:
             assert str(error)  # noqa: PT017 - it can be shown
             return False
         return True
@@ -388,7 +388,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
             else:
                 (folder / "case.parquet").unlink(missing_ok=True)
                 logs.to_parquet(folder / "case.parquet", progress=False)
-        except InvalidRequest as error:
+        except (InvalidRequest, UsageError) as error:
             assert str(error)  # noqa: PT017 - it can be shown
             return False
         return True

@@ -76,7 +76,7 @@ def test_every_operation_is_awaited(where: str | None) -> None:
             assert api.journal.unknown() == []
             kinds = {event.kind for event in api.events}
             assert {"transaction.requested", "transaction.completed", "user.updated"} <= kinds
-            assert await asyncio.to_thread(api.inbox.wait, "user.updated", timeout=60)
+            assert await api.inbox.wait("user.updated", timeout=60)
 
     asyncio.run(run())
 

@@ -158,3 +158,19 @@ def test_receiver_without_http() -> None:
     refused = post(to, {}, b"{}")
 
     assert (odd.accepted, silent.error, refused.error) == (False, "no response in time", "connection refused")
+
+
+@pytest.mark.parametrize("address", ["64:ff9b::7f00:1", "64:ff9b::a00:1"])
+def test_an_address_that_leads_here_is_not_public(address: str) -> None:
+    """The IPv4 address inside a translated one counts."""
+    with pytest.raises(ForbiddenUrl):
+        check_url("https://example.com/", reach=("public",), resolve=lambda *_: [address])
+
+
+@pytest.mark.parametrize("host", ["x.localhost", "a.b.localhost."])
+def test_a_name_below_localhost_leads_here(host: str) -> None:
+    """Whatever a resolver says."""
+    target = check_url(f"http://{host}/", reach=("loopback",), resolve=lambda *_: ["203.0.113.5"])
+    assert target.address == "127.0.0.1"
+    with pytest.raises(ForbiddenUrl):
+        check_url(f"https://{host}/", reach=("public",), resolve=lambda *_: ["203.0.113.5"])

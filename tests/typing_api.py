@@ -160,6 +160,7 @@ async def tasks(api: wb.AsyncSession) -> None:
         started = group.create_task(api.simulate_refund(transaction_id="", amount=wb.FULL))
     assert_type(started.result(), SimulatedTransaction)
     assert_type(await wb.rewards.read(api, ["id"]), Rewards)
+    assert_type((await api.inbox.wait("user.updated")).body, UserUpdated)
 
 
 def words(api: wb.Client) -> None:

@@ -638,7 +638,7 @@ _AT_THE_TOP = {
     "OutcomeUnknown",
     "WorkbenchError",
 }  # of the package
-_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "UnexpectedRedirect"}  # caught by their bases
+_NARROWER = {"InvalidArguments", "RedirectedEffect", "ResponseTooLarge", "FileBusy"}  # caught by their bases
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,6 @@
-"""Libraries that only some parts need: an import of one that is missing ends in `MissingExtra`, with the command that installs it."""
+"""Libraries that only some parts need: an import of one that is missing ends in `MissingExtra`, with the command that
+installs it.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -40,7 +42,9 @@ def install_finder() -> None:
 
 
 def _requirements() -> "Iterator[tuple[str, str]]":
-    """Yield the extra and the text of each requirement of an extra, also of those that it takes in, as the wheel states them."""
+    """Yield the extra and the text of each requirement of an extra, also of those that it takes in, as the wheel states
+    them.
+    """
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -69,8 +73,8 @@ def extra_of(library: str) -> str | None:
 def install_command(extra: str) -> str:
     """Return a command that adds an extra to this installation, from where it was installed.
 
-    The workbench is on no public index, so its name alone is never asked for: a checkout or a wheel is named by its path, and where
-    that is gone, the libraries by their names.
+    The workbench is on no public index, so its name alone is never asked for: a checkout or a wheel is named by its
+    path, and where that is gone, the libraries by their names.
     """
     import json
     from importlib.metadata import PackageNotFoundError, distribution

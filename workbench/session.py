@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
     from workbench.interface.events import AnyEvent
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
-    from workbench.webhooks.inbox import Inbox
+    from workbench.webhooks.inbox import AsyncInbox, Inbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,13 +111,14 @@ class _Session(BaseClient):
     def inbox(self) -> "Inbox":
         """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
         if not self._inboxes:
-            from workbench.webhooks.inbox import Inbox
+            from workbench.webhooks.inbox import AsyncInbox, Inbox
 
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
             if self._sandbox is not None:  # the events of the key's tenant, signed with the key
                 source = partial(self._sandbox._drain, api_key=keys[0].decode())
-            self._inboxes.append(Inbox(self._inbox_path, keys=keys, source=source))
+            inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
+            self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
 
     @hide_arguments
@@ -153,10 +154,16 @@ class Session(_Session, Client):
 
 
 class AsyncSession(_Session, AsyncClient):
-    """A session whose operations are awaited. `.sandbox`, `.inbox` and `.journal` are those of a `Session`.
+    """A session whose operations are awaited, and `inbox.wait` too; `.sandbox`, `.journal` and the rest answer at once.
 
-    They answer at once and are not awaited; what waits, as `inbox.wait`, belongs into `asyncio.to_thread`.
+    Bulk runs, sequences in a file, withdrawals, forms and panels need a session of `connect()`: call them in a thread,
+    as `await asyncio.to_thread(wb.bulk.run, …)`.
     """
+
+    @property
+    def inbox(self) -> "AsyncInbox":
+        """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
+        return super().inbox  # type: ignore[return-value] # made for this class
 
 
 def latest() -> Session | None:

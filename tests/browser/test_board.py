@@ -31,7 +31,7 @@ def test_the_board_shows_the_class_and_acts(server: ClassServer, page: Page) -> 
             page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
             picture(page.locator("body"), f"board-{theme}")
 
-        content = {"kind": "check", "exercise": "start-1", "missing": [HOSTILE]}
+        content = {"kind": "check", "exercise": "breaking-1", "missing": [HOSTILE]}
         assert httpx.post(f"{url}/{server.learners[0].code}/_class", json=content).status_code == 200
         expect(page.get_by_text("onerror=alert(1)")).to_be_visible(timeout=5_000)
         assert page.locator("img").count() == 0

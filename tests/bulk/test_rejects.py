@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 from tests.bulk.test_runs import api_of, filed, people
-from workbench.bulk import InvalidRows, RunChanged, investigate, resume, run
+from workbench.bulk import InvalidRows, RunChanged, investigate, load, resume, run
+from workbench.bulk.plan import write_rejects
 from workbench.errors import InvalidRequest, UsageError
 from workbench.sandbox import Sandbox
 from workbench.schema.masks import DOTS
@@ -324,3 +325,13 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
         assert api.sandbox._world_id() == sandbox._world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
         assert resume(path, api, rows, progress=False).ok
+
+
+def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
+    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `load` takes the quote away."""
+    path = tmp_path / "rejected.csv"
+    write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
+    assert "'=HYPERLINK(1)" in path.read_text()
+    assert ",=HYPERLINK" not in path.read_text()
+    assert "'=cmd" in path.read_text()
+    assert load(path)[0]["nickname"] == "=HYPERLINK(1)"

@@ -188,6 +188,7 @@ def test_each_try_is_a_span(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (span.kind, span.status.is_ok, span.parent) == (SpanKind.CLIENT, False, outer.get_span_context())
     assert dict(span.attributes or {}) == {
         "http.request.method": "PATCH", "url.template": "/issuing/users/{userId}", "server.address": "api.example.com",
+        "server.port": 443, "error.type": "404",
         "http.response.status_code": 404, "workbench.try": 1, "workbench.operation": "update_user",
         "workbench.environment": "sandbox", "workbench.attempt": next(iter(client.journal)).id,
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """Profiles, keys and pins: read strictly, with all that is wrong; keys never from a file."""
 
+import json
 import os
 import sys
 import types
@@ -201,6 +202,47 @@ def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatc
 
     assert len({typed, from_ring, general, own}) == 4
     assert asked == ["API key of acme-test (sandbox): "]
+
+
+COMMANDS = {
+    "prints": ([sys.executable, "-c", "print('key-of-the-vault')"], None),
+    "fails": ([sys.executable, "-c", "raise SystemExit('canary')"], "ended with status 1"),
+    "prints nothing": ([sys.executable, "-c", "pass"], "did not print a key"),
+    "is not there": (["no-such-program-here"], "cannot be run: FileNotFoundError"),
+    "takes too long": ([sys.executable, "-c", "import time; time.sleep(60)"], "took longer than 1 seconds"),
+    "is no shell": (["echo key; echo"], "cannot be run: FileNotFoundError"),
+}
+
+
+@pytest.mark.parametrize("command, problem", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_prints_the_key(
+    command: list[str], problem: str | None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profile names a program that prints the key: without a shell, with a time limit, and nothing of it is shown."""
+    write(home, GOOD.replace("timeout = 12.5", f"key_command = {json.dumps(command)}"))
+    monkeypatch.setattr(settings, "_COMMAND_SECONDS", 1 if "time" in command[-1] else 30)
+    profile = open_profile("acme-test")
+
+    assert settings.key_source(profile) == f"from the command {command[0]}"
+    if problem is None:
+        assert settings.find_key(profile).header() == b"key-of-the-vault"
+        return
+    with pytest.raises(InvalidProfile, match=problem) as caught:
+        settings.find_key(profile)
+    assert "canary" not in str(caught.value)
+
+
+def test_where_a_key_comes_from_is_said(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key in the keyring is not called missing."""
+    write(home, GOOD)
+    profile = open_profile("acme-test")
+    missing = settings.key_source(profile)
+    monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=lambda *_: "ring-key"))
+    stored = settings.key_source(profile)
+    monkeypatch.setenv("WORKBENCH_API_KEY", "general-key")
+
+    assert missing == "missing: neither in WORKBENCH_ACME_TEST_API_KEY nor in the keyring"
+    assert (stored, settings.key_source(profile)) == ("in the keyring", "in WORKBENCH_API_KEY")
 
 
 def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

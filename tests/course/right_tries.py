@@ -639,4 +639,34 @@ production.update_user(user_id=guide['users']['approved'][3], phone_number='5550
 production.disarm()
 """,
     ),
+    (
+        "start-1",
+        "method",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Example Bistro', 'merchant_category_code': '5812'})
+api.sandbox.settle(shop.transaction_id)
+""",
+    ),
+    (
+        "contracts-1",
+        "method",
+        """
+from contextlib import suppress
+other = wb.connect(seed=7, tenant='no corporate cards')
+with suppress(wb.errors.Forbidden):
+    other.list_contracts()
+""",
+    ),
+    (
+        "breaking-1",
+        "method",
+        """
+api.sandbox.add_fault('reset', of='simulate_refund', times=1)
+refund = {'transaction_id': shop.transaction_id, 'amount': 500}
+try:
+    api.simulate_refund(**refund)
+except wb.OutcomeUnknown as error:
+    api.journal.resend(error.attempt.id, refund, accept_double=True)
+""",
+    ),
 ]

@@ -417,5 +417,5 @@ def test_a_stopped_drill_leaves_no_fault(api: wb.Session) -> None:
 
 
 def test_an_unknown_drill_names_those_there_are(api: wb.Session) -> None:
-    with pytest.raises(wb.InvalidRequest, match="half-migration"):
+    with pytest.raises(wb.errors.UsageError, match="half-migration"):
         drill("nothing", api)

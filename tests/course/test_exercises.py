@@ -167,4 +167,5 @@ def test_the_page_lists_all_tries() -> None:
 
 def attempt(tried: str, names: dict[str, Any]) -> None:
     """Run the code of a try with what the notebook has made."""
-    exec(compile(tried, "<a try>", "exec"), names | shortcuts(names))
+    names.update(shortcuts(names))
+    exec(compile(tried, "<a try>", "exec"), names)

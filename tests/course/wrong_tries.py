@@ -631,4 +631,54 @@ production.disarm()
 """,
         "has no new phone number; another user has.",
     ),
+    (
+        "start-1",
+        "a hardware shop",
+        """
+shop = api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Example Hardware', 'merchant_category_code': '5251'})
+api.sandbox.settle(shop.transaction_id)
+""",
+        "at Example Hardware, which is not a coffee shop",
+    ),
+    (
+        "people-1",
+        "another street",
+        """
+api.update_ubo(company_id=guide['companies'][0]['id'], ubo_id=DENIED, address={**MOVED, 'line1': '5 Example Street'})
+""",
+        "the owner has another address now, not 4 Example Street",
+    ),
+    (
+        "people-1",
+        "another postal code, by a form",
+        """
+FORM(api.update_ubo, company_id=guide['companies'][0]['id'], ubo_id=DENIED, address={**MOVED, 'postal_code': '62701'})
+""",
+        "the owner has another address now, not 4 Example Street",
+    ),
+    (
+        "contracts-1",
+        "a fault injected with 403",
+        """
+api.sandbox.add_fault('status', of='list_contracts', status=403, times=1)
+try:
+    api.list_contracts()
+except wb.errors.Forbidden:
+    pass
+""",
+        "a fault that is injected is not the service's answer to a key",
+    ),
+    (
+        "breaking-1",
+        "sent again although it was carried out",
+        """
+api.sandbox.add_fault('lost', of='simulate_refund', times=1)
+refund = {'transaction_id': shop.transaction_id, 'amount': 500}
+try:
+    api.simulate_refund(**refund)
+except wb.OutcomeUnknown as error:
+    api.journal.resend(error.attempt.id, refund, accept_double=True)
+""",
+        "sent again: the customer has 10.00 USD",
+    ),
 ]

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -43,9 +44,9 @@ def watch(sandbox: Sandbox, before: Callable[[Request], None]) -> None:
     """Call a function before each request to a sandbox."""
     answer = sandbox._engine.answer
 
-    def watched(request: Request) -> Response:
+    def watched(request: Request, **options: Any) -> Response:
         before(request)
-        return answer(request)
+        return answer(request, **options)
 
     sandbox._engine.answer = watched  # type: ignore[method-assign]
 

@@ -179,9 +179,9 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     export(frame_of(["old"]), path)
     code = (
-        "import os, sys, pandas as pd\nfrom workbench import tables\n"
+        "import os, sys, pandas as pd, workbench as wb\n"
         "os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
-        "export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
+        "wb.export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
 

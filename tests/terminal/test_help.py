@@ -9,6 +9,7 @@ import pytest
 
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
+from workbench.renamed import RENAMED
 from workbench.sandbox.controls import CONTROLS
 from workbench.schema.walk import Choice, camel, leaves
 from workbench.terminal import commands, make_app
@@ -65,6 +66,10 @@ def test_each_operation_has_a_noun_and_a_verb(wb):
     for noun, verb in commands.OPERATIONS:
         assert wb(noun, verb, "--help").code == 0
     assert wb("list-contracts").code == wb("simulate_refund").code == 2
+    assert "since 0.3 it is workbench transactions refund" in " ".join(wb("simulate-refund").err.split())
+    for name, new in RENAMED.items():
+        if name.startswith("workbench "):
+            assert wb(*new.split()[1:], "--help").code == 0, name
     assert len([name for name in make_app() if not name.startswith("-")]) <= 23
 
 

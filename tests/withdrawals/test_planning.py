@@ -293,7 +293,7 @@ def test_an_asynchronous_client_is_refused():
     """The plan asks and waits, so it takes the plain client."""
     client = wb.AsyncClient(base_url="https://api.example.com", api_key="a-key")
 
-    with pytest.raises(UsageError, match="not with an asynchronous one"):
+    with pytest.raises(UsageError, match=r"must be a session of wb\.connect"):
         wb.withdrawals.plan(client, "an id", token="", amount=wb.withdrawals.native_units(1), admin="", to="")
 
 

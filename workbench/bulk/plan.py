@@ -177,12 +177,13 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
     import pandas as pd
 
     from workbench.system.files import write_file
+    from workbench.tables.frames import guarded
 
     rows = [{ROW: number, **_flat(source), REASONS: reasons} for number, (source, reasons) in rejected.items()]
     columns = dict.fromkeys(name for row in rows for name in row if name != REASONS)
     frame = pd.DataFrame(rows, dtype=object, columns=[*columns, REASONS])
     writers: dict[str, Callable[[Any], Any]] = {
-        ".csv": lambda file: frame.to_csv(file, index=False),
+        ".csv": lambda file: frame.rename(columns=guarded).map(guarded).to_csv(file, index=False),
         ".xlsx": lambda file: frame.to_excel(file, index=False),
         ".parquet": lambda file: frame.astype("string").to_parquet(file),
     }

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from workbench.bulk.outcomes import PLANNED, BulkResult, RowResult, RunRecord
 from workbench.bulk.plan import Plan, PlannedRow, check_rejects, operation_of, plan_of, write_rejects
 from workbench.client.base import allowed_by, context_of, journal_of, stoppable
+from workbench.client.client import refuse_async
 from workbench.client.effects import Outcome
 from workbench.client.keys import installation_secret
 from workbench.errors import (
@@ -175,6 +176,7 @@ def _run(
     accept_changes: bool = False,
     **checks: Any,
 ) -> BulkResult:
+    refuse_async(api, "bulk.run")
     if not issubclass(type(api), Sync):  # a run calls from threads
         raise UsageError(f"a bulk run takes a Client or a Session, not a {type(api).__name__}", of="bulk.run")
     if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:

@@ -15,7 +15,7 @@ from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
 from workbench.client.requests import argument_problems
-from workbench.errors import InvalidArguments, NotSent, UsageError, advise, hide_arguments
+from workbench.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 from workbench.schema.walk import UnknownMember, build, given
 
@@ -243,3 +243,13 @@ class Bodies(AsyncClient):
 
     def _close_rest(self) -> None:
         """Leave the journal to the client that this was made of."""
+
+
+def refuse_async(api: object, of: str, instead: str = "") -> None:
+    """Raise UsageError for an async client, where calls have to answer at once: the one place that says what to do instead."""
+    if isinstance(api, AsyncClient):
+        words = (
+            "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread, as "
+            "`await asyncio.to_thread(…)`"
+        )
+        raise UsageError([Problem("api", "type", words + instead)], of=of)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from functools import cached_property
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -22,7 +23,7 @@ from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import path_problems, request_problems
+from workbench.client.requests import has_open_ids, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
@@ -31,7 +32,6 @@ from workbench.schema import checks, strict_json
 _IN_SPANS = {
     "method": "http.request.method",
     "path": "url.template",
-    "host": "server.address",
     "status": "http.response.status_code",
     "try": "workbench.try",
     "operation": "workbench.operation",
@@ -45,6 +45,10 @@ _IN_SPANS = {
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
     """Add a span of OpenTelemetry that ends now, for one try of a call."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
+    server = urlsplit(f"//{call['host']}")  # without a port it is that of https
+    known |= {"server.address": server.hostname, "server.port": server.port or 443}
+    if failed:
+        known["error.type"] = str(call["status"] or "no_answer")
     now = time.time_ns()
     span = traces.get_tracer("workbench").start_span(
         call["operation"], kind=traces.SpanKind.CLIENT, attributes=known, start_time=now - int(call["seconds"] * 1e9)
@@ -107,7 +111,7 @@ class Exchange:
     async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
-        if seen.doubtful or context.limits.caps or path_problems(operation, self.request):
+        if seen.doubtful or context.limits.caps or has_open_ids(operation):
             problems = request_problems(
                 operation, seen, self.allowing, check=context.check, real=context.real, limits=context.limits
             )

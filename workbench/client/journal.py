@@ -20,6 +20,7 @@ from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 import attrs
+import orjson
 
 from workbench.client.effects import NEAR, Outcome, Resolution, may_be_evidence, next_step
 from workbench.client.effects import Entry as Entry  # of the journal, for whoever reads one
@@ -65,7 +66,14 @@ _INSERT = f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS
 _ENDING, _REQUEST = (_COLUMNS.split(", ").index(name) for name in ("ending", "request"))
 _MAX_UNWRITTEN = 1000
 _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value, default=str).decode()
+    except TypeError:  # as for a whole number of more than 64 bits
+        return _any_json(value)
 
 
 class Recorder:

@@ -228,6 +228,13 @@ def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem
 
 
 @cache
+def has_open_ids(operation: Operation[..., Any]) -> bool:
+    """Whether a member of the path may be another text than a UUID, which the survey passes by."""
+    in_path = {name for name, _ in _in_path(operation)}
+    return any(member.name in in_path and member.about.rule.format != "uuid" for member in members(operation.request))
+
+
+@cache
 def _in_path(operation: Operation[..., Any]) -> tuple[tuple[str, str], ...]:
     in_path = placeholders(operation.path)
     return tuple((member.name, member.wire) for member in members(operation.request) if member.wire in in_path)

@@ -19,7 +19,7 @@ import ipaddress
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -132,6 +132,11 @@ _SECONDS = _rule(
 _ADDRESSES = _rule(
     lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "must be a list of addresses",
+)
+_COMMAND_SECONDS = 30
+_COMMAND = _rule(
+    lambda value: isinstance(value, list) and value != [] and all(isinstance(item, str) for item in value),
+    "must be a list of texts: a program and its arguments",
 )
 _POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
 _FUNCTION = _rule(callable, "must be a function")
@@ -272,6 +277,7 @@ class Profile:
     journal: str | None = attrs.field(default=None, metadata=_TEXT)
     key_variable: str | None = attrs.field(default=None, metadata=_TEXT)
     forget_key_variable: bool = attrs.field(default=False, metadata=_FLAG)
+    key_command: Sequence[str] | None = attrs.field(default=None, metadata=_COMMAND)
     idempotency_header: str | None = attrs.field(default=None, metadata=_TEXT)
     wire_names: Mapping[str, str] = attrs.field(factory=dict, metadata=_TABLE)
     sandbox: Mapping[str, Any] = attrs.field(factory=dict, metadata=_TABLE)
@@ -426,18 +432,20 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
 
 @hide_arguments
 def find_key(profile: Profile) -> Key:
-    """Return the key of a profile: from the environment, the keyring, or a hidden prompt. Never from a file.
+    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt. Never from a file.
 
     Raises:
         InvalidProfile: There is none, or it cannot be sent.
     """
-    variables = [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
+    variables = _key_variables(profile)
     for variable in variables:
         if os.environ.get(variable):
             key = Key(os.environ[variable])
             if profile.forget_key_variable:  # so that child processes and `%env` do not have it
                 del os.environ[variable]
             return key
+    if profile.key_command:
+        return _from_command(profile.key_command)
     stored = _from_keyring(profile.name)
     if stored is not None:
         return stored
@@ -448,6 +456,49 @@ def find_key(profile: Profile) -> Key:
         f"{APPLICATION} / {profile.name}"
     )
     raise InvalidProfile((Problem("api_key", "required", text),))
+
+
+def key_source(profile: Profile) -> str:
+    """Return where the key of a profile comes from. No command is run for it."""
+    variables = _key_variables(profile)
+    if variable := next((name for name in variables if os.environ.get(name)), None):
+        return f"in {variable}"
+    if profile.key_command:
+        return f"from the command {profile.key_command[0]}"
+    if _from_keyring(profile.name) is not None:
+        return "in the keyring"
+    return f"missing: neither in {variables[0]} nor in the keyring"
+
+
+def _key_variables(profile: Profile) -> list[str]:
+    return [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
+
+
+def _from_command(command: Sequence[str]) -> Key:
+    """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is shown.
+
+    Raises:
+        InvalidProfile: It cannot be run, fails, takes too long, or prints no key.
+    """
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_SECONDS,
+            check=True,
+        )
+        return Key(done.stdout.strip())
+    except subprocess.TimeoutExpired:
+        problem = f"took longer than {_COMMAND_SECONDS} seconds"
+    except subprocess.CalledProcessError as error:
+        problem = f"ended with status {error.returncode}"
+    except (OSError, ValueError) as error:
+        problem = "did not print a key" if isinstance(error, UsageError) else f"cannot be run: {type(error).__name__}"
+    raise InvalidProfile((Problem("key_command", "command", problem),))
 
 
 def _from_keyring(name: str) -> Key | None:

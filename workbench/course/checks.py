@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 from urllib.parse import urlsplit
 
+from workbench import session
 from workbench.client.client import Client
 from workbench.errors import ApiError
 from workbench.interface.transactions import MAX_OFFSET, ListRewardsActivity
@@ -55,6 +56,12 @@ class SandboxEvidence:
     def requests(self) -> list[RequestEntry]:
         """The requests the service received, oldest first."""
         return list(self.sandbox.requests(all_tenants=True))
+
+    def requests_of_latest(self) -> list[RequestEntry]:
+        """Return the requests that the session made last sent to another embedded sandbox, as `connect(tenant=)` opens one."""
+        newest = session.latest() if isinstance(self.api, Client) else None
+        other = None if newest is None else session.sandbox_of(newest)
+        return [] if other is None or other is self.sandbox else list(other.requests(all_tenants=True))
 
     def calls(self, operation: str, *, status: int = 200, **members: object) -> list[RequestEntry]:
         """Return the requests of an operation with a status and these wire members; text in any case."""
@@ -124,10 +131,20 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
         yield f"no authorization of 4.20 USD on the second active card of the guide{_near(seen, card, 420)}."
-    elif not any(fits(one, {"status": "settled", "settled": 420}) for one in bought):
+    elif not any(_is_cafe(one) for one in bought):
+        yield f"4.20 USD was authorized at {bought[-1]['merchant_name']}, which is not a coffee shop (MCC 5812 or 5814)."
+    elif not any(_is_cafe(one) and fits(one, {"status": "settled", "settled": 420}) for one in bought):
         waits = fits(bought[-1], {"status": "authorized", "held": 420})
         other = "the authorization was declined, reversed or settled in part; start with a new one."
         yield "the authorization is not settled yet." if waits else other
+
+
+def _is_cafe(transaction: Mapping[str, Any]) -> bool:
+    """Return whether a merchant can be a coffee shop: by its category, eating places or fast food, or by its name."""
+    name = str(transaction["merchant_name"]).lower()
+    return transaction["merchant_category_code"] in ("5812", "5814") or any(
+        word in name for word in ("coffee", "café", "cafe")
+    )
 
 
 def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
@@ -146,9 +163,12 @@ def _near_amount(seen: SandboxEvidence, cents: int) -> str:
 
 
 def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
-    refused = [one.status for one in seen.requests if one.operation == "list_contracts" and one.status >= 400]
+    tried = [one for one in [*seen.requests, *seen.requests_of_latest()] if one.operation == "list_contracts"]
+    refused = [one.status for one in tried if one.status >= 400 and one.fault is None]
     if not refused:
-        yield "the service has not refused any request for contracts yet."
+        injected = any(one.fault for one in tried)
+        near = "; a fault that is injected is not the service's answer to a key" if injected else ""
+        yield f"the service has not refused any request for contracts yet{near}."
     elif 403 not in refused:
         yield f"the service refused with {refused[-1]}; a tenant that issues no corporate cards gets 403."
 
@@ -309,6 +329,11 @@ def applications_2(seen: SandboxEvidence) -> Iterator[str]:
         yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
+_NEW_ADDRESS = {
+    "line1": "4 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62704", "country_code": "US",
+}  # fmt: skip
+
+
 def people_1(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
@@ -325,6 +350,8 @@ def people_1(seen: SandboxEvidence) -> Iterator[str]:
         )
     elif "address" not in changed:
         yield "the owner's application was sent without the new address."
+    elif not fits(seen.state(owner)["address"], _NEW_ADDRESS):
+        yield "the owner has another address now, not 4 Example Street, Springfield, IL 62704, US."
     elif seen.state(owner)["status"] == "denied":
         yield "the owner has applied again, and was denied again."
 
@@ -443,9 +470,15 @@ def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
         return
     for transaction in {one.request["transactionId"] for one in lost}:
         done = seen.api.journal.list(operation="simulate_refund", outcome="done")
-        said = sum(one.request.get("amount") == 500 and one.request["transactionId"] == transaction for one in done)
+        mine = [
+            one for one in refunds if one.request.get("amount") == 500 and one.request["transactionId"] == transaction
+        ]
+        resent = {one.resend_of for one in mine} - {None}  # such an entry ends as the one that was sent for it
+        said = len([one for one in mine if one in done and one.id not in resent])
         really = len(seen.calls_on("simulate_refund", transaction, amount=500))
-        if said > really:
+        if resent and said < really:
+            yield "the refund was carried out, and sent again: the customer has 10.00 USD. Begin the notebook again."
+        elif said > really:
             yield "a refund was resolved as done, but it was not carried out: look at the events, and resolve it again."
         elif said < really:
             yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."

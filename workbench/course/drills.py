@@ -1,4 +1,5 @@
-"""Drills: incidents made of seeded data, faults and live traffic, graded by what the service and the journal hold at the end.
+"""Drills: incidents made of seeded data, faults and live traffic, graded by what the service and the journal hold at
+the end.
 
 run = wb.course.drill("fraud-burst", api)   # sets the incident up and shows the situation
 run.check()                                 # what is still missing
@@ -39,10 +40,12 @@ def _one_line(text: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Drill:
-    """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the rest.
+    """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the
+    rest.
 
     Attributes:
-        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns the facts of the drill.
+        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns the facts of the
+            drill.
         check: Yields what is missing, of a session and what `set_up` returned.
     """
 
@@ -61,10 +64,10 @@ def _buy(
     api: Any, sandbox: Any, card_id: str, cents: int, merchant: str = "Example Market", settle: bool = True
 ) -> Any:
     """Make a purchase, and settle it unless it was declined."""
-    made = api.simulate_authorization(card_id=card_id, amount=cents, merchant_name=merchant, **_PURCHASE)
-    if settle and made.status == "authorized":
-        sandbox.settle(made.transaction_id)
-    return made
+    authorized = api.simulate_authorization(card_id=card_id, amount=cents, merchant_name=merchant, **_PURCHASE)
+    if settle and authorized.status == "authorized":
+        sandbox.settle(authorized.transaction_id)
+    return authorized
 
 
 DRILLS: Mapping[str, Drill] = {
@@ -122,11 +125,14 @@ class DrillRun(Shown):
     def _buy_live(self, traffic: Mapping[str, Any]) -> None:
         guide = self._api.sandbox.guide()
         with Client(
-            base_url=guide["base_url"], api_key=self._api.sandbox.full_key, journal=False, ca_file=self._api._ca_file,
+            base_url=guide["base_url"],
+            api_key=self._api.sandbox.full_key,
+            journal=False,
+            ca_file=self._api._ca_file,
             transport=self._api.sandbox.transport() if self._api._given else None,
-        ) as others:  # fmt: skip
+        ) as others:
             try:
-                made = _buy(
+                bought = _buy(
                     others,
                     self._api.sandbox,
                     self.facts["used"],
@@ -136,13 +142,15 @@ class DrillRun(Shown):
                 )
             except WorkbenchError:  # a card that was stopped, or a fault that was injected
                 return
-        self.facts["live"].append(str(made.transaction_id))
-        if "ledger" in self.facts and made.status == "authorized":
-            self.facts["ledger"].append(incidents.booking(self._api, str(made.transaction_id)))
+        self.facts["live"].append(str(bought.transaction_id))
+        if "ledger" in self.facts and bought.status == "authorized":
+            self.facts["ledger"].append(incidents.booking(self._api, str(bought.transaction_id)))
             self.facts["bookings"] += 1
 
     def _keep(self, did: str = "") -> None:
-        """Keep the facts, so that another cell or command continues the drill, and for its debrief how much there is by now."""
+        """Keep the facts, so that another cell or command continues the drill, and for its debrief how much there is by
+        now.
+        """
         sandbox = self._api.sandbox
         delivered = len(sandbox.deliveries(state="delivered")) if "endpoint" in self.facts else 0
         counts = [len(sandbox.requests()) + len(sandbox.events()), delivered]
@@ -183,11 +191,11 @@ class DrillRun(Shown):
             self._keep(f"{_CHECK}{f'{len(missing)} missing' if missing else 'solved'}")
         report(self._api, "check", f"drill-{self.drill.name}", missing=missing)
         title = f"Drill {self.drill.name}: {self.drill.title}"
-        words = missing or (
+        lines = missing or (
             f"Solved after {self._minutes()}; {self.drill.minutes} are planned.",
             "`run.debrief()` shows the timeline and what a good answer does.",
         )
-        return DrillResult(Sheet(title=title, status=_NOT_SOLVED if missing else _SOLVED, words=words), missing)
+        return DrillResult(Sheet(title=title, status=_NOT_SOLVED if missing else _SOLVED, words=lines), missing)
 
     def _missing(self) -> tuple[str, ...]:
         return tuple(visible(what) for what in self.drill.check(self._api, self.facts))
@@ -197,7 +205,9 @@ class DrillRun(Shown):
         return "less than a minute" if not minutes else f"{minutes} minute{'s' * (minutes > 1)}"
 
     def debrief(self) -> Display:
-        """Return the timeline since the drill began: what was done, what live traffic did, each check; then a good answer."""
+        """Return the timeline since the drill began: what was done, what live traffic did, each check; then a good
+        answer.
+        """
         missing = self._missing()
         solved = f"Solved after {self._minutes()}" if "solved_at" in self.facts else "Not solved"
         checks = sum(look[-1].startswith(_CHECK) for look in self.facts["looks"])
@@ -212,8 +222,8 @@ class DrillRun(Shown):
 
     def _timeline(self) -> Iterator[tuple[Cell, ...]]:
         """Yield requests, and events that no request caused: they happened by the time of the first look after."""
-        happened = [one for one in self._api.sandbox.timeline() if one.lane in ("request", "event")]
-        caused = {one.request_id for one in happened if one.lane == "request"} - {None}
+        happened = [happening for happening in self._api.sandbox.timeline() if happening.lane in ("request", "event")]
+        caused = {happening.request_id for happening in happened if happening.lane == "request"} - {None}
         looks, traffic, accepted = self.facts["looks"], self.drill.traffic, 0
         done = looks[0][1]
         for seconds, count, delivered, did in [
@@ -225,13 +235,15 @@ class DrillRun(Shown):
                 time, who = Cell((f"{at // 60}:{at % 60:02}",), "number"), Cell(("traffic" if live else "you",))
                 return time, who, Cell((visible(what, 120),)), Cell((visible(str(status)),))
 
-            for one in happened[done:count]:
-                if one.lane == "request":
-                    body = one.record.body or {}
+            for entry in happened[done:count]:
+                if entry.lane == "request":
+                    body = entry.record.body or {}
                     bought = (body.get("merchantName"), body.get("amount"))
-                    yield row(_what(one.record), one.record.status, bought == (traffic["merchant"], traffic["cents"]))
-                elif one.request_id not in caused:
-                    yield row(f"{one.title} {one.subject[:8]}", one.status, one.subject in self.facts["live"])
+                    yield row(
+                        _what(entry.record), entry.record.status, bought == (traffic["merchant"], traffic["cents"])
+                    )
+                elif entry.request_id not in caused:
+                    yield row(f"{entry.title} {entry.subject[:8]}", entry.status, entry.subject in self.facts["live"])
             done = max(done, count)
             if delivered > accepted:
                 yield row(f"{delivered - accepted} deliveries accepted")
@@ -244,14 +256,16 @@ class DrillRun(Shown):
         self._stopped.set()
 
     def stop(self) -> None:
-        """End the drill: end its traffic, remove its fault rules, and forget it. `sandbox.reset()` removes what it made."""
+        """End the drill: end its traffic, remove its fault rules, and forget it. `sandbox.reset()` removes what it
+        made.
+        """
         self.end_traffic()
         with self._lock:
             self._api.sandbox.clear_faults()
             for endpoint in self._api.sandbox.endpoints():
                 if endpoint.id == self.facts.get("endpoint"):
                     self._api.sandbox.remove_endpoint(endpoint.id)
-            write_stored(_FILE, {name: one for name, one in read_stored(_FILE).items() if name != self.drill.name})
+            write_stored(_FILE, {name: run for name, run in read_stored(_FILE).items() if name != self.drill.name})
 
     __repr__ = Shown.__str__
 
@@ -264,14 +278,14 @@ class DrillRun(Shown):
         return Sheet(title=title, words=(self.drill.situation, planned), code=lines)
 
 
-def _what(one: Any) -> str:
+def _what(happening: Any) -> str:
     """Return a request in a few words: the call, an amount, and what it is about."""
-    body = one.body or {}
+    body = happening.body or {}
     amount = body.get("amount", body.get("newAmount"))
-    ids = [part[:8] for part in str(one.path or "").split("/") if part.count("-") == 4]
+    ids = [part[:8] for part in str(happening.path or "").split("/") if part.count("-") == 4]
     shown = money(amount) if isinstance(amount, int) else ""
-    words = (one.operation or one.method, shown, body.get("merchantName"), *ids)
-    return " ".join(str(word) for word in words if word)
+    parts = (happening.operation or happening.method, shown, body.get("merchantName"), *ids)
+    return " ".join(str(word) for word in parts if word)
 
 
 def _lines(name: str, value: Any) -> Iterator[str]:
@@ -307,7 +321,7 @@ def drill(name: str, api: Any) -> DrillRun:
         UsageError: There is no such drill.
         WrongEnvironment: The session is on a real service.
     """
-    found = named(DRILLS, name, "drill", "course.drill")
+    named_drill = named(DRILLS, name, "drill", "course.drill")
     kept, on = read_stored(_FILE).get(name, {}), _ON.get(name)
     world = api.sandbox._world_id()  # another one after a reset, and in another sandbox
     if on is not None:
@@ -315,15 +329,15 @@ def drill(name: str, api: Any) -> DrillRun:
             return on
         on.end_traffic()
     if kept.get("world") == world:
-        _ON[name] = DrillRun(found, api, kept)
+        _ON[name] = DrillRun(named_drill, api, kept)
         return _ON[name]
     cards = api.sandbox.guide()["cards"]["active"]
-    used = cards[found.traffic["card"]]
-    bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in found.purchases]
-    facts = dict(found.set_up(api, bought))
+    used = cards[named_drill.traffic["card"]]
+    bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in named_drill.purchases]
+    facts = dict(named_drill.set_up(api, bought))
     facts |= {"world": world, "used": used, "started_at": _now(), "played": 0, "live": [], "looks": []}
     facts["requests"] = len(api.sandbox.requests(all_tenants=True))
-    run = _ON[name] = DrillRun(found, api, facts)
+    run = _ON[name] = DrillRun(named_drill, api, facts)
     run._keep()
     report(api, "start", f"drill-{name}")
     return run

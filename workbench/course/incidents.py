@@ -1,6 +1,7 @@
 """What sets the drills up and grades them: `set_up_fraud_burst` and `fraud_burst` belong to the drill `fraud-burst`.
 
-A set-up returns what the drill tells, and gets the ids of the purchases that `drills.toml` lists; a check yields what is missing.
+A set-up returns what the drill tells, and gets the ids of the purchases that `drills.toml` lists; a check yields what
+is missing.
 """
 
 import contextlib
@@ -32,13 +33,13 @@ def requests_since(api: Any, facts: Facts) -> list[Any]:
 
 def booking(api: Any, transaction: str) -> Facts:
     """Return the booking of the event that completed a transaction."""
-    found = [one["event"] for one in api.sandbox.events("transaction.completed")]
-    event = next(one for one in reversed(found) if one["body"]["id"] == transaction)
+    events = [event["event"] for event in api.sandbox.events("transaction.completed")]
+    event = next(event for event in reversed(events) if event["body"]["id"] == transaction)
     return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
 
 
 def set_up_duplicate_bookings(api: object, bought: Sequence[str]) -> Facts:
-    rows = [booking(api, one) for one in bought]
+    rows = [booking(api, transaction) for transaction in bought]
     return {"ledger": [*rows[:2], rows[1], *rows[2:5], rows[4], *rows[5:]], "bookings": len(rows) + 2}
 
 
@@ -74,9 +75,13 @@ def unknown_refunds(api: Any, facts: Facts) -> Iterator[str]:
         refunded = api.sandbox.state(transaction)["refunded"]
         if refunded != _OWED:
             yield f"transaction {transaction}: {refunded} cents were refunded, not {_OWED}."
-        entries = [one for one in api.journal.list(operation="simulate_refund") if transaction in one.what]
-        done = [one for one in api.journal.list(operation="simulate_refund", outcome="done") if transaction in one.what]
-        if any(one.is_unknown for one in entries):
+        entries = [entry for entry in api.journal.list(operation="simulate_refund") if transaction in entry.what]
+        done = [
+            entry
+            for entry in api.journal.list(operation="simulate_refund", outcome="done")
+            if transaction in entry.what
+        ]
+        if any(entry.is_unknown for entry in entries):
             yield f"transaction {transaction}: the outcome of a refund is still unknown in the journal."
         elif len(done) != 1:
             yield f"transaction {transaction}: the journal should show one refund as done; a call was resolved wrongly."
@@ -102,8 +107,8 @@ def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
 def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
     """Settle purchases, and return the numbers of the last events before and after."""
     after = api.sandbox._last_event()
-    for one in bought:
-        api.sandbox.settle(one)
+    for transaction in bought:
+        api.sandbox.settle(transaction)
     return after, api.sandbox._last_event()
 
 
@@ -120,9 +125,9 @@ def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
-    done = {one.event_id for one in api.sandbox.deliveries(state="delivered")}
+    done = {delivery.event_id for delivery in api.sandbox.deliveries(state="delivered")}
     since = api.sandbox.events(since=facts["after"])
-    due = [one["event"]["id"] for one in since if one["sequence"] <= facts["until"]]
+    due = [delivery["event"]["id"] for delivery in since if delivery["sequence"] <= facts["until"]]
     left = len([event for event in due if event not in done])
     if left:
         yield f"{left} of {len(due)} events have not been delivered."
@@ -136,13 +141,22 @@ def set_up_wrong_decimals(api: Any, bought: Sequence[str]) -> Facts:
     token = contract["tokens"][0]
     first, second = contract["admin_addresses"][:2]
     api.sign_withdrawal(
-        chain_id=contract["chain_id"], token=token["address"], amount="400000", is_amount_native=False, admin_address=first,
-        recipient_address=second, collateral_contract_id=contract["id"],
-    )  # fmt: skip
+        chain_id=contract["chain_id"],
+        token=token["address"],
+        amount="400000",
+        is_amount_native=False,
+        admin_address=first,
+        recipient_address=second,
+        collateral_contract_id=contract["id"],
+    )
     return {
-        "contract": contract["id"], "token": token["address"], "admin": first, "recipient": second,
-        "before": token["balance"], "nonce": contract["nonce"],
-    }  # fmt: skip
+        "contract": contract["id"],
+        "token": token["address"],
+        "admin": first,
+        "recipient": second,
+        "before": token["balance"],
+        "nonce": contract["nonce"],
+    }
 
 
 def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
@@ -158,7 +172,7 @@ def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def set_up_cut_rewards(api: Any, bought: Sequence[str]) -> Facts:
-    return {"user": next(one["id"] for one in api.guide()["rewards_users"] if one["beyond_paging"]), "answers": {}}
+    return {"user": next(user["id"] for user in api.guide()["rewards_users"] if user["beyond_paging"]), "answers": {}}
 
 
 def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
@@ -181,26 +195,29 @@ def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
 
 
 def set_up_fraud_burst(api: Any, bought: Sequence[str]) -> Facts:
-    states = [api.sandbox.state(one) for one in bought]
-    own = [one for one in states if one["merchant_name"] != _FRAUD]
-    return {"card": states[0]["card"], "own": {one["id"]: [one["held"], one["settled"]] for one in own}}
+    states = [api.sandbox.state(transaction) for transaction in bought]
+    own = [transaction for transaction in states if transaction["merchant_name"] != _FRAUD]
+    return {
+        "card": states[0]["card"],
+        "own": {transaction["id"]: [transaction["held"], transaction["settled"]] for transaction in own},
+    }
 
 
 def fraud_burst(api: Any, facts: Facts) -> Iterator[str]:
     if api.sandbox.state(facts["card"])["status"] not in ("locked", "canceled"):
         yield "the card can still be used."
-    all_ = [one for one in api.sandbox.records("transaction") if one["card"] == facts["card"]]
-    fraud = [one for one in all_ if one["merchant_name"] == _FRAUD]
-    open_holds = sum(one["held"] > 0 for one in fraud)
-    kept = sum(one["settled"] - one["refunded"] for one in fraud)
+    all_ = [transaction for transaction in api.sandbox.records("transaction") if transaction["card"] == facts["card"]]
+    fraud = [transaction for transaction in all_ if transaction["merchant_name"] == _FRAUD]
+    open_holds = sum(transaction["held"] > 0 for transaction in fraud)
+    kept = sum(transaction["settled"] - transaction["refunded"] for transaction in fraud)
     if open_holds:
         yield f"{open_holds} holds of the fraud are still open."
     if kept:
         yield f"{kept} cents of the fraud were settled and not given back."
-    for one, (held, settled) in facts["own"].items():
-        now = api.sandbox.state(one)
+    for transaction_id, (held, settled) in facts["own"].items():
+        now = api.sandbox.state(transaction_id)
         if (now["held"], now["settled"], now["refunded"]) != (held, settled, 0):
-            yield f"transaction {one} is the cardholder's own, and was changed."
+            yield f"transaction {transaction_id} is the cardholder's own, and was changed."
 
 
 # applications that do not move
@@ -224,8 +241,12 @@ def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
 
 def _updates(api: object, facts: Facts) -> Counter[str]:
     """Return how often each user was updated since the drill began."""
-    updated = [one for one in requests_since(api, facts) if one.operation == "update_user" and one.status == 200]
-    return Counter(str(one.path).rpartition("/")[2] for one in updated)
+    updated = [
+        request
+        for request in requests_since(api, facts)
+        if request.operation == "update_user" and request.status == 200
+    ]
+    return Counter(str(request.path).rpartition("/")[2] for request in updated)
 
 
 # too many requests
@@ -262,7 +283,7 @@ def set_up_lost_endpoint(api: Any, bought: Sequence[str]) -> Facts:
 
 def lost_endpoint(api: Any, facts: Facts) -> Iterator[str]:
     yield from _undelivered(api, facts)
-    if any(one.id == facts["endpoint"] for one in api.sandbox.endpoints()):
+    if any(endpoint.id == facts["endpoint"] for endpoint in api.sandbox.endpoints()):
         yield "the lost endpoint is still registered."
 
 
@@ -286,8 +307,8 @@ def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:
 
 def half_migration(api: Any, facts: Facts) -> Iterator[str]:
     banks: dict[str, Counter[str]] = {user: Counter() for user in facts["users"]}
-    for one in api.sandbox.records("payment_account"):
-        members = one["members"]
+    for record in api.sandbox.records("payment_account"):
+        members = record["members"]
         if members.get("user_id") in banks:
             banks[members["user_id"]][members["external_fiat_account"]["bank_name"]] += 1
     for user, held in banks.items():

@@ -1,4 +1,5 @@
-"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's state.
+"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's
+state.
 
 Exercises and quizzes are data; their texts are in files beside this one.
 """
@@ -47,7 +48,8 @@ class Exercise:
     """A task of a notebook, its check, and up to three hints, the last of which contains the code.
 
     Attributes:
-        reported: Whether only the learner's session shows that it is done, not the sandbox; in a class it is never a score.
+        reported: Whether only the learner's session shows that it is done, not the sandbox; in a class it is never a
+            score.
     """
 
     id: str
@@ -97,7 +99,9 @@ class Quiz:
         if not fits:
             raise UsageError(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
         if self.kind == "order":
-            place = next((n for n, (one, other) in enumerate(zip(answer, self.right, strict=True)) if one != other), -1)
+            place = next(
+                (n for n, (letter, other) in enumerate(zip(answer, self.right, strict=True)) if letter != other), -1
+            )
             if place >= 0:
                 given, due = answer[place], self.right[place]
                 return f"Step {place + 1} is not “{self.options[given]}”. {self.feedback[due]}"
@@ -112,15 +116,15 @@ QUIZZES: Mapping[str, Quiz] = {
 """All quizzes by their id, in the order of the notebooks."""
 
 
-def named(found: Mapping[str, T], name: str, noun: str, of: str) -> T:
+def named(known: Mapping[str, T], name: str, noun: str, of: str) -> T:
     """Return what has a name.
 
     Raises:
         UsageError: Nothing has it.
     """
-    if name not in found:
-        raise UsageError([not_allowed(noun, name, found)], of=of)
-    return found[name]
+    if name not in known:
+        raise UsageError([not_allowed(noun, name, known)], of=of)
+    return known[name]
 
 
 class Display(Shown):
@@ -147,14 +151,14 @@ class CheckResult(Display):
         self.ok = not missing
         self.looked_at = looked_at
         title = f"Exercise {exercise.id}: {exercise.title}"
-        words = [f"Missing: {visible(what)}" for what in missing]
+        lines = [f"Missing: {visible(what)}" for what in missing]
         advice = [f"Checked: {looked_at}."] if looked_at else []
         count = len(exercise.hints)
         advice.append(f'wb.course.hint("{exercise.id}") shows a hint; the last of {count} contains the code.')
         if self.ok:
-            words, advice = ["The sandbox received everything that the exercise asks for."], []
+            lines, advice = ["The sandbox received everything that the exercise asks for."], []
         status = _DONE if self.ok else _OPEN
-        super().__init__(Sheet(title=title, status=status, words=tuple(words), notes=(*advice, *notes)))
+        super().__init__(Sheet(title=title, status=status, words=tuple(lines), notes=(*advice, *notes)))
 
 
 class Hint(Display):
@@ -178,17 +182,17 @@ class CourseProgress(Display):
 
     def __init__(self, stored: Stored, name: str, quizzes: str = "") -> None:
         self.name = name
-        self.done = tuple(one for one in EXERCISES if stored.get(one, {}).get("done") is True)
-        self.left = tuple(one for one in EXERCISES if one not in self.done)
-        self.results = {one: dict(stored.get(one, {})) for one in EXERCISES}
+        self.done = tuple(exercise for exercise in EXERCISES if stored.get(exercise, {}).get("done") is True)
+        self.left = tuple(exercise for exercise in EXERCISES if exercise not in self.done)
+        self.results = {exercise: dict(stored.get(exercise, {})) for exercise in EXERCISES}
         numbers = ("tries", "hints", "minutes")
         rows = tuple(
             (
-                *(Cell((text,)) for text in (one.notebook.replace("-", " "), one.id, one.title)),
-                _DONE if one.id in self.done else _OPEN,
-                *(Cell((_number(self.results[one.id].get(kept)),), "number") for kept in numbers),
+                *(Cell((text,)) for text in (exercise.notebook.replace("-", " "), exercise.id, exercise.title)),
+                _DONE if exercise.id in self.done else _OPEN,
+                *(Cell((_number(self.results[exercise.id].get(kept)),), "number") for kept in numbers),
             )
-            for one in EXERCISES.values()
+            for exercise in EXERCISES.values()
         )
         title = f"The course of {visible(name, 60)}: {len(self.done)} of {len(EXERCISES)} exercises done"
         columns, notes = ("notebook", "exercise", "title", "status", *numbers), (quizzes,) if quizzes else ()
@@ -209,12 +213,13 @@ class QuizResult(Display):
         self.feedback = feedback
         if answer is None:
             what = {
-                "choice": "a letter", "order": f"the letters in their order, such as {''.join(quiz.options)!r}",
+                "choice": "a letter",
+                "order": f"the letters in their order, such as {''.join(quiz.options)!r}",
                 "amount": "whole cents",
-            }[quiz.kind]  # fmt: skip
-            words = (quiz.question, *(f"{letter})  {text}" for letter, text in quiz.options.items()))
+            }[quiz.kind]
+            lines = (quiz.question, *(f"{letter})  {text}" for letter, text in quiz.options.items()))
             note = f"Put your answer in place of None ({what}), and run the cell again."
-            super().__init__(Sheet(title="Quiz", words=words, notes=(note,)))
+            super().__init__(Sheet(title="Quiz", words=lines, notes=(note,)))
             return
         shown = f"{money(int(answer))}" if quiz.kind == "amount" else answer
         status = _RIGHT if self.right else _WRONG
@@ -224,8 +229,8 @@ class QuizResult(Display):
 def begin(notebook: str, *sessions: Any) -> None:
     """Begin a notebook, or begin it again: in a class, return the sandboxes of its sessions to their initial state.
 
-    Fault rules, endpoints and the log of requests go too, so that cells and checks see only what happens from here on. An
-    embedded sandbox is new with each `connect`, and is left unchanged.
+    Fault rules, endpoints and the log of requests go too, so that cells and checks see only what happens from here on.
+    An embedded sandbox is new with each `connect`, and is left unchanged.
 
     Args:
         notebook: Its number or the beginning of its name, as "06".
@@ -234,10 +239,13 @@ def begin(notebook: str, *sessions: Any) -> None:
     Raises:
         UsageError: There is no such notebook.
     """
-    found = next((one.notebook for one in EXERCISES.values() if one.notebook.startswith(notebook)), None)
-    if found is None or not notebook:
+    full_name = next(
+        (exercise.notebook for exercise in EXERCISES.values() if exercise.notebook.startswith(notebook)), None
+    )
+    if full_name is None or not notebook:
         raise UsageError(
-            [not_allowed("notebook", notebook, {one.notebook: one for one in EXERCISES.values()})], of="course"
+            [not_allowed("notebook", notebook, {exercise.notebook: exercise for exercise in EXERCISES.values()})],
+            of="course",
         )
     use(sessions[0] if sessions else None)
     for api in sessions:
@@ -250,15 +258,15 @@ def begin(notebook: str, *sessions: Any) -> None:
 
 def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
     """Return all exercises, or those of one notebook, such as "contracts"."""
-    return tuple(one for one in EXERCISES.values() if notebook is None or notebook in one.notebook)
+    return tuple(exercise for exercise in EXERCISES.values() if notebook is None or notebook in exercise.notebook)
 
 
 def task(exercise: str) -> Display:
     """Return the task of an exercise; its minutes count from the first time."""
-    one = _exercise(exercise)
-    _keep(one.id)
-    _, notes = report(_used() or session.latest(), "start", one.id)
-    return Display(Sheet(title=f"Exercise {one.id}: {one.title}", words=(one.task,), notes=notes))
+    chosen = _exercise(exercise)
+    _keep(chosen.id)
+    _, notes = report(_used() or session.latest(), "start", chosen.id)
+    return Display(Sheet(title=f"Exercise {chosen.id}: {chosen.title}", words=(chosen.task,), notes=notes))
 
 
 def use(api: object) -> None:
@@ -299,18 +307,18 @@ def hint(exercise: str, number: int | None = None) -> Hint:
     Raises:
         UsageError: There is no such hint, or the one before it was not shown yet.
     """
-    found = _exercise(exercise)
-    shown = read_stored(FILE).get(found.id, {}).get("hints", 0)
-    wanted = min(shown + 1, len(found.hints)) if number is None else number
-    if not 1 <= wanted <= len(found.hints):
-        raise UsageError(f"hints are numbered from 1 to {len(found.hints)}", of="course.hint")
+    chosen = _exercise(exercise)
+    shown = read_stored(FILE).get(chosen.id, {}).get("hints", 0)
+    wanted = min(shown + 1, len(chosen.hints)) if number is None else number
+    if not 1 <= wanted <= len(chosen.hints):
+        raise UsageError(f"hints are numbered from 1 to {len(chosen.hints)}", of="course.hint")
     if wanted > shown + 1:
         raise UsageError(f"hint {wanted} follows hint {shown + 1}, which was not shown yet", of="course.hint")
     api = _used() or session.latest()
-    _require_open(found, api)
-    _keep(found.id, hint=wanted)
-    _, notes = report(api, "hint", found.id, number=wanted)
-    return Hint(found, wanted, notes)
+    _require_open(chosen, api)
+    _keep(chosen.id, hint=wanted)
+    _, notes = report(api, "hint", chosen.id, number=wanted)
+    return Hint(chosen, wanted, notes)
 
 
 def quiz(name: str, answer: object = None) -> QuizResult:
@@ -323,13 +331,13 @@ def quiz(name: str, answer: object = None) -> QuizResult:
     Raises:
         UsageError: There is no such quiz, or the answer is none of the possible ones.
     """
-    found = named(QUIZZES, name, "quiz", "course.quiz")
+    named_quiz = named(QUIZZES, name, "quiz", "course.quiz")
     if answer is None:
-        return QuizResult(found, None, "")
+        return QuizResult(named_quiz, None, "")
     text = str(answer).strip().lower()
-    if found.kind == "order":
+    if named_quiz.kind == "order":
         text = re.sub(r"[\s,>→-]", "", text)
-    checked = QuizResult(found, text, found.comment(text))
+    checked = QuizResult(named_quiz, text, named_quiz.comment(text))
     facts = read_stored(_QUIZZES).get(name, {})
     if not facts.get("right"):
         _write(_QUIZZES, name, tries=facts.get("tries", 0) + 1, right=checked.right)
@@ -344,11 +352,14 @@ def progress(name: str | None = None) -> CourseProgress:
     """
     if name is not None:
         _write(FILE, _ABOUT, name=visible(name.strip(), 60))
-    answered = [one for id_, one in read_stored(_QUIZZES).items() if id_ in QUIZZES]
-    right, tries = sum(one.get("right") is True for one in answered), sum(one.get("tries", 0) for one in answered)
-    words = f"{right} of {len(QUIZZES)} quizzes answered correctly, with {tries} answer{'' if tries == 1 else 's'}."
+    answered = [result for id_, result in read_stored(_QUIZZES).items() if id_ in QUIZZES]
+    right, tries = (
+        sum(result.get("right") is True for result in answered),
+        sum(result.get("tries", 0) for result in answered),
+    )
+    text = f"{right} of {len(QUIZZES)} quizzes answered correctly, with {tries} answer{'' if tries == 1 else 's'}."
     stored = read_stored(FILE)
-    return CourseProgress(stored, str(stored.get(_ABOUT, {}).get("name") or _account()), words)
+    return CourseProgress(stored, str(stored.get(_ABOUT, {}).get("name") or _account()), text)
 
 
 def _account() -> str:
@@ -376,7 +387,7 @@ def in_class(on: bool = True) -> Display:
     A lock from outside cannot be turned off here: a class, or WORKBENCH_READONLY=1 from before this kernel began.
     """
     os.environ[READONLY] = "1" if on else "0"
-    words = (
+    text = (
         "This kernel sends nothing with an effect to a real service, and nothing can be armed. "
         "All people in the sandbox are fictitious; do not enter real ones."
     )
@@ -384,8 +395,8 @@ def in_class(on: bool = True) -> Display:
         return Display(Sheet(title="CLASS", status=Cell(("○ off",), "status:planned")))
     if not on:
         lock = "you are in a class" if membership.joined() else "WORKBENCH_READONLY=1 was set before this kernel began"
-        words = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
-    return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(words,)))
+        text = f"Class mode stays on: {lock}, and no cell can lift that. Ask your trainer."
+    return Display(Sheet(title="CLASS", status=Cell(("■ real services: reads only",), "status:locked"), words=(text,)))
 
 
 def notes(api: object = None) -> tuple[str, ...]:
@@ -397,7 +408,9 @@ def notes(api: object = None) -> tuple[str, ...]:
 def report(
     api: Any, kind: str, exercise: str, missing: tuple[str, ...] = (), **detail: Any
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Report what was done to the class, where the session is in one; return what is missing, and new notes of the trainer."""
+    """Report what was done to the class, where the session is in one; return what is missing, and new notes of the
+    trainer.
+    """
     if (in_class := _class_of(api)) is None:
         return missing, ()
     answer = membership.report(in_class, kind, exercise, missing=missing, **detail)
@@ -457,10 +470,10 @@ def _write(file: str, id_: str, /, **values: object) -> None:
 def read_stored(name: str) -> Stored:
     """Return what a file of the user's state holds: facts by the id of an exercise or drill."""
     try:
-        found = json.loads((state_folder() / name).read_text(encoding="utf-8"))
+        stored = json.loads((state_folder() / name).read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError):
         return {}
-    items = found.items() if isinstance(found, dict) else ()
+    items = stored.items() if isinstance(stored, dict) else ()
     return {id_: facts for id_, facts in items if isinstance(facts, dict)}
 
 

@@ -27,9 +27,12 @@ class Board(Shown):
     def __init__(self, url: str, trainer_key: str, ca_file: str | None = None) -> None:
         none_kept = httpx.Limits(max_keepalive_connections=0)  # nobody closes a board
         self._http = httpx.Client(
-            base_url=f"{url}/board", headers={"trainer-key": trainer_key}, trust_env=False, limits=none_kept,
+            base_url=f"{url}/board",
+            headers={"trainer-key": trainer_key},
+            trust_env=False,
+            limits=none_kept,
             verify=trusted(ca_file),
-        )  # fmt: skip
+        )
         self._shown: Any = None
         self.refresh()
 
@@ -45,11 +48,12 @@ class Board(Shown):
     __repr__ = Shown.__str__
 
     def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
-        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`; return what was `done` and `failed`.
+        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`; return what was `done` and
+        `failed`.
 
         Args:
-            action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on the
-                board's page, or another control of the sandbox.
+            action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on
+                the board's page, or another control of the sandbox.
             learners: "all", a name, or a list of names.
             arguments: Arguments of the action; `data["actions"]` lists them.
 
@@ -124,37 +128,44 @@ def board(api: Any, trainer_key: str | None = None, *, ca_file: str | os.PathLik
     return Board(f"{url.scheme}://{url.netloc}", key, None if authority is None else str(authority))
 
 
-def _grid(found: dict[str, Any]) -> Grid:
-    exercises = [one["id"] for one in found["exercises"]]
-    rows = tuple(_row(one, exercises) for one in found["learners"])
-    stuck = [visible(one["learner"], 40) for one in found["learners"] if one["stuck"]]
-    done = sum(one["done"] for one in found["learners"])
-    count = sum(one["scored"] for one in found["exercises"])
+def _grid(board: dict[str, Any]) -> Grid:
+    exercises = [exercise["id"] for exercise in board["exercises"]]
+    rows = tuple(_row(learner, exercises) for learner in board["learners"])
+    stuck = [visible(learner["learner"], 40) for learner in board["learners"] if learner["stuck"]]
+    done = sum(learner["done"] for learner in board["learners"])
+    count = sum(exercise["scored"] for exercise in board["exercises"])
     return Grid(
         title=f"Class board: {done} of {len(rows) * count} exercises done",
         columns=("learner", "is", "done", "tries", "hints", "minutes", "stuck at", "last problem", *exercises),
-        rows=rows, total=len(rows), notes=(f"Stuck: {', '.join(stuck)}.",) if stuck else (),
-    )  # fmt: skip
+        rows=rows,
+        total=len(rows),
+        notes=(f"Stuck: {', '.join(stuck)}.",) if stuck else (),
+    )
 
 
-def _row(one: dict[str, Any], exercises: list[str]) -> tuple[Cell, ...]:
-    results = one["results"]
-    seen = "not joined" if one["seen"] is None else "idle" if one["seen"] > _IDLE else "working"
-    numbers = (one["done"], one["tries"], one["hints"], round(one["minutes"]))
+def _row(learner: dict[str, Any], exercises: list[str]) -> tuple[Cell, ...]:
+    results = learner["results"]
+    seen = "not joined" if learner["seen"] is None else "idle" if learner["seen"] > _IDLE else "working"
+    numbers = (learner["done"], learner["tries"], learner["hints"], round(learner["minutes"]))
     return (
-        Cell((visible(one["learner"]),)), Cell((seen,)), *(Cell((str(number),), "number") for number in numbers),
-        Cell((", ".join(one["stuck"]),), "status:denied" if one["stuck"] else "text"), Cell((visible(last_problem(one), 200),)),
-        *(_state(results.get(each), each in one["stuck"]) for each in exercises),
-    )  # fmt: skip
+        Cell((visible(learner["learner"]),)),
+        Cell((seen,)),
+        *(Cell((str(number),), "number") for number in numbers),
+        Cell((", ".join(learner["stuck"]),), "status:denied" if learner["stuck"] else "text"),
+        Cell((visible(last_problem(learner), 200),)),
+        *(_state(results.get(each), each in learner["stuck"]) for each in exercises),
+    )
 
 
-def last_problem(one: dict[str, Any]) -> str:
+def last_problem(learner: dict[str, Any]) -> str:
     """Return the exercise of a learner that is open, the one where the learner is stuck first, and its last problem."""
     open_ = [
-        each for each in one["results"].values() if not each["done"] and not each["reported"] and each["last_problem"]
+        each
+        for each in learner["results"].values()
+        if not each["done"] and not each["reported"] and each["last_problem"]
     ]
-    found = next((each for each in open_ if each["exercise"] in one["stuck"]), open_[-1] if open_ else None)
-    return "" if found is None else f"{found['exercise']}: {found['last_problem']}"
+    exercise = next((each for each in open_ if each["exercise"] in learner["stuck"]), open_[-1] if open_ else None)
+    return "" if exercise is None else f"{exercise['exercise']}: {exercise['last_problem']}"
 
 
 def _state(result: dict[str, Any] | None, stuck: bool) -> Cell:

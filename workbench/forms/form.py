@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench import rendering
 from workbench.client.base import BaseClient, journal_of
-from workbench.client.client import AsyncClient
+from workbench.client.client import refuse_async
 from workbench.client.guards import Confirmation
 from workbench.errors import (
     AdviceWarning,
@@ -53,8 +53,7 @@ class Form(Displayed):
     ) -> None:
         if not isinstance(call, Call) or not isinstance(call.client, BaseClient):
             raise UsageError("form() takes an operation of a client, as form(api.simulate_refund)", of="form")
-        if isinstance(call.client, AsyncClient):
-            raise UsageError("form() takes an operation of a Client or session, not of an AsyncClient", of="form")
+        refuse_async(call.client, "form")
         if not walk.members(call.operation.request):
             raise UsageError(f"{call.operation.name} has no arguments; call it directly", of="form")
         self._choices = choices  # what an argument may name, by the words that show it

@@ -30,10 +30,10 @@ _ADVICE = {
 
 
 def _by_path(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
-    found: dict[str, list[Problem]] = {}
-    for one in problems:
-        found.setdefault(one.path, []).append(one)
-    return found
+    by_path: dict[str, list[Problem]] = {}
+    for problem in problems:
+        by_path.setdefault(problem.path, []).append(problem)
+    return by_path
 
 
 class FormView(Quiet):
@@ -205,10 +205,10 @@ class FormView(Quiet):
         eager = self.attempted or value is not None
         shown = [problem.message for problem in problems if eager or (field.touched and problem.rule != "tick")]
         private = self.draft.private(path) and value != ""
-        words = ""
+        meaning = ""
         if value is not None and not private:
-            words = field.words(value, get_path(record, path.rpartition(".")[0]) if "." in path else record)
-        field.annotate(shown, words, [problem.message for problem in advice])
+            meaning = field.words(value, get_path(record, path.rpartition(".")[0]) if "." in path else record)
+        field.annotate(shown, meaning, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
         """Show the checkboxes that would allow what now prevents sending, and those that are set."""

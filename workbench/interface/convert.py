@@ -316,8 +316,11 @@ def _problems(error: BaseException, path: str) -> Iterator[Problem]:
 
 
 _USUAL: Mapping[type[Kind], type[Any]] = {
-    walk.Text: str, walk.Integer: int, walk.Boolean: bool, walk.Untyped: JsonObject,
-}  # fmt: skip
+    walk.Text: str,
+    walk.Integer: int,
+    walk.Boolean: bool,
+    walk.Untyped: JsonObject,
+}
 """The class that a value of a kind usually has; such a value is kept as it is."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),

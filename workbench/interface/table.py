@@ -131,9 +131,8 @@ class Operation(Generic[P, R]):
     assumed: Reason | None = None
 
     # `help(Client.simulate_refund)`, editors and documentation tools see a documented method with its signature.
-    @property
-    def __name__(self) -> str:
-        return self.name
+    def __attrs_post_init__(self) -> None:
+        self.__dict__.update(__name__=self.name, __qualname__=self.name)
 
     @property
     def __signature__(self) -> inspect.Signature:

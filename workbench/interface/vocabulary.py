@@ -112,9 +112,18 @@ class DeclineReason(Word):
 
 
 DeclineReasonText = Literal[
-    "account_credit_limit_exceeded", "card_locked", "card_canceled", "card_not_activated", "blocked_mcc", "blocked_merchant",
-    "balance_inquiry_not_permitted", "expiry_mismatch", "cvv_mismatch", "invalid_pin", "restricted_country",
-]  # fmt: skip
+    "account_credit_limit_exceeded",
+    "card_locked",
+    "card_canceled",
+    "card_not_activated",
+    "blocked_mcc",
+    "blocked_merchant",
+    "balance_inquiry_not_permitted",
+    "expiry_mismatch",
+    "cvv_mismatch",
+    "invalid_pin",
+    "restricted_country",
+]
 PaymentAccountTypeText = Literal["externalFiatAccount"]
 DisputeUpdateStatusText = Literal["canceled"]
 RewardTypeText = Literal["earned", "redeemed"]

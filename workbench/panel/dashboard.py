@@ -18,7 +18,7 @@ import ipywidgets
 
 from workbench import charts, reports
 from workbench.client.base import BaseClient
-from workbench.client.client import AsyncClient
+from workbench.client.client import refuse_async
 from workbench.errors import UsageError, visible
 from workbench.forms.widgets import Displayed, css, hiding, what_went_wrong
 from workbench.panel import lists as things
@@ -59,7 +59,8 @@ def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     """
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
-    if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
+    refuse_async(api, "dashboard")
+    if not isinstance(api, BaseClient):
         raise UsageError("dashboard() takes a Client or a session", of="dashboard")
     return Dashboard({**tenants_of(api), **others})
 

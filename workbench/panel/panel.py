@@ -15,7 +15,7 @@ import anywidget
 from workbench import rendering
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import BaseClient, context_of
-from workbench.client.client import AsyncClient
+from workbench.client.client import refuse_async
 from workbench.client.keys import state_folder
 from workbench.errors import InvalidRequest, Problem, UsageError, WorkbenchError, hide_arguments, visible
 from workbench.forms import offers
@@ -162,7 +162,8 @@ class Panel(Displayed):
     """
 
     def __init__(self, api: Any) -> None:
-        if not isinstance(api, BaseClient) or isinstance(api, AsyncClient):
+        refuse_async(api, "browse")
+        if not isinstance(api, BaseClient):
             raise UsageError("browse() takes a Client or a session", of="browse")
         self._api: Any = api
         self.script = Script(called="panel.script")

@@ -73,8 +73,8 @@ def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> 
         tz: Time zone of the days, as "America/New_York".
 
     Returns:
-        Columns named like `freq` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved of
-        all).
+        Columns named like `freq` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved
+        of all).
     """
     table, notes = _table(transactions, time="authorized_at")
     frame = pd.DataFrame({freq: steps(table["authorized_at"], freq, tz), "declined": table["status"] == "declined"})
@@ -187,11 +187,12 @@ def monthly_changes(
 ) -> pd.DataFrame:
     """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
 
-    Settlements and refunds count in the month in which they were made, so that a later refund does not change an earlier month.
+    Settlements and refunds count in the month in which they were made, so that a later refund does not change an
+    earlier month.
 
     Args:
-        transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all refunds
-            of a transaction; those without a time count in the month of the settlement, and the notes say so.
+        transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all
+            refunds of a transaction; those without a time count in the month of the settlement, and the notes say so.
         by: What is compared.
         month: The later month, as "2026-03"; by default the last one in the data.
         tz: Time zone of the months.
@@ -273,10 +274,11 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
-    """Return the disputes that existed at a moment, by status and age. Their evidence is private, and they have no reason.
+    """Return the disputes that existed at a moment, by status and age. Their evidence is private, and they have no
+    reason.
 
-    A dispute shows its present status alone. Of one that was resolved after the moment, the status at the moment is "unknown".
-    One that is in review may have been pending then, and the notes count these.
+    A dispute shows its present status alone. Of one that was resolved after the moment, the status at the moment is
+    "unknown". One that is in review may have been pending then, and the notes count these.
 
     Args:
         disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
@@ -400,8 +402,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
         frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
 
     Raises:
-        UsageError: The query is not one SELECT statement, reads a file or an address, calls a function with an effect, takes
-            two minutes or 2 GB, or cannot be run; the message lists the tables.
+        UsageError: The query is not one SELECT statement, reads a file or an address, calls a function with an effect,
+            takes two minutes or 2 GB, or cannot be run; the message lists the tables.
     """
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
@@ -439,9 +441,14 @@ _MAX_QUERY = 100_000
 _MAX_RESULT = 2**30  # bytes of a result
 _MAX_SECONDS = 120.0
 _CLOSED = {
-    "enable_external_access": False, "autoinstall_known_extensions": False, "autoload_known_extensions": False,
-    "allow_community_extensions": False, "python_enable_replacements": False, "memory_limit": "2GB", "temp_directory": "",
-}  # fmt: skip
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+    "memory_limit": "2GB",
+    "temp_directory": "",
+}
 """Nothing but the given tables is in reach: no file, no address, no extension, no variable of the program."""
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree"})
 _REFUSED_FUNCTIONS = re.compile(

@@ -1,4 +1,6 @@
-"""Postings: each movement of a hold, a settlement and a refund at its own time, and balances rolled forward over periods."""
+"""Postings: each movement of a hold, a settlement and a refund at its own time, and balances rolled forward over
+periods.
+"""
 
 import numpy as np
 import pandas as pd
@@ -17,8 +19,8 @@ _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchan
 def postings(events: object) -> pd.DataFrame:
     """Return one row for each hold, increase, release, settlement and refund, at its own time.
 
-    A refund is a row of the month in which it was made, so a later event never changes an earlier period. An event that came
-    twice counts once.
+    A refund is a row of the month in which it was made, so a later event never changes an earlier period. An event that
+    came twice counts once.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
@@ -26,8 +28,8 @@ def postings(events: object) -> pd.DataFrame:
     Returns:
         Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held, posted,
         refunded, net (Int64, cents: what the row changes), card_id, user_id, merchant_name, merchant_category,
-        merchant_category_code, currency. A settlement below or above its hold has a second row for the rest of the hold.
-        `at` is missing where the event does not tell it; the notes count such rows.
+        merchant_category_code, currency. A settlement below or above its hold has a second row for the rest of the
+        hold. `at` is missing where the event does not tell it; the notes count such rows.
     """
     data, notes = transaction_events(events)
     spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
@@ -88,8 +90,8 @@ def postings(events: object) -> pd.DataFrame:
 def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
     """Return how open holds and posted amounts moved in each period: opening, what changed, closing.
 
-    Opening + authorized - released - settled = closing, to the cent, and each opening is the closing before it. What happens
-    later never changes an earlier row.
+    Opening + authorized - released - settled = closing, to the cent, and each opening is the closing before it. What
+    happens later never changes an earlier row.
 
     Args:
         events: A frame of `postings`, or anything it takes.

@@ -1,8 +1,9 @@
-"""Rewards read by a cluster of Dask: the reads of some users each are its tasks, and their rows the partitions of a frame.
+"""Rewards read by a cluster of Dask: the reads of some users each are its tasks, and their rows the partitions of a
+frame.
 
-Users are divided into tasks of about a thousand pages, or one for each thread. A worker gets the name of a profile, or the
-URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in flight and
-the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
+Users are divided into tasks of about a thousand pages, or one for each thread. A worker gets the name of a profile, or
+the URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in
+flight and the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
 """
 
 import uuid

@@ -25,7 +25,8 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.end == "reach",
         (
-            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type at "
+            f"The offset ends at {MAX_OFFSET:,}: of {{users}} the first {MAX_OFFSET + MAX_LIMIT:,} rows of each type "
+            "at "
             "most were read."
         ),
     ),
@@ -40,7 +41,8 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.end == "offset ignored",
         (
-            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first page "
+            "The service seems to ignore the offset parameter (name: {offset}, assumed): of {users} only the first "
+            "page "
             "was read."
         ),
     ),
@@ -51,14 +53,16 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (
         lambda user: user.limit_ignored,
         (
-            "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a page; "
+            "The service seems to ignore the limit parameter (name: {limit}, assumed): it returned {least} rows a "
+            "page; "
             "none was skipped."
         ),
     ),
     (
         lambda user: user.other_type,
         (
-            "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type are "
+            "The service seems to ignore the type parameter (name: {type}, assumed): {total:,} rows of another type "
+            "are "
             "left out."
         ),
     ),

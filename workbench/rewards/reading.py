@@ -27,25 +27,52 @@ UNSETTLED = timedelta(days=30)
 
 @overload
 def read(
-    api: Client, users: object, *, type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
-    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
-) -> Rewards: ...  # fmt: skip
+    api: Client,
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: None = None,
+) -> Rewards: ...
 @overload
 def read(
-    api: AsyncClient, users: object, *, type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
-    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: None = None,
-) -> Coroutine[Any, Any, Rewards]: ...  # fmt: skip
+    api: AsyncClient,
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: None = None,
+) -> Coroutine[Any, Any, Rewards]: ...
 @overload
 def read(
-    api: str | Callable[[], Client], users: object, *, type: RewardType | RewardTypeText | None = None,
-    since: datetime | date | str | None = None, until: datetime | date | str | None = None, concurrency: int = CONCURRENCY,
-    progress: bool | ProgressCallback = True, path: str | Path | None = None, resume: Rewards | None = None,
-    refresh: bool | timedelta = False, reveal: Collection[str] = (), cluster: object,
-) -> ClusterRewards: ...  # fmt: skip
+    api: str | Callable[[], Client],
+    users: object,
+    *,
+    type: RewardType | RewardTypeText | None = None,
+    since: datetime | date | str | None = None,
+    until: datetime | date | str | None = None,
+    concurrency: int = CONCURRENCY,
+    progress: bool | ProgressCallback = True,
+    path: str | Path | None = None,
+    resume: Rewards | None = None,
+    refresh: bool | timedelta = False,
+    reveal: Collection[str] = (),
+    cluster: object,
+) -> ClusterRewards: ...
 def read(
     api: object,
     users: object,

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from workbench.errors import Problem, hide_arguments
 from workbench.interface.events import EVENT_KINDS
@@ -21,6 +21,7 @@ from workbench.interface.vocabulary import (
     StatusChangeReason,
     TransactionStatus,
 )
+from workbench.renamed import renamed
 from workbench.sandbox import cards, chain, contracts, people, rewards
 from workbench.sandbox.context import error_of, not_found, usage_error, wrong_argument
 from workbench.sandbox.control import Between, Control, Record, control
@@ -81,6 +82,11 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
             ApiError: The address is not one that the sandbox made.
         """
         return chain.TeachingWallet(self, admin)
+
+    if not TYPE_CHECKING:  # a type checker would take any name
+
+        def __getattr__(self, name):
+            raise AttributeError(f"a sandbox has no {name}{renamed(f'sandbox.{name}')}")
 
     @property
     def create(self) -> "Create":

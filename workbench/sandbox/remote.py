@@ -29,7 +29,8 @@ anybody.
 
 _WAYS = (
     "Connect to a service by a profile or wb.Client(base_url=…, api_key=…), which have no controls such as settle or "
-    "advance; to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); to one of several on a server by its "
+    "advance; to a sandbox beyond this machine by wb.connect(URL, api_key=FULL_KEY); to one of several on a server "
+    "by its "
     "own URL, and check that it is complete."
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import attrs
 
-from workbench.client.client import Client
+from workbench.client.client import Client, refuse_async
 from workbench.client.effects import Outcome
 from workbench.errors import (
     ApiError,
@@ -260,8 +260,7 @@ class Player:
 
     def play(self, step: Step) -> StepResult:
         """Play one step with a synchronous client, whose calls do not wait for an event loop."""
-        if hasattr(self.target.api, "__aenter__"):
-            raise UsageError("an asynchronous client runs a sequence with run_async")
+        refuse_async(self.target.api, "sequences.run", "; without a file, await sequences.run_async(…)")
         try:
             self.play_async(step).send(None)
         except StopIteration as played:

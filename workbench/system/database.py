@@ -409,7 +409,7 @@ def _stored_problem(path: Path, schema: str, added: Collection[str], *, immutabl
     try:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             stored = _objects(connection)
-    except sqlite3.Error:
+    except _FAILURES:
         return ""  # damaged, or being changed: said when it is opened
     return _schema_problem(stored, schema, added) if stored else ""
 

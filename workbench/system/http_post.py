@@ -85,7 +85,9 @@ def check_url(
     if any(ord(c) < 33 or ord(c) > 126 for c in url):
         raise ForbiddenUrl("must be ASCII without spaces")
     try:
-        addresses = resolve(parts.hostname, port)
+        # By RFC 6761 such a name is this machine, whatever a resolver says.
+        is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
+        addresses = ["127.0.0.1"] if is_local and parts.hostname != "localhost" else resolve(parts.hostname, port)
     except OSError:
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
@@ -107,9 +109,14 @@ def check_url(
     )
 
 
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
 def _kind(text: str) -> str:
     address = ipaddress.ip_address(text.partition("%")[0])
     address = getattr(address, "ipv4_mapped", None) or address
+    if address in _NAT64:  # an IPv4 address in its last 32 bits
+        address = ipaddress.ip_address(int(address) & 0xFFFFFFFF)
     if address.is_loopback:
         return "loopback"
     return "public" if address.is_global and not address.is_multicast else "private"

@@ -290,17 +290,20 @@ def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
     shown = {}
     for i, name in enumerate(frame.columns):
         column = frame.iloc[:, i]
-        shown[_guarded(str(name)) if guard else str(name)] = [_cell(value, guard) for value in column.tolist()]
+        shown[guarded(str(name)) if guard else str(name)] = [_cell(value, guard) for value in column.tolist()]
     pd.DataFrame(shown, dtype=object).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
-def _guarded(text: str) -> str:
-    return f"'{text}" if text.lstrip(" ")[:1] in set(FORMULA) or text[:1] == "'" else text
+def guarded(value: Any) -> Any:
+    """Return a value with `'` before text that a spreadsheet would run; `bulk.load` removes it."""
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
 
 
 def _cell(value: object, guard: bool) -> Any:
     if isinstance(value, str):
-        return _guarded(value) if guard else value
+        return guarded(value) if guard else value
     return None if is_missing(value) else _plain(value) if isinstance(value, date | Decimal) else value
 
 

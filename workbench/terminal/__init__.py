@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from workbench import __version__
+from workbench.renamed import renamed
 from workbench.terminal import commands
 from workbench.terminal.exits import (
     DONE,
@@ -100,6 +101,8 @@ def _run(tokens: list[str]) -> int:
     except CycloptsError as error:
         lines = [visible(line, 300) for line in str(error).strip().split("\n") if line.strip()]
         name = " ".join(["workbench", *(error.command_chain or ())])
+        if new := renamed(f"workbench {tokens[0].replace('_', '-')}"):
+            lines = [f"Unknown command {visible(tokens[0], 60)!r}{new}."]
         raise Exit(WRONG_INPUT, "\n".join([*lines, f"Run `{name} --help` for usage."])) from None
     return WRONG_INPUT if bare else code or DONE
 
@@ -116,7 +119,9 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is broken."""
+    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is
+    broken.
+    """
     from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
     from rich.console import Console, Group

@@ -17,7 +17,7 @@ from cyclopts import App, Parameter
 from workbench.client.guards import confirmation
 from workbench.client.journal import Journal
 from workbench.client.keys import state_folder
-from workbench.client.settings import Profile, config_path, key_variable, open_profile, profile_names
+from workbench.client.settings import Profile, config_path, key_source, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.system.files import write_file
@@ -140,13 +140,11 @@ app.command(export)
 
 
 def _row(profile: Profile) -> dict[str, Any]:
-    variables = [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
-    variable = next((name for name in variables if os.environ.get(name)), None)
     return {
         "name": profile.name,
         "environment": profile.environment,
         "base_url": profile.base_url or "embedded sandbox",
-        "key": f"in {variable}" if variable else f"not in the environment ({variables[0]})",
+        "key": key_source(profile),
     }
 
 

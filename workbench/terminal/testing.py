@@ -21,12 +21,12 @@ def _load(name: str) -> Callable[..., Any]:
     module, colon, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(import_module(module), attribute) if colon else None
+        loaded = getattr(import_module(module), attribute) if colon else None
     except (ImportError, AttributeError) as error:
         raise usage_error(f"{visible(name, 100)}: {visible(str(error), 200)}") from None
-    if not callable(found):
+    if not callable(loaded):
         raise usage_error(f"{visible(name, 100)}: expected MODULE:NAME of a class or function, as shop:Application")
-    return found  # type: ignore[no-any-return]
+    return loaded  # type: ignore[no-any-return]
 
 
 def _show(result: Any, command: str) -> int:
@@ -59,9 +59,15 @@ def explore(
     from workbench.sandbox import Sandbox
 
     result = testing.explore(
-        _load(application), universes=universes, seed=seed, first=first, universe=universe, threads=threads,
-        sandbox=Sandbox(behavior=behavior), progress=True,
-    )  # fmt: skip
+        _load(application),
+        universes=universes,
+        seed=seed,
+        first=first,
+        universe=universe,
+        threads=threads,
+        sandbox=Sandbox(behavior=behavior),
+        progress=True,
+    )
     if export is not None and result.failure is not None:
         result.failure.export(export, application)
         say(f"Test: {export}")
@@ -93,9 +99,14 @@ def http(
     from workbench.testing.deliveries import KEY
 
     application = testing.HttpApplication(
-        url=deliveries, books=books, reset=reset, kill=kill, start=start, api_port=api_port,
+        url=deliveries,
+        books=books,
+        reset=reset,
+        kill=kill,
+        start=start,
+        api_port=api_port,
         key=os.environ.get(KEY_VARIABLE) or KEY,
-    )  # fmt: skip
+    )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)
     return _show(result, f"workbench test http --deliveries {deliveries} --books {books}")
 

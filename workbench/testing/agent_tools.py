@@ -1,7 +1,8 @@
 """A server of the Model Context Protocol: four tools and the rules as resources, for coding agents.
 
-Operations, controls and sequences are called by name, with JSON arguments in the names of the interface. Answers are JSON and
-masked. In production an effect needs an armed session, and each call the confirmation of the person at the client.
+Operations, controls and sequences are called by name, with JSON arguments in the names of the interface. Answers are
+JSON and masked. In production an effect needs an armed session, and each call the confirmation of the person at the
+client.
 """
 
 import asyncio
@@ -53,11 +54,15 @@ _MAX_ANSWER = 1_000_000
 _MAX_QUESTION = 2_000
 _MAX_PENDING = 100
 _CONFIRM: Schema = {
-    "type": "object", "properties": {"confirm": {"type": "boolean", "title": "Send it"}}, "required": ["confirm"],
-}  # fmt: skip
+    "type": "object",
+    "properties": {"confirm": {"type": "boolean", "title": "Send it"}},
+    "required": ["confirm"],
+}
 _INSTRUCTIONS = (
-    "A card issuing service. Amounts are whole cents. `describe` lists what can be called, and with a name its arguments. Controls "
-    "and sequences act on an embedded sandbox and do not exist in the service. Read workbench://assumptions for what is assumed. "
+    "A card issuing service. Amounts are whole cents. `describe` lists what can be called, and with a name its "
+    "arguments. Controls "
+    "and sequences act on an embedded sandbox and do not exist in the service. Read workbench://assumptions for what "
+    "is assumed. "
     "Never repeat a call whose outcome is unknown."
 )
 
@@ -70,9 +75,13 @@ def make_server(api: Any) -> Server[Any]:
     """
     tools = _Tools(api)
     return Server(
-        "card-issuing-workbench", instructions=_INSTRUCTIONS, on_list_tools=tools.list, on_call_tool=tools.call,
-        on_list_resources=_list_resources, on_read_resource=_read_resource,
-    )  # fmt: skip
+        "card-issuing-workbench",
+        instructions=_INSTRUCTIONS,
+        on_list_tools=tools.list,
+        on_call_tool=tools.call,
+        on_list_resources=_list_resources,
+        on_read_resource=_read_resource,
+    )
 
 
 async def serve(api: Any) -> None:
@@ -128,7 +137,7 @@ class _Tools:
             return {
                 "operations": {name: row.doc for name, row in self._operations().items()},
                 "controls": {name: row.summary for name, row in controls.items()},
-                "sequences": {name: found.doc for name, found in runnable.items()},
+                "sequences": {name: sequence.doc for name, sequence in runnable.items()},
             }
         if name in self._operations():
             return self._schema(OPERATIONS[name])
@@ -168,7 +177,7 @@ class _Tools:
         if sequence is None:
             raise WorkbenchError(f"no sequence {visible(str(name), 60)!r} (known: {', '.join(sequences.catalogue)})")
         _check_names(arguments, _sequence_schema(sequence)["arguments"]["properties"], sequence.name)
-        readers = {one.name: one.read for one in sequence.parameters}
+        readers = {parameter.name: parameter.read for parameter in sequence.parameters}
         values = {snake(key): readers[snake(key)](value) for key, value in arguments.items()}
         run = sequences.run(sequence, self._api, progress=False, **values)
         return {"verdict": run.verdict, "steps": [_plain(row) for row in run.rows()]}
@@ -257,7 +266,7 @@ def _plain(value: Any) -> Any:
     if is_record(value) or isinstance(value, MaskedDict):
         return _plain(masked(value))
     if attrs.has(type(value)):
-        return {camel(one.name): _plain(getattr(value, one.name)) for one in attrs.fields(type(value))}
+        return {camel(field.name): _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
     if isinstance(value, Mapping):
         return {camel(name) if _SNAKE.fullmatch(name) else name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -302,20 +311,34 @@ def _tool(name: str, doc: str, *, needs_name: bool = True, **hints: Any) -> type
 
 
 _DESCRIBE = _tool(
-    "describe", "List operations, controls and sequences; with a name, return its description and the schema of its arguments.",
-    needs_name=False, read_only_hint=True, open_world_hint=False,
-)  # fmt: skip
+    "describe",
+    "List operations, controls and sequences; with a name, return its description and the schema of its arguments.",
+    needs_name=False,
+    read_only_hint=True,
+    open_world_hint=False,
+)
 _CALL = _tool(
-    "call", "Call an operation of the service by its name.", read_only_hint=False, destructive_hint=True, open_world_hint=True
-)  # fmt: skip
+    "call",
+    "Call an operation of the service by its name.",
+    read_only_hint=False,
+    destructive_hint=True,
+    open_world_hint=True,
+)
 _CONTROL = _tool(
-    "control", "Call a control of the sandbox by its name: what the service does by itself, faults, time, and what there is to see.",
-    read_only_hint=False, destructive_hint=True, open_world_hint=False,
-)  # fmt: skip
+    "control",
+    "Call a control of the sandbox by its name: what the service does by itself, faults, time, and what there is to "
+    "see.",
+    read_only_hint=False,
+    destructive_hint=True,
+    open_world_hint=False,
+)
 _RUN = _tool(
-    "run_sequence", "Run a sequence of the catalogue in the sandbox, and return its verdict and steps.",
-    read_only_hint=False, destructive_hint=False, open_world_hint=False,
-)  # fmt: skip
+    "run_sequence",
+    "Run a sequence of the catalogue in the sandbox, and return its verdict and steps.",
+    read_only_hint=False,
+    destructive_hint=False,
+    open_world_hint=False,
+)
 
 
 # schemas
@@ -388,9 +411,12 @@ def _local(schema: Schema, of: Schema) -> Schema:
 
 def _control_schema(row: Any) -> Schema:
     """Return what a control does, and the schema of its arguments."""
-    parameters = [one for one in row.signature.parameters.values() if one.name not in _WITHHELD]
-    properties = {camel(one.name): _argument(one.annotation, row.choices.get(one.name)) for one in parameters}
-    required = [camel(one.name) for one in parameters if one.default is inspect.Parameter.empty]
+    parameters = [parameter for parameter in row.signature.parameters.values() if parameter.name not in _WITHHELD]
+    properties = {
+        camel(parameter.name): _argument(parameter.annotation, row.choices.get(parameter.name))
+        for parameter in parameters
+    }
+    required = [camel(parameter.name) for parameter in parameters if parameter.default is inspect.Parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return {"name": row.name, "description": inspect.cleandoc(row.doc), "effect": row.changes, "arguments": schema}
 
@@ -403,11 +429,11 @@ def _argument(annotation: Any, choices: tuple[str, ...] | None) -> Schema:
 def _sequence_schema(sequence: Sequence) -> Schema:
     """Return what a sequence does, and the schema of its parameters."""
     properties = {
-        camel(one.name): {
-            "type": _PARAMETER_TYPES.get(one.type, "string"),
-            "description": one.doc or PARAMETER_TYPES[one.type][1],
+        camel(parameter.name): {
+            "type": _PARAMETER_TYPES.get(parameter.type, "string"),
+            "description": parameter.doc or PARAMETER_TYPES[parameter.type][1],
         }
-        for one in sequence.parameters
+        for parameter in sequence.parameters
     }
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return {"name": sequence.name, "description": sequence.doc, "effect": True, "arguments": schema}
@@ -428,9 +454,12 @@ def _resources() -> Mapping[str, tuple[str, Any]]:
     return {
         "workbench://openapi": ("The interface as an OpenAPI document", _DOCUMENT),
         "workbench://assumptions": ("What is assumed where the interface document is silent", assumed),
-        **{f"workbench://operations/{name}": (row.doc, paths[row.path][row.method.lower()]) for name, row in OPERATIONS.items()},
+        **{
+            f"workbench://operations/{name}": (row.doc, paths[row.path][row.method.lower()])
+            for name, row in OPERATIONS.items()
+        },
         **{f"workbench://events/{kind.name}": (kind.doc, kinds[kind.name]) for kind in EVENT_KINDS.values()},
-    }  # fmt: skip
+    }
 
 
 async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
@@ -443,8 +472,8 @@ async def _list_resources(_: Any, __: Any) -> types.ListResourcesResult:
 
 async def _read_resource(_: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     uri = str(params.uri)
-    found = _resources().get(uri)
-    if found is None:
+    resource = _resources().get(uri)
+    if resource is None:
         raise ValueError(f"no resource {visible(uri, 100)!r}")
-    content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(found[1], indent=1))
+    content = types.TextResourceContents(uri=uri, mime_type=_JSON, text=json.dumps(resource[1], indent=1))
     return types.ReadResourceResult(contents=[content])

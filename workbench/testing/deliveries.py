@@ -204,9 +204,12 @@ class Deliveries(Life):
     def _answered(self, process: Process, delivery: Delivery, status: object, attempt: str) -> None:
         process.check()
         accepted = isinstance(status, int) and 200 <= status < 300
-        lost = delivery.kind == "event" and accepted and delivery.attempts < 3 and self._decide(
-            f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06
-        )  # fmt: skip
+        lost = (
+            delivery.kind == "event"
+            and accepted
+            and delivery.attempts < 3
+            and self._decide(f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06)
+        )
         self.tell("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
         if lost:
             self.counts["acknowledgments lost"] += 1
@@ -227,8 +230,8 @@ class Deliveries(Life):
             return
         self._at(self.now + _RETRIES[delivery.attempts - 1], lambda: self._deliver(delivery))
 
-    def _break(self, invariant: str, found: str, transaction: str = "") -> None:
-        self.breaches.append(Breach(invariant, found, transaction))
+    def _break(self, invariant: str, breach: str, transaction: str = "") -> None:
+        self.breaches.append(Breach(invariant, breach, transaction))
 
 
 def _delivery(name: str, text: str, event: Mapping[str, Any], keys: Iterable[str], kind: str = "event") -> Delivery:

@@ -53,19 +53,19 @@ def transactions_agree(universe: Universe) -> None:
     if odd:
         raise InvariantBroken("amounts are whole cents", f"the books show {books[odd[0]]!r} for {odd[0]}", odd[0])
     for name in sorted({*books, *service}):
-        found, posted = books.get(name, 0), service.get(name, 0)
-        if found == posted:
+        booked, posted = books.get(name, 0), service.get(name, 0)
+        if booked == posted:
             continue
         effects = [cents for transaction, cents in universe.posted if transaction == name]
         effects = (effects * 2)[:_MAX_EFFECTS]  # an event may count three times
         sums = {sum(some) for size in range(1, len(effects) + 1) for some in combinations(effects, size)}
         rule = "the books agree with the service"
-        if found - posted in sums:
+        if booked - posted in sums:
             rule = "each event counts once"
-        elif posted - found in sums:
+        elif posted - booked in sums:
             rule = "no event is lost"
         raise InvariantBroken(
-            rule, f"transaction {name}: the books show {found} cents, the service posted {posted}", name
+            rule, f"transaction {name}: the books show {booked} cents, the service posted {posted}", name
         )
 
 
@@ -161,22 +161,22 @@ class Exploration(Shown):
     def sheet(self) -> Sheet:
         """Return the result as it is shown."""
         rate = self.universes / self.seconds if self.seconds else 0.0
-        words = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
-        words += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
-        words += [
+        lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
+        lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
+        lines += [
             f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
         ]
         groups = Counter(group for group, _ in self.coverage.counts)
         reached = Counter(group for (group, _), count in self.coverage.counts.items() if count)
-        words.append("coverage: " + ", ".join(f"{reached[group]} of {groups[group]} {group}s" for group in groups))
+        lines.append("coverage: " + ", ".join(f"{reached[group]} of {groups[group]} {group}s" for group in groups))
         if self.failure is None:
-            return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(words))
+            return Sheet(title=f"Universes, seed {self.seed}", status=Cell(("tried",), "text"), words=tuple(lines))
         failure = self.failure
-        words.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
-        words.append(f"replay: seed {failure.seed}, universe {failure.universe}, trace {failure.found_trace}")
+        lines.insert(0, f"{failure.breach.invariant}: {failure.breach.found}")
+        lines.append(f"replay: seed {failure.seed}, universe {failure.universe}, trace {failure.found_trace}")
         code = (f"The shortest story (trace {failure.trace}):", *failure.lines())
         status = Cell(("✗ wrong",), "status:failed")
-        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(words), code=code)
+        return Sheet(title=f"Universes, seed {self.seed}", status=status, words=tuple(lines), code=code)
 
 
 class _Explorer:
@@ -232,10 +232,15 @@ class _Explorer:
         smallest: list[tuple[Universe, Breach]] = []
         phases = (hypothesis.Phase.reuse, hypothesis.Phase.shrink)
         settings = hypothesis.settings(
-            database=InMemoryExampleDatabase(), phases=phases, deadline=None, max_examples=_MAX_SHRINKS,
-            suppress_health_check=list(hypothesis.HealthCheck), print_blob=False, verbosity=hypothesis.Verbosity.quiet,
+            database=InMemoryExampleDatabase(),
+            phases=phases,
+            deadline=None,
+            max_examples=_MAX_SHRINKS,
+            suppress_health_check=list(hypothesis.HealthCheck),
+            print_blob=False,
+            verbosity=hypothesis.Verbosity.quiet,
             report_multiple_bugs=False,
-        )  # fmt: skip
+        )
 
         began = time.perf_counter()
 
@@ -307,9 +312,14 @@ def explore(
     """
     with tempfile.TemporaryDirectory() as folder:
         explorer = _Explorer(
-            application, invariants, sandbox or Sandbox(seed=1), Path(folder),
-            scenario=scenario, settle=settle, threads=threads,
-        )  # fmt: skip
+            application,
+            invariants,
+            sandbox or Sandbox(seed=1),
+            Path(folder),
+            scenario=scenario,
+            settle=settle,
+            threads=threads,
+        )
         began, counts, noted = time.perf_counter(), Counter[str](), Counter(dict.fromkeys(expected, 0))
         answers: Counter[tuple[str, str]] = Counter()
         failure, tried = None, 0
@@ -373,18 +383,24 @@ def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int
         elif number <= len(points):
             yield number, Decisions(seed=traffic, fixed=points[number - 1])
         elif points and number % 2:
-            one, other = (random.Random(f"{drawn}/{i}").choice(points) for i in range(2))
-            yield number, Decisions(seed=drawn, fixed={**one, **other})
+            point, other = (random.Random(f"{drawn}/{i}").choice(points) for i in range(2))
+            yield number, Decisions(seed=drawn, fixed={**point, **other})
         else:
             yield number, Decisions(seed=drawn)
 
 
-def _failure(seed: int, number: int, found: Universe, small: Universe, breach: Breach) -> Failure:
+def _failure(seed: int, number: int, universe: Universe, small: Universe, breach: Breach) -> Failure:
     service = {name: cents for name, cents in small.service.items() if cents}
     names = [name for name in sorted({*small.books, *service}) if small.books.get(name, 0) != service.get(name, 0)]
     books = [f"     {'transaction':<38} {'application':>12} {'service':>12}"] if names else []
     books += [f"     {name:<38} {small.books.get(name, 0):>12} {service.get(name, 0):>12}" for name in names]
     return Failure(
-        seed=seed, universe=number, found_trace=found.trace, decisions=small.decisions.taken, breach=breach,
-        story=tuple(small.story), trace=small.trace, books=tuple(books),
-    )  # fmt: skip
+        seed=seed,
+        universe=number,
+        found_trace=universe.trace,
+        decisions=small.decisions.taken,
+        breach=breach,
+        story=tuple(small.story),
+        trace=small.trace,
+        books=tuple(books),
+    )

@@ -125,7 +125,9 @@ def _call(entry: Any) -> _Call | None:
 
 
 def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean: Clean) -> Any:
-    """Return a body as JSON values, or as text; private values of an answer are made up, and those of an error masked."""
+    """Return a body as JSON values, or as text; private values of an answer are made up, and those of an error
+    masked.
+    """
     try:
         answer = strict_json.loads(body) if body else None
     except strict_json.NotJson:
@@ -140,11 +142,14 @@ def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _C
     clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
-        operation=operation.name, outcome=ends.get(entry.status // 100, Outcome.UNKNOWN), status=entry.status,
+        operation=operation.name,
+        outcome=ends.get(entry.status // 100, Outcome.UNKNOWN),
+        status=entry.status,
         answer=read_answer(operation, entry.status, entry.body, clean),
-        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1], started=datetime.now(UTC),
+        request=_sent(operation.method, entry.request.target, entry.request.body or b"")[1],
+        started=datetime.now(UTC),
         headers={name: clean(entry.headers[name]) for name in _KEPT_HEADERS if name in entry.headers},
-    )  # fmt: skip
+    )
 
 
 def _made_up(cls: Any, raw: object, clean: Clean | None = None) -> Any:
@@ -155,10 +160,10 @@ def _made_up(cls: Any, raw: object, clean: Clean | None = None) -> Any:
             form than declared, are made up too. None: private values are known to be masked.
     """
     if isinstance(raw, list | tuple):
-        return [_made_up(cls, one, clean) for one in raw]
+        return [_made_up(cls, item, clean) for item in raw]
     if not isinstance(raw, Mapping) or not walk.is_record(cls):
         return raw if clean is None or raw is None else "made up"
-    members = {one.wire: one for one in walk.members(cls)}
+    members = {member.wire: member for member in walk.members(cls)}
     return {wire: _value(cls, members.get(wire), value, clean) for wire, value in raw.items()}
 
 
@@ -172,12 +177,14 @@ def _value(cls: Any, member: walk.Member | None, value: Any, clean: Clean | None
         return None
     if member.about.privacy is Privacy.OPEN:
         if clean is not None:
-            is_nested = any(isinstance(one, list | Mapping) for one in (value if isinstance(value, list) else [value]))
+            is_nested = any(
+                isinstance(item, list | Mapping) for item in (value if isinstance(value, list) else [value])
+            )
             value = "made up" if is_nested else clean(value)
         if masks.MASK not in str(value):
             return value
-    made = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
-    return strict_json.loads(strict_json.dumps(made)).get(member.wire)
+    record = converter().unstructure(walk.build(cls, {member.name: example_of(cls, member)}))
+    return strict_json.loads(strict_json.dumps(record)).get(member.wire)
 
 
 def _literal(text: str) -> str:

@@ -93,17 +93,17 @@ class Flips(Shown):
 
     def sheet(self) -> Grid:
         """Return the assumptions the suite rests on as they are shown."""
-        found = sorted(self.rests_on.items())
+        flips = sorted(self.rests_on.items())
         cells = tuple(
             (Cell((name,)), Cell((BEHAVIORS[name].says,)), Cell((row.test,)), Cell((row.failure,)))
-            for name, row in found
+            for name, row in flips
         )
         notes = [f"{len(self.rows)} flips tried"]
         if self.unnoticed:
             notes.append(f"no test would notice if these were otherwise: {', '.join(self.unnoticed)}")
         title = (
             "The tests rest on these assumptions; ask the provider"
-            if found
+            if flips
             else "No test rests on an assumption that was flipped"
         )
         columns = ("assumption", "what is assumed", "test", "failure when it is otherwise")

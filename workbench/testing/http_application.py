@@ -77,13 +77,13 @@ class HttpApplication:
             InvalidRequest: They are not a JSON object of whole cents.
         """
         try:
-            found = self.client.get(self.books).raise_for_status().json()
+            books = self.client.get(self.books).raise_for_status().json()
         except (httpx.HTTPError, json.JSONDecodeError) as error:
             message = f"books: {visible(self.books, 200)} does not answer: {type(error).__name__}"
             raise InvalidRequest(message, of="explore") from None
-        if not isinstance(found, dict) or not all(type(cents) is int for cents in found.values()):
+        if not isinstance(books, dict) or not all(type(cents) is int for cents in books.values()):
             raise InvalidRequest("books: must be a JSON object of whole cents by transaction", of="explore")
-        return found
+        return books
 
     def crash(self) -> None:
         """Kill the process."""
@@ -157,7 +157,7 @@ class HttpUniverse(Universe):
             if killed:
                 time.sleep(_KILLED_AFTER[killed])
                 self._http.crash()
-            statuses = [one.result() for one in sent]
+            statuses = [delivery.result() for delivery in sent]
         kind = "deliveries at the same time" if len(batch) > 1 else "deliveries one at a time"
         self.counts[kind] += len(batch)
         process = self._process
@@ -179,9 +179,9 @@ class HttpUniverse(Universe):
         deadline = time.monotonic() + self._http.patience
         expected = {name: cents for name, cents in self.service.items() if cents}
         while True:
-            found = self._http.read_books()
+            books = self._http.read_books()
             ours = (
-                found if self._http.reset is not None else {name: found[name] for name in self.names if name in found}
+                books if self._http.reset is not None else {name: books[name] for name in self.names if name in books}
             )
             self.books = {name: cents for name, cents in ours.items() if cents}
             if self.books == expected or time.monotonic() > deadline:

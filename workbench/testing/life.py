@@ -135,9 +135,12 @@ class Life:
         self.point(process, "after a commit")
 
     async def call(
-        self, process: Process, outgoing: Request, send: Callable[[Request], Response],
+        self,
+        process: Process,
+        outgoing: Request,
+        send: Callable[[Request], Response],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:  # fmt: skip
+    ) -> Response | Broken:
         """Return the answer to a call of the application, or what became of it instead."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
@@ -175,9 +178,13 @@ class Life:
 
     def _open(self, cls: type[Any], clock: Clock, **options: object) -> Any:
         arguments = {
-            "sandbox": self.sandbox, "base_url": self.sandbox.base_url, "api_key": self.sandbox.full_key,
-            "environment": self.sandbox._environment, "transport": self.sandbox._direct(), "clock": clock,
-        }  # fmt: skip
+            "sandbox": self.sandbox,
+            "base_url": self.sandbox.base_url,
+            "api_key": self.sandbox.full_key,
+            "environment": self.sandbox._environment,
+            "transport": self.sandbox._direct(),
+            "clock": clock,
+        }
         return cls(**{**arguments, "journal": Journal(clock=clock), **options})
 
     def _connect(self, cls: type[Any], options: Mapping[str, Any]) -> Any:

@@ -61,8 +61,8 @@ def explore(request: pytest.FixtureRequest) -> Any:
     from workbench.testing.exploring import explore
 
     given = _marked(request)
-    made = Sandbox(behavior=given.get("behavior"), environment=given.get("environment"))
-    chosen: dict[str, Any] = {"sandbox": made, "universe": request.config.getoption("--universe")}
+    sandbox = Sandbox(behavior=given.get("behavior"), environment=given.get("environment"))
+    chosen: dict[str, Any] = {"sandbox": sandbox, "universe": request.config.getoption("--universe")}
     chosen |= {name: given[name] for name in ("universes", "seed") if name in given}
 
     def run(application: Any, **options: Any) -> Any:
@@ -114,10 +114,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take the counts of a worker."""
-    found = Counter(
+    counter = Counter(
         {(group, what): count for group, what, count in getattr(node, "workeroutput", {}).get("workbench", ())}
     )
-    node.config.stash[_COUNTS] = node.config.stash.get(_COUNTS, Counter()) + found
+    node.config.stash[_COUNTS] = node.config.stash.get(_COUNTS, Counter()) + counter
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -28,9 +28,12 @@ class World(Protocol):
         """Commit, or kill the process before or after it."""
 
     async def call(
-        self, process: "Process", outgoing: Request, send: Callable[[Request], Response],
+        self,
+        process: "Process",
+        outgoing: Request,
+        send: Callable[[Request], Response],
         pause: Callable[[float], Awaitable[object]],
-    ) -> Response | Broken:  # fmt: skip
+    ) -> Response | Broken:
         """Return the answer to a call, or what became of it."""
 
 

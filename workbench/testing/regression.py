@@ -125,8 +125,8 @@ def regress(
     bodies = list(read_log(log)) if isinstance(log, str | Path) else list(log)
     show, state = progress_callback(progress), Progress(total=len(bodies), unit="events")
     chunk, answers = None, 0
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        versions = _Version(old, one), _Version(new, other)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        versions = _Version(old, folder), _Version(new, other)
         for start in range(0, len(bodies), _CHUNK):
             for body in bodies[start : start + _CHUNK]:
                 answers += versions[0].take(body) != versions[1].take(body)
@@ -151,8 +151,8 @@ def regress(
 
 def _first(bodies: Sequence[bytes], chunk: int, old: Application, new: Application) -> str:
     """Return the event of a chunk after which the books differ, as they do at its end."""
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        versions = _Version(old, one), _Version(new, other)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        versions = _Version(old, folder), _Version(new, other)
         for number, body in enumerate(bodies, 1):
             for version in versions:
                 version.take(body)

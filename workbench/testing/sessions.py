@@ -1,6 +1,7 @@
 """Sessions for tests, each on a sandbox of its own, and assertions on what it received and sent.
 
-Coverage tells which operations, answers, events and words of events a session or a test run has touched, and what would fill the gaps.
+Coverage tells which operations, answers, events and words of events a session or a test run has touched, and what would
+fill the gaps.
 """
 
 from collections import Counter
@@ -62,10 +63,10 @@ def assert_requests(
         members: Only those with these members of the body or the query, by wire name.
     """
     seen = sandbox.requests()
-    called = (one for one in seen if one.operation == operation and status in (None, one.status))
-    found = [one for one in called if _has(one.body, members)]
-    lines = (f"{one.operation or one.method} {one.status} {_short(one.body)}" for one in seen)
-    _assert(f"{operation}{_how(status, members)}", times, "received", len(found), lines)
+    called = (call for call in seen if call.operation == operation and status in (None, call.status))
+    matching = [call for call in called if _has(call.body, members)]
+    lines = (f"{call.operation or call.method} {call.status} {_short(call.body)}" for call in seen)
+    _assert(f"{operation}{_how(status, members)}", times, "received", len(matching), lines)
 
 
 def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: object) -> None:
@@ -77,11 +78,13 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
         times: How often; None: at least once.
         members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
     """
-    seen = [(event_kind(one["event"]), one["event"]["body"]) for one in sandbox.events()]
+    seen = [(event_kind(event["event"]), event["event"]["body"]) for event in sandbox.events()]
     named = {name.replace("__", "."): value for name, value in members.items()}
-    found = [body for one, body in seen if one == kind and _has(body, named)]
-    lines = (f"{one} {' '.join(f'{name}={get_path(body, name)!r}' for name in named)}" for one, body in seen)
-    _assert(f"{kind}{_how(None, named)}", times, "sent", len(found), lines)
+    matching = [body for event_name, body in seen if event_name == kind and _has(body, named)]
+    lines = (
+        f"{event_name} {' '.join(f'{name}={get_path(body, name)!r}' for name in named)}" for event_name, body in seen
+    )
+    _assert(f"{kind}{_how(None, named)}", times, "sent", len(matching), lines)
 
 
 def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
@@ -134,26 +137,28 @@ STATUS_MEMBERS = {
 
 def possible() -> list[Item]:
     """Return everything that can be touched."""
-    ends = ((name, (row.success, *(one.status for one in row.failures))) for name, row in OPERATIONS.items())
+    ends = ((name, (row.success, *(failure.status for failure in row.failures))) for name, row in OPERATIONS.items())
     answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
     called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in STATUS_MEMBERS.items())
-    words = [("word", f"{label}: {word}") for label, known in called for word in known]
-    return [*answers, *(("event", kind) for kind in EVENT_KINDS), *words]
+    items = [("word", f"{label}: {word}") for label, known in called for word in known]
+    return [*answers, *(("event", kind) for kind in EVENT_KINDS), *items]
 
 
 def touched(sandbox: Any) -> Counter[Item]:
     """Return what the requests to a sandbox, and its events, have touched, with how often."""
-    found: Counter[Item] = Counter(
-        ("answer", f"{one.operation} {one.status}") for one in sandbox.requests() if one.operation in OPERATIONS
+    counter: Counter[Item] = Counter(
+        ("answer", f"{request.operation} {request.status}")
+        for request in sandbox.requests()
+        if request.operation in OPERATIONS
     )
-    for one in sandbox.events():
-        event = one["event"]
+    for stored in sandbox.events():
+        event = stored["event"]
         kind = event_kind(event)
-        found["event", kind] += 1
+        counter["event", kind] += 1
         member, label = STATUS_MEMBERS.get(kind, ("", ""))
         if member and (word := get_path(event["body"], member)) is not None:
-            found["word", f"{label}: {word}"] += 1
-    return found
+            counter["word", f"{label}: {word}"] += 1
+    return counter
 
 
 class Coverage(Shown):
@@ -165,17 +170,18 @@ class Coverage(Shown):
     @classmethod
     def of(cls, *sandboxes: object) -> "Coverage":
         """Return what the requests to these sandboxes (or sessions on them), and their events, have touched."""
-        found: Counter[Item] = Counter()
-        for one in sandboxes:
-            found += touched(getattr(one, "sandbox", one))
-        return cls(found)
+        counter: Counter[Item] = Counter()
+        for sandbox in sandboxes:
+            counter += touched(getattr(sandbox, "sandbox", sandbox))
+        return cls(counter)
 
     def gaps(self) -> list[Item]:
         """Return what was not touched."""
         return [item for item, count in self.counts.items() if not count]
 
     def rows(self, *, gaps: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each thing: group, what, count and, of a gap, the sequence of the catalogue that would fill it.
+        """Return a row for each thing: group, what, count and, of a gap, the sequence of the catalogue that would fill
+        it.
 
         Args:
             gaps: Only the gaps.
@@ -202,9 +208,9 @@ class Coverage(Shown):
 @cache
 def fillers() -> dict[Item, str]:
     """Return the first sequence of the catalogue that touches each thing, by running them all once."""
-    found: dict[Item, str] = {}
+    reached: dict[Item, str] = {}
     for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
         with session(behavior="observed") as api, suppress(WorkbenchError):  # it may need another sandbox
             sequences.run(sequence, api, progress=False)
-            found = dict.fromkeys(touched(api.sandbox), name) | found
-    return found
+            reached = dict.fromkeys(touched(api.sandbox), name) | reached
+    return reached

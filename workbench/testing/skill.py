@@ -8,7 +8,8 @@ from workbench.interface.table import OPERATIONS
 _CONFIGURATION = '{"mcpServers": {"card-issuing": {"command": "workbench", "args": ["agent", "serve", "--fresh"]}}}'
 _HEAD = """---
 name: card-issuing-workbench
-description: Call, simulate and test a card issuing API in Python with an embedded sandbox. Use for code that calls this API or handles its webhooks.
+description: Call, simulate and test a card issuing API in Python with an embedded sandbox. Use for code that calls \
+this API or handles its webhooks.
 ---
 
 # Card issuing workbench
@@ -26,10 +27,12 @@ event = api.inbox.wait("transaction.completed")
 ```
 
 - Amounts are whole cents. `amount=wb.FULL` refunds or reverses the full amount; leaving it out is refused.
-- `wb.errors.OutcomeUnknown` means that a call may have been carried out: look it up with `api.journal`, and never repeat it blindly.
+- `wb.errors.OutcomeUnknown` means that a call may have been carried out: look it up with `api.journal`, and never \
+repeat it blindly.
 - `api.sandbox` has controls that the service does not have: settle, review, advance, add_fault, fork.
 - Pytest fixtures come with the package; see `docs/testing.md`. Webhook handlers: see `docs/service.md`.
-- `workbench docs NAME` shows the rules of an operation or of a kind of event. What the interface document leaves open is listed by
+- `workbench docs NAME` shows the rules of an operation or of a kind of event. What the interface document leaves \
+open is listed by
   `workbench docs assumptions`.
 """
 
@@ -41,7 +44,12 @@ def skill() -> str:
 
 def llms() -> str:
     """Return the text of `llms.txt`: what the documentation has, in the form that language models look for."""
-    lines = ["# Card issuing workbench", "", "> A workbench for a card issuing API: client, sandbox, webhooks, tables, tests.", ""]  # fmt: skip
+    lines = [
+        "# Card issuing workbench",
+        "",
+        "> A workbench for a card issuing API: client, sandbox, webhooks, tables, tests.",
+        "",
+    ]
     lines += ["## Operations", ""]
     lines += [f"- [{name}](interface.html#{name.replace('_', '-')}): {row.doc}" for name, row in OPERATIONS.items()]
     lines += ["", "## Events", "", *(f"- [{kind.name}](events.html): {kind.doc}" for kind in EVENT_KINDS.values())]
@@ -50,9 +58,15 @@ def llms() -> str:
 
 
 _PAGES = {
-    "api": "Python API", "interface": "Interface", "assumptions": "Assumptions", "connections": "Connections", "service": "Sandbox and webhooks",
-    "testing": "Testing an application", "agents": "Coding agents", "security": "Security",
-}  # fmt: skip
+    "api": "Python API",
+    "interface": "Interface",
+    "assumptions": "Assumptions",
+    "connections": "Connections",
+    "service": "Sandbox and webhooks",
+    "testing": "Testing an application",
+    "agents": "Coding agents",
+    "security": "Security",
+}
 
 
 def _operations() -> Iterator[str]:
@@ -73,5 +87,8 @@ def _events() -> Iterator[str]:
 
 def _server() -> Iterator[str]:
     yield "## Tools\n"
-    yield "`workbench agent serve` serves the Model Context Protocol: `describe`, `call`, `control` and `run_sequence`. Configuration:\n"
+    yield (
+        "`workbench agent serve` serves the Model Context Protocol: `describe`, `call`, `control` and "
+        "`run_sequence`. Configuration:\n"
+    )
     yield f"```json\n{_CONFIGURATION}\n```\n"

@@ -77,33 +77,37 @@ class Universe(Deliveries):
         refunds = choose(f"traffic {name} refunds", 4, 0.5)
         gaps = [_GAPS[choose(f"traffic {name} gap {i}", len(_GAPS), 0.3)] for i in range(3)]
         card = self._cards[choose(f"traffic {name} card", len(self._cards), 0.5) if len(self._cards) > 1 else 0]
-        made: list[Any] = []
+        events: list[Any] = []
 
         def authorize() -> None:
             answer = self.outside.simulate_authorization(
-                card_id=card, amount=cents, currency="USD", merchant_name="Example Market", merchant_category_code="5411",
+                card_id=card,
+                amount=cents,
+                currency="USD",
+                merchant_name="Example Market",
+                merchant_category_code="5411",
                 decline_reason="cvv_mismatch" if fate == 2 else None,
-            )  # fmt: skip
+            )
             self.names[str(answer.transaction_id)] = f"purchase {name}"
             self.tell("traffic", f"purchase {name} of {cents} cents: {answer.status} ({short(answer.transaction_id)})")
             if answer.status == "authorized" and fate != 4:
-                made.append(answer.transaction_id)
+                events.append(answer.transaction_id)
                 self.after(gaps[0], complete)
 
         def complete() -> None:
             if fate in (1, 3):
                 left = cents // 2 if fate == 3 else 0
-                self.outside.simulate_reversal(transaction_id=made[0], new_amount=left)
+                self.outside.simulate_reversal(transaction_id=events[0], new_amount=left)
                 self.tell("traffic", f"reversal of purchase {name} to {left} cents")
             if fate != 1:
-                self.sandbox.settle(str(made[0]))
+                self.sandbox.settle(str(events[0]))
                 self.tell("traffic", f"settlement of purchase {name}")
                 for i in ((), (1,), (2,), (1, 2))[refunds]:
                     self.after(gaps[1] + i * gaps[2], partial(refund, i))
 
         def refund(i: int) -> None:
             part = max(cents // 5, 1)
-            self.outside.simulate_refund(transaction_id=made[0], amount=part)
+            self.outside.simulate_refund(transaction_id=events[0], amount=part)
             self.tell("traffic", f"refund {i} of purchase {name}, {part} cents")
             self.cause = f"refund {i}"
             self.collect()

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
@@ -332,24 +332,54 @@ class Inbox:
 
     @overload
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> UserEvent: ...  # fmt: skip
+        self,
+        kind: UserKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> UserEvent: ...
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> DepositEvent: ...  # fmt: skip
+        self,
+        kind: DepositKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> DepositEvent: ...
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> TransactionEvent: ...  # fmt: skip
+        self,
+        kind: TransactionKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> TransactionEvent: ...
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> CardEvent: ...  # fmt: skip
+        self,
+        kind: CardKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> CardEvent: ...
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: object = None,
-    ) -> AnyEvent: ...  # fmt: skip
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: object = None,
+    ) -> AnyEvent: ...
     def wait(
         self,
         kind: str | None = None,
@@ -392,29 +422,59 @@ class Inbox:
 
     @overload
     def on(
-        self, kind: UserKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[UserHandler], UserHandler]: ...  # fmt: skip
+        self,
+        kind: UserKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[UserHandler], UserHandler]: ...
     @overload
     def on(
-        self, kind: DepositKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[DepositHandler], DepositHandler]: ...  # fmt: skip
+        self,
+        kind: DepositKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[DepositHandler], DepositHandler]: ...
     @overload
     def on(
-        self, kind: TransactionKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[TransactionHandler], TransactionHandler]: ...  # fmt: skip
+        self,
+        kind: TransactionKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[TransactionHandler], TransactionHandler]: ...
     @overload
     def on(
-        self, kind: CardKind, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[CardHandler], CardHandler]: ...  # fmt: skip
+        self,
+        kind: CardKind,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[CardHandler], CardHandler]: ...
     @overload
     def on(
-        self, kind: str, *, name: str | None = None, atomic: bool = False, ordered: bool = False,
-        since: str = "beginning", retry_after: Sequence[float] = RETRY_AFTER,
-    ) -> Callable[[Handler], Handler]: ...  # fmt: skip
+        self,
+        kind: str,
+        *,
+        name: str | None = None,
+        atomic: bool = False,
+        ordered: bool = False,
+        since: str = "beginning",
+        retry_after: Sequence[float] = RETRY_AFTER,
+    ) -> Callable[[Handler], Handler]: ...
     def on(
         self,
         kind: str,
@@ -590,6 +650,47 @@ class Inbox:
         checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
+
+
+class AsyncInbox(Inbox):
+    """The inbox of an async session: `wait` is awaited, and everything else answers at once."""
+
+    @overload  # type: ignore[override]
+    def wait(
+        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, UserEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, DepositEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, TransactionEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, CardEvent]: ...  # fmt: skip
+    @overload
+    def wait(
+        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
+    ) -> Coroutine[Any, Any, AnyEvent]: ...  # fmt: skip
+    def wait(
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Any:
+        """Return the newest matching event, or wait for the next one without holding up the event loop.
+
+        Arguments and errors are those of `Inbox.wait`.
+        """
+        import asyncio
+
+        return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)
 
 
 def _refused(request: Request, path: str) -> tuple[int, str] | None:

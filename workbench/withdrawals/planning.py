@@ -8,6 +8,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import refuse_private_key
 from workbench.client.base import context_of
+from workbench.client.client import refuse_async
 from workbench.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.rendering.markup import Shown
@@ -54,8 +55,7 @@ def plan(
     Raises:
         UsageError: With all problems at once.
     """
-    if hasattr(api, "__aenter__"):
-        raise UsageError("a withdrawal is planned with a Client or a Session, not with an asynchronous one")
+    refuse_async(api, "withdrawals.plan")
     if isinstance(contract, str):
         contract = _contract(api, contract)
     address = token.address if isinstance(token, Token) else token

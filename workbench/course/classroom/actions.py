@@ -1,4 +1,6 @@
-"""What a trainer can do for learners, as a table: the board's page makes its inputs of it, and the server carries it out."""
+"""What a trainer can do for learners, as a table: the board's page makes its inputs of it, and the server carries it
+out.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,7 +33,8 @@ class Field:
 
 @attrs.frozen
 class Action:
-    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are meant.
+    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are
+    meant.
 
     Attributes:
         for_all: Whether it concerns the class, not single learners.
@@ -52,18 +55,18 @@ def _purchase(
     with Client(
         base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(faults=False), journal=False
     ) as client:
-        made = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
+        authorized = client.simulate_authorization(card_id=card, amount=1250, decline_reason=decline, **_PURCHASE)
         if settle or refund:
-            sandbox.settle(made.transaction_id)
+            sandbox.settle(authorized.transaction_id)
         if refund:
-            client.simulate_refund(transaction_id=made.transaction_id, amount=1250)
+            client.simulate_refund(transaction_id=authorized.transaction_id, amount=1250)
 
 
 def _first(sandbox: Sandbox, kind: str, status: str) -> str:
-    found = sandbox.guide()[kind].get(status, ())
-    if not found:
+    ids = sandbox.guide()[kind].get(status, ())
+    if not ids:
         raise UsageError(f"there is none of {kind} that is {status} in this sandbox any more", of="class")
-    return str(found[0])
+    return str(ids[0])
 
 
 def _again(sandbox: Sandbox) -> None:
@@ -80,29 +83,34 @@ def _last_card(sandbox: Sandbox) -> str:
 
 EVENTS: Mapping[str, Callable[[Sandbox], Any]] = {
     "a purchase of 12.50 USD (transaction.created)": _purchase,
-    "a declined purchase (transaction.created)": lambda one: _purchase(one, decline="card_locked"),
-    "a settled purchase (transaction.completed)": lambda one: _purchase(one, settle=True),
-    "a refund (transaction.completed)": lambda one: _purchase(one, refund=True),
-    "a micro deposit of 0.45 USD (microDeposit.received)": lambda one: one.deposit(amount="0.45"),
-    "an approved application (user.updated)": lambda one: one.review(_first(one, "users", "pending"), "approved"),
-    "a denied application (user.updated)": lambda one: one.review(_first(one, "users", "manualReview"), "denied"),
-    "a new user (user.updated)": lambda one: one.create.user(),
-    "a card activated (card.updated)": lambda one: one.cards.activate(_first(one, "cards", "notActivated")),
+    "a declined purchase (transaction.created)": lambda learner: _purchase(learner, decline="card_locked"),
+    "a settled purchase (transaction.completed)": lambda learner: _purchase(learner, settle=True),
+    "a refund (transaction.completed)": lambda learner: _purchase(learner, refund=True),
+    "a micro deposit of 0.45 USD (microDeposit.received)": lambda learner: learner.deposit(amount="0.45"),
+    "an approved application (user.updated)": lambda learner: learner.review(
+        _first(learner, "users", "pending"), "approved"
+    ),
+    "a denied application (user.updated)": lambda learner: learner.review(
+        _first(learner, "users", "manualReview"), "denied"
+    ),
+    "a new user (user.updated)": lambda learner: learner.create.user(),
+    "a card activated (card.updated)": lambda learner: learner.cards.activate(_first(learner, "cards", "notActivated")),
     "a card locked (card.updated)": lambda one: one.cards.lock(_last_card(one)),
     "the last event, delivered again": _again,
 }
 """Events by what the board calls them, and what sends them in a sandbox."""
 
 
-LESSONS = tuple(dict.fromkeys(one.notebook for one in EXERCISES.values()))
+LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
 ACTIONS: Mapping[str, Action] = {
-    one.name: one
-    for one in (
+    action.name: action
+    for action in (
         Action("note", "Send a note", (Field("text", "Note"),)),
         Action("drill", "Announce a drill", (Field("drill", "Drill", "choice", tuple(DRILLS)),)),
         Action("event", "Push an event", (Field("event", "Event", "choice", tuple(EVENTS)),), final=True),
         Action(
-            "add_fault", "Inject a fault",
+            "add_fault",
+            "Inject a fault",
             (
                 Field("kind", "Fault", "choice", tuple(dict.fromkeys((*OF_ANSWERS, *OF_DELIVERIES)))),
                 Field("of", "Operation (all if empty)", "choice", ("", *OPERATIONS)),
@@ -111,7 +119,9 @@ ACTIONS: Mapping[str, Action] = {
         ),
         Action("clear_faults", "Remove all faults"),
         Action(
-            "advance", "Move the clock", (Field("days", "Days", "number", value="1"), Field("hours", "Hours", "number")),
+            "advance",
+            "Move the clock",
+            (Field("days", "Days", "number", value="1"), Field("hours", "Hours", "number")),
             final=True,
         ),
         Action("lock", "Lock a lesson", (Field("lesson", "Lesson", "choice", LESSONS),)),
@@ -121,7 +131,7 @@ ACTIONS: Mapping[str, Action] = {
         Action("resume", "End the pause", for_all=True),
         Action("enroll", "Add a learner", (Field("name", "Name"),), for_all=True),
     )
-}  # fmt: skip
+}
 """What the board offers; `act` takes the sandbox's other controls as well."""
 
 

@@ -63,7 +63,9 @@ function heads() {
     const last = lessons.lastChild;
     if (last.title === one.lesson) last.colSpan += 1;
     else lessons.append(Object.assign(element("th", one.lesson, "lesson"), { title: one.lesson }));
-    titles.append(Object.assign(element("th", one.id), { title: one.title, scope: "col" }));
+    const done = board.learners.filter((each) => each.results[one.id] && each.results[one.id].done).length;
+    const count = element("span", ` ${done} of ${board.learners.length}`, "small");
+    titles.append(Object.assign(element("th", null, null, element("span", one.id), count), { title: one.title, scope: "col" }));
   }
   $("grid").tHead.replaceChildren(lessons, titles);
 }
@@ -104,7 +106,7 @@ function draw() {
   const learners = board.learners, stuck = learners.filter((one) => one.stuck.length);
   const exercises = board.exercises.filter((one) => one.scored).length;
   $("summary").textContent = `${learners.length} learners, ${learners.reduce((sum, one) => sum + one.done, 0)} of ${learners.length * exercises} exercises done`
-    + (stuck.length ? `. Stuck: ${stuck.map((one) => one.learner).join(", ")}` : "")
+    + (stuck.length ? `. Stuck: ${$("projector").checked ? stuck.length : stuck.map((one) => one.learner).join(", ")}` : "")
     + (Object.keys(board.wrong_codes).length ? `. Wrong codes in the last minute: ${Object.entries(board.wrong_codes).map(([address, count]) => `${count} from ${address}`).join(", ")}` : "")
     + (board.paused ? ". PAUSED." : ".");
   const only = $("only-stuck").checked;
@@ -167,6 +169,7 @@ async function open_page(page) {
 $("sign-in").addEventListener("submit", (event) => { event.preventDefault(); key = $("key").value; sessionStorage.setItem("trainer-key", key); refresh(); });
 $("what").addEventListener("change", fields);
 $("only-stuck").addEventListener("change", draw);
+$("projector").addEventListener("change", () => { document.body.classList.toggle("projector", $("projector").checked); chosen = null; shown = ""; draw(); });
 $("csv").addEventListener("click", () => download("results.csv"));
 $("json").addEventListener("click", () => download("results.json"));
 $("print").addEventListener("click", () => open_page("summary"));

@@ -1,4 +1,6 @@
-"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite file."""
+"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite
+file.
+"""
 
 import csv
 import hashlib
@@ -155,14 +157,16 @@ class Results:
         _check_names([*present, str(name).strip()])
         if len(present) == MAX_LEARNERS:
             raise UsageError(f"learners: at most {MAX_LEARNERS}", of="class")
-        return next(one for one in self.enroll([str(name).strip()]) if one.name == str(name).strip())
+        return next(learner for learner in self.enroll([str(name).strip()]) if learner.name == str(name).strip())
 
     def learners(self) -> list[Learner]:
         """Return the learners in order of their names, numbers by their value."""
-        found = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
+        enrolled = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
         return sorted(
-            found,
-            key=lambda one: [(len(part), part) if part.isdecimal() else (0, part) for part in _PARTS.split(one.name)],
+            enrolled,
+            key=lambda learner: [
+                (len(part), part) if part.isdecimal() else (0, part) for part in _PARTS.split(learner.name)
+            ],
         )
 
     # what was done
@@ -170,7 +174,8 @@ class Results:
     def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
         """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something.
 
-        An entry of a learner that changes no result is not kept: another start, a hint shown before, a check after the solution.
+        An entry of a learner that changes no result is not kept: another start, a hint shown before, a check after the
+        solution.
         """
         known = self.progress().get(learner, {}).get(exercise) if exercise else None
         if known is not None and (
@@ -188,7 +193,8 @@ class Results:
         with self._file.write() as connection:
             for exercise in exercises:
                 for entry in other._file.run(
-                    "SELECT at, learner, kind, exercise, detail FROM entry WHERE learner = ? AND exercise = ? ORDER BY id",
+                    "SELECT at, learner, kind, exercise, detail FROM entry WHERE learner = ? AND exercise = ? ORDER "
+                    "BY id",
                     (learner, exercise),
                 ):
                     connection.execute(
@@ -229,7 +235,11 @@ class Results:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the results, one row for each learner and exercise that was tried."""
-        return [{"learner": name, **attrs.asdict(one)} for name, row in self.progress().items() for one in row.values()]
+        return [
+            {"learner": name, **attrs.asdict(result)}
+            for name, row in self.progress().items()
+            for result in row.values()
+        ]
 
     def signed(self, seed: int) -> dict[str, Any]:
         """Return all results as JSON values, with a signature over them."""
@@ -269,12 +279,17 @@ def _after(
     if before.reported and not done:
         return before
     return attrs.evolve(
-        before, tries=before.tries + 1, done=done, reported=not missing and not done, minutes=minutes_since(before, now),
-        done_at=now.isoformat(timespec="seconds") if done else None, last_problem=missing[0] if missing else "",
-    )  # fmt: skip
+        before,
+        tries=before.tries + 1,
+        done=done,
+        reported=not missing and not done,
+        minutes=minutes_since(before, now),
+        done_at=now.isoformat(timespec="seconds") if done else None,
+        last_problem=missing[0] if missing else "",
+    )
 
 
-def minutes_since(one: ExerciseResult, now: datetime) -> float:
+def minutes_since(result: ExerciseResult, now: datetime) -> float:
     """Return how long ago an exercise was begun, in minutes."""
-    begun = datetime.fromisoformat(one.begun_at) if one.begun_at else now
+    begun = datetime.fromisoformat(result.begun_at) if result.begun_at else now
     return round(max((now - begun).total_seconds(), 0) / 60, 1)

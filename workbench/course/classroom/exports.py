@@ -34,7 +34,8 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
     Args:
         results: The results.
         form: "csv"; "json", with a signature; "nbgrader", columns of its grades file; "otter", a results file for each
-            learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each learner.
+            learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each
+            learner.
         seed: Seed of the class.
         style: HTML that brings the style of a page.
 
@@ -48,13 +49,13 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
         return _csv(_COLUMNS, results.rows())
     if form == "nbgrader":  # one row for each learner and exercise, as its own export has them
         grades = (
-            (one.exercise, one.done_at, name, float(one.done), 0.0, float(one.done), 1.0)
+            (result.exercise, result.done_at, name, float(result.done), 0.0, float(result.done), 1.0)
             for name, row in progress.items()
-            for one in _all(row)
+            for result in _all(row)
         )
         return _csv(_NBGRADER, (dict(zip(_NBGRADER, grade, strict=True)) for grade in grades))
     if form == "otter":
-        files = {name: {"tests": [_otter_test(one) for one in _all(row)]} for name, row in progress.items()}
+        files = {name: {"tests": [_otter_test(result) for result in _all(row)]} for name, row in progress.items()}
         return json.dumps(files, indent=1) + "\n"
     today = datetime.now(UTC).date().isoformat()
     if form == "summary":
@@ -83,37 +84,47 @@ def _all(row: _Row) -> Iterator[ExerciseResult]:
     return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in _SCORED)
 
 
-def _otter_test(one: ExerciseResult) -> dict[str, Any]:
+def _otter_test(result: ExerciseResult) -> dict[str, Any]:
     return {
-        "name": one.exercise, "score": float(one.done), "max_score": 1.0, "status": "passed" if one.done else "failed",
-        "output": one.last_problem,
-    }  # fmt: skip
+        "name": result.exercise,
+        "score": float(result.done),
+        "max_score": 1.0,
+        "status": "passed" if result.done else "failed",
+        "output": result.last_problem,
+    }
 
 
 def _summary(progress: Mapping[str, _Row], written: str) -> str:
     """Return what a trainer keeps on paper: each learner, then each exercise, as two tables."""
     learners = []
     for name, row in progress.items():
-        done = [one for one in row.values() if one.done]
-        last = next((one for one in reversed(tuple(row.values())) if not (one.done or one.reported)), None)
+        done = [result for result in row.values() if result.done]
+        last = next((result for result in reversed(tuple(row.values())) if not (result.done or result.reported)), None)
         learners.append(
             (
-                name, f"{sum(one.exercise in EXERCISES for one in done)} of {len(_SCORED)}",
-                ", ".join(one.exercise for one in row.values() if one.reported), sum(one.tries for one in row.values()),
-                sum(one.hints for one in row.values()), f"{sum(one.minutes or 0 for one in done):.0f}",
+                name,
+                f"{sum(result.exercise in EXERCISES for result in done)} of {len(_SCORED)}",
+                ", ".join(result.exercise for result in row.values() if result.reported),
+                sum(result.tries for result in row.values()),
+                sum(result.hints for result in row.values()),
+                f"{sum(result.minutes or 0 for result in done):.0f}",
                 f"{last.exercise}: {last.last_problem}" if last and last.last_problem else "",
             )
-        )  # fmt: skip
+        )
     tried = []
     for id_, exercise in EXERCISES.items():
         rows = [row[id_] for row in progress.values() if id_ in row]
-        each = [one.minutes or 0 for one in rows if one.done]
+        each = [row.minutes or 0 for row in rows if row.done]
         tried.append(
             (
-                id_, exercise.title, "reported only" if exercise.reported else f"{len(each)} of {len(progress)}", sum(one.tries for one in rows),
-                sum(one.last_hint for one in rows), f"{median(each):.0f}" if each else "",
+                id_,
+                exercise.title,
+                "reported only" if exercise.reported else f"{len(each)} of {len(progress)}",
+                sum(row.tries for row in rows),
+                sum(row.last_hint for row in rows),
+                f"{median(each):.0f}" if each else "",
             )
-        )  # fmt: skip
+        )
     heads = ("learner", "exercises done", "reported", "tries", "hints", "minutes", "open, with the last problem")
     about = ("exercise", "title", "done by", "tries", "last hint shown", "minutes (median)")
     return (
@@ -130,31 +141,41 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def answers(style: str) -> str:
-    """Return the answer key as a page: each exercise with its task and the code of its last hint, each drill with a good answer."""
+    """Return the answer key as a page: each exercise with its task and the code of its last hint, each drill with a
+    good answer.
+    """
     parts = ["<h1>Answer key</h1><p>For trainers. Every code block runs after the cells of its notebook.</p>"]
-    for one in EXERCISES.values():
-        parts.append(f"<h2>{escape(one.id)}: {escape(one.title)}</h2><p>{escape(one.notebook)}. {escape(one.task)}</p>")
-        parts.append(f"<pre>{escape(one.hints[-1].strip())}</pre>")
+    for exercise in EXERCISES.values():
+        parts.append(
+            f"<h2>{escape(exercise.id)}: {escape(exercise.title)}</h2><p>{escape(exercise.notebook)}. "
+            f"{escape(exercise.task)}</p>"
+        )
+        parts.append(f"<pre>{escape(exercise.hints[-1].strip())}</pre>")
     for drill in DRILLS.values():
         parts.append(
-            f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. {escape(drill.situation)}</p>"
+            f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. "
+            f"{escape(drill.situation)}</p>"
         )
         parts.append(f"<p>A good answer: {escape(drill.answer)}</p>")
     return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
 
 
 def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
-    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick off."""
+    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick
+    off.
+    """
     lessons: dict[str, list[str]] = {}
-    for one in EXERCISES.values():
-        lessons.setdefault(one.notebook, []).append(f"☐ {one.id}: {one.title}")
+    for exercise in EXERCISES.values():
+        lessons.setdefault(exercise.notebook, []).append(f"☐ {exercise.id}: {exercise.title}")
     course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
     helps = _table(("in a cell", "what it does"), _HELPS)
     pages = (
-        f"<section class='certificate'><h1>{escape(visible(one.name))}</h1><p>Your code is yours alone. Begin a notebook with:</p>"
-        f"<pre>import workbench as wb\napi = wb.connect({f'{url}/{one.code}'!r})</pre>"
-        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(one.code)} before you start Jupyter; then the notebooks run unchanged.</p>{helps}{course}</section>"
-        for one in learners
+        f"<section class='certificate'><h1>{escape(visible(learner.name))}</h1><p>Your code is yours alone. Begin a "
+        "notebook with:</p>"
+        f"<pre>import workbench as wb\napi = wb.connect({f'{url}/{learner.code}'!r})</pre>"
+        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(learner.code)} before you start Jupyter; then the "
+        f"notebooks run unchanged.</p>{helps}{course}</section>"
+        for learner in learners
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
 
@@ -172,14 +193,17 @@ _HELPS = (
 
 
 def _certificate(results: Results, name: str, row: _Row, written: str) -> str:
-    done = [one for one in row.values() if one.done]
-    count = sum(one.exercise in EXERCISES for one in done)
-    hints, minutes = sum(one.hints for one in done), sum(one.minutes or 0 for one in done)
-    content = {"learner": name, "done": sorted(one.exercise for one in done), "written": written}
-    titles = {one.id: one.title for one in EXERCISES.values()}
-    items = (f"<li>{escape(titles.get(one.exercise, one.exercise))}: {one.tries} tries</li>" for one in done)
+    done = [result for result in row.values() if result.done]
+    count = sum(result.exercise in EXERCISES for result in done)
+    hints, minutes = sum(result.hints for result in done), sum(result.minutes or 0 for result in done)
+    content = {"learner": name, "done": sorted(result.exercise for result in done), "written": written}
+    titles = {exercise.id: exercise.title for exercise in EXERCISES.values()}
+    items = (
+        f"<li>{escape(titles.get(result.exercise, result.exercise))}: {result.tries} tries</li>" for result in done
+    )
     return (
-        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the card "
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>{count} of {len(_SCORED)} exercises of the "
+        "card "
         f"issuing course, in {minutes:.0f} minutes, with {hints} hints. {written}</p><ul>{''.join(items)}</ul>"
         f"<p class='signature'>{results.signature(content)}</p></section>"
     )

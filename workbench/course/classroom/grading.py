@@ -1,8 +1,8 @@
 """Grades notebooks that learners hand in, by what a class server of each saw.
 
-Each notebook runs in a process of its own, against a sandbox in this process that it reaches by HTTP alone. The process has
-limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read no file of
-the trainer. What it prints or writes is not read.
+Each notebook runs in a process of its own, against a sandbox in this process that it reaches by HTTP alone. The process
+has limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read
+no file of the trainer. What it prints or writes is not read.
 """
 
 import json
@@ -29,8 +29,8 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH")
 def grade(notebooks: Iterable[Path], *, seconds: int = SECONDS) -> Results:
     """Run notebooks, check the exercises that each contains, and return the results.
 
-    The learner is named by the folder of the notebook, or by its file where all are in one folder. A notebook that cannot be
-    read or run has no result, and changes no other.
+    The learner is named by the folder of the notebook, or by its file where all are in one folder. A notebook that
+    cannot be read or run has no result, and changes no other.
 
     Args:
         notebooks: The files.
@@ -39,11 +39,11 @@ def grade(notebooks: Iterable[Path], *, seconds: int = SECONDS) -> Results:
     Raises:
         UsageError: A file does not exist.
     """
-    paths = [Path(one) for one in notebooks]
-    missing = [visible(str(one), 200) for one in paths if not one.is_file()]
+    paths = [Path(notebook) for notebook in notebooks]
+    missing = [visible(str(path), 200) for path in paths if not path.is_file()]
     if missing:
         raise UsageError(f"{', '.join(missing[:5])}: no such file", of="class")
-    by_folder = len({one.resolve().parent for one in paths}) > 1
+    by_folder = len({path.resolve().parent for path in paths}) > 1
     results = Results()
     for path in paths:
         name = visible((path.resolve().parent.name if by_folder else path.stem) or "learner", MAX_NAME)
@@ -62,13 +62,15 @@ def _cells(path: Path) -> list[str]:
     if path.stat().st_size > MAX_BYTES:
         raise ValueError(path)
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 def _grade(name: str, sources: list[str], results: Results, seconds: int) -> None:
-    """Add the results of one notebook: the tries and hints that its server received, then a last check of each exercise."""
+    """Add the results of one notebook: the tries and hints that its server received, then a last check of each
+    exercise.
+    """
     text = "\n".join(sources)
-    exercises = [one for one in EXERCISES if f'"{one}"' in text or f"'{one}'" in text]
+    exercises = [exercise for exercise in EXERCISES if f'"{exercise}"' in text or f"'{exercise}'" in text]
     with ExitStack() as stack:
         own, folder = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
         server = stack.enter_context(closing(ClassServer([name], own)))
@@ -86,15 +88,29 @@ def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None
     """Run the cells in a process of their own, which joins the class, and end all that it started."""
     (folder / NOTEBOOK).write_text(json.dumps(sources), encoding="utf-8")
     env = {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
-        "HOME": str(folder), "USERPROFILE": str(folder), "TMPDIR": str(folder), "TEMP": str(folder), "MPLBACKEND": "agg",
-        "IPYTHONDIR": str(folder / "ipython"), "MPLCONFIGDIR": str(folder), "WORKBENCH_STATE": str(folder / "state"),
-        "WORKBENCH_CONFIG": str(folder / "profiles.toml"), "WORKBENCH_READONLY": "1", "WORKBENCH_CLASS": class_url,
-    }  # fmt: skip
+        "HOME": str(folder),
+        "USERPROFILE": str(folder),
+        "TMPDIR": str(folder),
+        "TEMP": str(folder),
+        "MPLBACKEND": "agg",
+        "IPYTHONDIR": str(folder / "ipython"),
+        "MPLCONFIGDIR": str(folder),
+        "WORKBENCH_STATE": str(folder / "state"),
+        "WORKBENCH_CONFIG": str(folder / "profiles.toml"),
+        "WORKBENCH_READONLY": "1",
+        "WORKBENCH_CLASS": class_url,
+    }
     command = [sys.executable, "-m", "workbench.course.classroom.notebook_process", str(folder), str(seconds)]
     with subprocess.Popen(
-        command, cwd=folder, env=env, start_new_session=True, close_fds=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
+        command,
+        cwd=folder,
+        env=env,
+        start_new_session=True,
+        close_fds=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

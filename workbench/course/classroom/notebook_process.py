@@ -1,7 +1,8 @@
-"""Runs the cells of a notebook in a process with limits: `python -m workbench.course.classroom.notebook_process FOLDER`.
+"""Runs the cells of a notebook in a process with limits: `python -m workbench.course.classroom.notebook_process
+FOLDER`.
 
-The notebook is `notebook.ipynb` in the folder, the one place that the process may write to. Nothing of what it prints or leaves
-there is read: what counts is what the class server received.
+The notebook is `notebook.ipynb` in the folder, the one place that the process may write to. Nothing of what it prints
+or leaves there is read: what counts is what the class server received.
 """
 
 import ctypes
@@ -42,9 +43,12 @@ def limit(seconds: int) -> None:
     import resource
 
     limits = {
-        resource.RLIMIT_CPU: seconds, resource.RLIMIT_DATA: MEMORY, resource.RLIMIT_FSIZE: FILE_BYTES,
-        resource.RLIMIT_NOFILE: OPEN_FILES, resource.RLIMIT_CORE: 0,
-    }  # fmt: skip
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_DATA: MEMORY,
+        resource.RLIMIT_FSIZE: FILE_BYTES,
+        resource.RLIMIT_NOFILE: OPEN_FILES,
+        resource.RLIMIT_CORE: 0,
+    }
     for kind, value in limits.items():
         hard = resource.getrlimit(kind)[1]
         allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -52,7 +56,9 @@ def limit(seconds: int) -> None:
 
 
 def confine(folder: Path) -> bool:
-    """Leave this process Python's files and the system's to read and one folder to write; return whether that is possible here."""
+    """Leave this process Python's files and the system's to read and one folder to write; return whether that is
+    possible here.
+    """
     if sys.platform != "linux":
         return False
     system = ctypes.CDLL(None, use_errno=True)
@@ -62,7 +68,9 @@ def confine(folder: Path) -> bool:
         return False
     package = Path(__file__).parents[2]  # workbench
     readable = {*_SYSTEM, sys.prefix, sys.base_prefix, str(package), *site.getsitepackages()}
-    allowed = [(one, _READ) for one in readable] + [(one, _READ | 2) for one in _DEVICES] + [(str(folder), _ALL)]
+    allowed = (
+        [(folder, _READ) for folder in readable] + [(device, _READ | 2) for device in _DEVICES] + [(str(folder), _ALL)]
+    )
     for path, rights in allowed:
         try:
             opened = os.open(path, os.O_PATH | os.O_CLOEXEC)

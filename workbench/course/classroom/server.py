@@ -71,12 +71,17 @@ _PRODUCTION = "/production"
 _DRILLS = "drills"
 _TITLES: Mapping[str, Mapping[str, Any]] = {
     **{
-        one.id: {"id": one.id, "title": one.title, "lesson": one.notebook, "scored": not one.reported}
-        for one in EXERCISES.values()
+        exercise.id: {
+            "id": exercise.id,
+            "title": exercise.title,
+            "lesson": exercise.notebook,
+            "scored": not exercise.reported,
+        }
+        for exercise in EXERCISES.values()
     },
     **{
-        f"drill-{one.name}": {"id": f"drill-{one.name}", "title": one.title, "lesson": _DRILLS, "scored": False}
-        for one in DRILLS.values()
+        f"drill-{drill.name}": {"id": f"drill-{drill.name}", "title": drill.title, "lesson": _DRILLS, "scored": False}
+        for drill in DRILLS.values()
     },
 }
 """What learners report of: exercises and drills, by id."""
@@ -105,16 +110,18 @@ class _LearnerSandboxes:
 
     @property
     def sandbox(self) -> Sandbox:
-        found: Sandbox = self._app("").sandbox
-        return found
+        sandbox: Sandbox = self._app("").sandbox
+        return sandbox
 
     @property
     def last_used(self) -> float | None:
         """When the learner's files were changed last, in seconds since 1970; None if there are none."""
-        return max((one.stat().st_mtime for one in self._files()), default=None)
+        return max((file.stat().st_mtime for file in self._files()), default=None)
 
     async def handle(self, request: Request) -> Response:
-        """Answer a request whose path no longer contains the code; the first one makes the sandbox, while others go on."""
+        """Answer a request whose path no longer contains the code; the first one makes the sandbox, while others go
+        on.
+        """
         if self._waiting == _WAITING:
             return refused(429, f"{_WAITING} of your requests are waiting; wait for their answers")
         self._waiting += 1
@@ -128,7 +135,7 @@ class _LearnerSandboxes:
         prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""
         path, headers = request.path.removeprefix(prefix), request.headers
         control = path.removeprefix(CONTROL_PATH) if path.startswith(CONTROL_PATH) else None
-        if request.method != "GET" and sum(one.stat().st_size for one in self._files()) > MAX_LEARNER_BYTES:
+        if request.method != "GET" and sum(file.stat().st_size for file in self._files()) > MAX_LEARNER_BYTES:
             if control != "reset":
                 limit = f"{MAX_LEARNER_BYTES // 2**20} MB"
                 return refused(413, f"Your sandbox holds more than {limit}: reset it, then run the first cell again")
@@ -215,10 +222,10 @@ class ClassServer:
     def _read_learners(self) -> None:
         """Read the learners from the file: `class add` enters them there while the class is served."""
         learners = self.results.learners()
-        for one in learners:
-            if one.code not in self._by_code:
-                self._by_code[one.code] = _LearnerSandboxes(one, self._make_app, self._folder)
-        self._by_name = {one.name: self._by_code[one.code] for one in learners}
+        for enrolled in learners:
+            if enrolled.code not in self._by_code:
+                self._by_code[enrolled.code] = _LearnerSandboxes(enrolled, self._make_app, self._folder)
+        self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def _make_app(self, learner: Learner, prefix: str) -> App:
         """Make or open a sandbox of a learner; webhooks of a class that others reach do not go to this machine."""
@@ -229,9 +236,14 @@ class ClassServer:
 
     @contextmanager
     def serve(
-        self, host: str = "127.0.0.1", port: int = 0, hosts: Sequence[str] = (), *,
-        certfile: Path | None = None, keyfile: Path | None = None,
-    ) -> Iterator[str]:  # fmt: skip
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        hosts: Sequence[str] = (),
+        *,
+        certfile: Path | None = None,
+        keyfile: Path | None = None,
+    ) -> Iterator[str]:
         """Serve the class while the context is open, and yield its URL.
 
         Args:
@@ -259,9 +271,16 @@ class ClassServer:
         with nullcontext() if self._folder is None else FileLock(self._folder / "class"):
             try:
                 with serving(
-                    begin, host=host, port=port or before, hosts=hosts, refusal=refused, certfile=certfile,
-                    keyfile=keyfile, private="codes and keys", max_body=MAX_BODY,
-                ) as url:  # fmt: skip
+                    begin,
+                    host=host,
+                    port=port or before,
+                    hosts=hosts,
+                    refusal=refused,
+                    certfile=certfile,
+                    keyfile=keyfile,
+                    private="codes and keys",
+                    max_body=MAX_BODY,
+                ) as url:
                     yield url
             except PortTaken as error:
                 if port or not before:
@@ -314,7 +333,9 @@ class ClassServer:
         return self._by_code.get(code)
 
     def _wrong_code(self, address: str) -> Response:
-        """Count a wrong code of an address, and refuse it. A right code is never counted, nor refused because of others."""
+        """Count a wrong code of an address, and refuse it. A right code is never counted, nor refused because of
+        others.
+        """
         times = self._wrong_codes.setdefault(address, deque(maxlen=MAX_WRONG_CODES))
         self._wrong_codes.move_to_end(address)
         if len(self._wrong_codes) > _ADDRESSES:
@@ -359,7 +380,10 @@ class ClassServer:
             return list(EXERCISES[exercise].check(SandboxEvidence(SimpleNamespace(sandbox=place.sandbox, inbox=inbox))))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError) as error:
             return [
-                f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and begin again."
+                (
+                    f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and begin "
+                    "again."
+                )
             ]
 
     def _enter(self, name: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
@@ -411,7 +435,7 @@ class ClassServer:
         if page not in _PRINTED:
             return refused(400, "no such page")
         now = time.monotonic()
-        self._tickets = {known: one for known, one in self._tickets.items() if one[1] > now}
+        self._tickets = {known: ticket for known, ticket in self._tickets.items() if ticket[1] > now}
         ticket = secrets.token_urlsafe(24)
         self._tickets[ticket] = page, now + _TICKET_SECONDS
         return _answer({"ticket": ticket})
@@ -437,8 +461,9 @@ class ClassServer:
 
         Args:
             learners: Their names.
-            action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume" for
-                all, "enroll" (name), or a control of the sandbox, as "add_fault"; `actions.ACTIONS` has what the board offers.
+            action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
+                for all, "enroll" (name), or a control of the sandbox, as "add_fault"; `actions.ACTIONS` has what the
+                board offers.
             arguments: Arguments of the action.
 
         Returns:
@@ -489,32 +514,36 @@ class ClassServer:
         progress = self.results.progress()
         rows = [self._row(name, progress.get(name, {}), now) for name in self._by_name]
         begun = {exercise for row in rows for exercise in row["results"]}
-        shown = [one for one in _TITLES.values() if one["lesson"] != _DRILLS or one["id"] in begun]
-        actions = [attrs.asdict(one) for one in ACTIONS.values()]
+        shown = [title for title in _TITLES.values() if title["lesson"] != _DRILLS or title["id"] in begun]
+        actions = [attrs.asdict(action) for action in ACTIONS.values()]
         minute = now.timestamp() - 60
         wrong = {address: sum(at > minute for at in list(times)) for address, times in list(self._wrong_codes.items())}
         return {
-            "entry": self.results.last(), "exercises": shown, "learners": rows, "actions": actions, "paused": self._paused,
+            "entry": self.results.last(),
+            "exercises": shown,
+            "learners": rows,
+            "actions": actions,
+            "paused": self._paused,
             "wrong_codes": dict(Counter({address: count for address, count in wrong.items() if count}).most_common(5)),
-        }  # fmt: skip
+        }
 
     def _row(self, name: str, results: Mapping[str, ExerciseResult], now: datetime) -> dict[str, Any]:
-        done = [one for one in results.values() if one.done]
+        done = [result for result in results.values() if result.done]
         seen = self._connected.get(name) or self._by_name[name].last_used
         return {
             "learner": name,
             "seen": None if seen is None else round(now.timestamp() - seen),
             "locked": self._locked(name),
-            "done": sum(one.exercise in EXERCISES for one in done),
-            "reported": sum(one.reported for one in results.values()),
-            "tries": sum(one.tries for one in results.values()),
-            "hints": sum(one.hints for one in results.values()),
-            "minutes": round(sum(one.minutes or 0 for one in done), 1),
-            "stuck": [one.exercise for one in results.values() if _is_stuck(one, now)],
+            "done": sum(result.exercise in EXERCISES for result in done),
+            "reported": sum(result.reported for result in results.values()),
+            "tries": sum(result.tries for result in results.values()),
+            "hints": sum(result.hints for result in results.values()),
+            "minutes": round(sum(result.minutes or 0 for result in done), 1),
+            "stuck": [result.exercise for result in results.values() if _is_stuck(result, now)],
             "results": {
-                one.exercise: attrs.asdict(one)
-                | ({} if one.done or one.reported else {"minutes": minutes_since(one, now)})
-                for one in results.values()
+                result.exercise: attrs.asdict(result)
+                | ({} if result.done or result.reported else {"minutes": minutes_since(result, now)})
+                for result in results.values()
             },
         }
 
@@ -542,15 +571,15 @@ def _fetched(place: _LearnerSandboxes, kind: str) -> list[Any]:
     """Return the events of a kind that the learner's inbox has fetched, as a check looks at them."""
     long_ago = datetime.min.replace(tzinfo=UTC)
     return [
-        SimpleNamespace(event=SimpleNamespace(id=one["event"]["id"]), arrived=long_ago)
-        for one in place.sandbox.events(kind)
-        if one["sequence"] <= place.drained
+        SimpleNamespace(event=SimpleNamespace(id=event["event"]["id"]), arrived=long_ago)
+        for event in place.sandbox.events(kind)
+        if event["sequence"] <= place.drained
     ]
 
 
-def _is_stuck(one: ExerciseResult, now: datetime) -> bool:
-    late = one.tries > 0 and minutes_since(one, now) >= STUCK_MINUTES
-    return not (one.done or one.reported) and (one.tries >= STUCK_TRIES or late)
+def _is_stuck(result: ExerciseResult, now: datetime) -> bool:
+    late = result.tries > 0 and minutes_since(result, now) >= STUCK_MINUTES
+    return not (result.done or result.reported) and (result.tries >= STUCK_TRIES or late)
 
 
 def _answer(value: Any) -> Response:

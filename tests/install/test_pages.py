@@ -1,0 +1,96 @@
+"""Each page's examples run where only the extra that the page names is installed, from the built wheel."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import environments
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ROOT = environments.ROOT
+NEEDS = re.compile(r"^Needs (?:the base install alone|the extra `(\w+)`)\.", re.MULTILINE)
+PAGES = {
+    str(path.relative_to(ROOT)): found[1] or ""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    if (found := NEEDS.search(path.read_text(encoding="utf-8")))
+}
+SAMPLE = ROOT / "tests" / "samples" / "create_user_application.request.json"
+RUNNER = """
+import doctest, json, re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+names = {}
+count = 0
+for language, code in re.findall(r"^```(python|pycon)\\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    count += 1
+    if language == "python":
+        exec(compile(code, sys.argv[1], "exec"), names)
+        continue
+    test = doctest.DocTestParser().get_doctest(code, {}, "page", None, 0)
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(test)
+    assert runner.failures == 0
+print("examples run:", count)
+"""
+
+
+def commands(page: str) -> list[str]:
+    """Return the commands of the transcripts of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return [command for block in blocks for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE)]
+
+
+def test_the_pages_name_what_they_need() -> None:
+    """The pages that are read first are among those that are run."""
+    assert {
+        "README.md",
+        "docs/api.md",
+        "docs/withdrawals.md",
+        "docs/bulk.md",
+        "docs/sequences.md",
+        "docs/connections.md",
+    } <= set(PAGES)
+
+
+@pytest.mark.parametrize("written", PAGES)
+def test_examples_run_with_the_extra_of_the_page(
+    written: str, environment: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """All examples of a page, one after the other, in an empty folder with the file of people that some read."""
+    person = json.loads(SAMPLE.read_bytes())
+    columns = {name: value for name, value in person.items() if not isinstance(value, dict)}
+    columns |= {f"address.{name}": value for name, value in person["address"].items()}
+    rows = [columns | {"email": f"ada{i}@example.com", "externalId": f"page-{i}"} for i in range(100)]
+    lines = [",".join(columns), *(",".join(f'"{row[name]}"' for name in columns) for row in rows)]
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for number, content in enumerate(
+        re.findall(r"^```toml\n(.*?)^```$", (ROOT / written).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    ):
+        (tmp_path / ("coat.toml" if not number else f"{number}.toml")).write_text(content, encoding="utf-8")
+    state = {
+        "WORKBENCH_STATE": str(tmp_path / "state"),
+        "HOME": str(tmp_path),
+        "WORKBENCH_CONFIG": str(tmp_path / "none.toml"),
+    }
+    printed = environments.run(environment(PAGES[written]), "-c", RUNNER, ROOT / written, cwd=tmp_path, **state)
+
+    assert re.search(r"^examples run: [1-9]", printed, re.MULTILINE)
+
+
+def test_the_commands_of_the_readme_run(environment: Callable[[str], Path], tmp_path: Path) -> None:
+    """From nothing to a verified webhook in five commands, with the extra that the README names."""
+    state = {
+        "WORKBENCH_STATE": str(tmp_path / "state"),
+        "HOME": str(tmp_path),
+        "WORKBENCH_CONFIG": str(tmp_path / "none"),
+    }
+    path = f"{environment(PAGES['README.md']).parent}:{os.environ['PATH']}"
+    for command in commands("README.md"):
+        environments.run("bash", "-c", command, cwd=tmp_path, PATH=path, **state)
+
+    assert len(commands("README.md")) == 5
