@@ -1,5 +1,6 @@
 """Sequence files are data: all problems are reported together, with step and line, and nothing is sent."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,12 @@ def test_a_sequence_with_problems_is_written_all_the_same() -> None:
 
     assert any("must be text, not a time" in str(problem) for problem in wrong(text))
     assert "merchant_name = 07:32:00" in loads(text).to_toml()
+
+
+@pytest.mark.parametrize("text", ["a" + ".a" * 100_000 + " = 1", "[" + "a." * 100_000 + "a]"], ids=["key", "table"])
+def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
+    """It would take seconds: each part is a table within the one before."""
+    begun = time.process_time()
+    with pytest.raises(InvalidSequence, match="parts"):
+        loads(text)
+    assert time.process_time() - begun < 1

@@ -32,7 +32,7 @@ def test_two_behaviors_differ_where_their_settings_do() -> None:
 
 OTHER_VALUES = {
     "settle_route": False, "settle_by_clock": 30, "over_limit": "authorized", "currency": ("USD", "EUR"), "review_seconds": 90,
-    "event_authorized_amount": "reduced", "event_version": "2.0.0", "event_retries": (3, 1, 2, 60), "event_retry_spread": 0.5,
+    "event_authorized_amount": "original", "previously_authorized": True, "event_version": "2.0.0", "event_retries": (3, 1, 2, 60), "event_retry_spread": 0.5,
     "deprecated_alias": False, "unknown_members": True, "unknown_values": ("status",), "tightened_roles": {"list_contracts": "x"},
 }  # fmt: skip
 SETTABLE = [row for row in BEHAVIORS.values() if row.settable]

@@ -1,5 +1,6 @@
 """Recordings: nothing private is in them, they play back strictly, and the sandbox is compared with them."""
 
+import contextlib
 import json
 
 import pytest
@@ -128,3 +129,15 @@ def test_a_service_that_differs_is_reported(recorded):
     (one,) = testing.compare_recording(str(recorded[0]), wb.Sandbox()).rows()
 
     assert (one.step, one.path, one.a, one.b) == ("1 simulate_authorization", "answer.status", "declined", "authorized")
+
+
+@pytest.mark.parametrize("url", ["http://[bad/v1/x", "http://a:99999999/v1", 7, None, ""])
+def test_a_recording_with_a_broken_address_is_refused_or_empty(url, tmp_path):
+    """No error of Python."""
+    entry = {
+        "request": {"method": "GET", "url": url},
+        "response": {"status": 200, "headers": [], "content": {"text": ""}},
+    }
+    (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+    with contextlib.suppress(UnusableFile):
+        testing.Recording(tmp_path / "a.har")

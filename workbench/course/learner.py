@@ -93,7 +93,7 @@ class Quiz:
         """
         fits, allowed = {
             "choice": (answer in self.options, f"one letter of {', '.join(self.options)}"),
-            "amount": (re.fullmatch(r"-?\d+", answer), "a whole number of cents, such as 1250"),
+            "amount": (re.fullmatch(r"-?[0-9]{1,15}", answer), "a whole number of cents, such as 1250"),
             "order": (sorted(answer) == sorted(self.options), f"each letter of {', '.join(self.options)} once"),
         }[self.kind]
         if not fits:
@@ -207,7 +207,7 @@ def _number(value: object) -> str:
 class QuizResult(Display):
     """A question, or the feedback to an answer; `right` is None as long as there is none."""
 
-    def __init__(self, quiz: Quiz, answer: str | None, feedback: str) -> None:
+    def __init__(self, quiz: Quiz, answer: str | None, feedback: str, problem: str = "") -> None:
         self.quiz = quiz
         self.right = None if answer is None else answer == quiz.right
         self.feedback = feedback
@@ -219,7 +219,7 @@ class QuizResult(Display):
             }[quiz.kind]
             lines = (quiz.question, *(f"{letter})  {text}" for letter, text in quiz.options.items()))
             note = f"Put your answer in place of None ({what}), and run the cell again."
-            super().__init__(Sheet(title="Quiz", words=lines, notes=(note,)))
+            super().__init__(Sheet(title="Quiz", words=lines, notes=(problem, note) if problem else (note,)))
             return
         shown = f"{money(int(answer))}" if quiz.kind == "amount" else answer
         status = _RIGHT if self.right else _WRONG
@@ -326,10 +326,11 @@ def quiz(name: str, answer: object = None) -> QuizResult:
 
     Args:
         name: Id of the quiz, as "purchases-order".
-        answer: A letter, the letters of steps in their order, or an amount in whole cents; None shows the question.
+        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows the
+            question. Anything else is answered with what is allowed, and does not count as a try.
 
     Raises:
-        UsageError: There is no such quiz, or the answer is none of the possible ones.
+        UsageError: There is no such quiz.
     """
     named_quiz = named(QUIZZES, name, "quiz", "course.quiz")
     if answer is None:
@@ -337,11 +338,31 @@ def quiz(name: str, answer: object = None) -> QuizResult:
     text = str(answer).strip().lower()
     if named_quiz.kind == "order":
         text = re.sub(r"[\s,>→-]", "", text)
-    checked = QuizResult(named_quiz, text, named_quiz.comment(text))
+    if named_quiz.kind == "amount":
+        text = _cents(text)
+    try:
+        checked = QuizResult(named_quiz, text, named_quiz.comment(text))
+    except UsageError as error:
+        return QuizResult(named_quiz, None, "", f"Not an answer: {str(error).partition(': ')[2]}.")
     facts = read_stored(_QUIZZES).get(name, {})
     if not facts.get("right"):
         _write(_QUIZZES, name, tries=facts.get("tries", 0) + 1, right=checked.right)
     return checked
+
+
+_AMOUNT = re.compile(
+    r"(?P<sign>-?)(?P<unit>usd|\$)?\s*(?P<whole>\d[\d,]*)(?:\.(?P<cents>\d{1,2}))?\s*(?P<after>usd|dollars|cents)?"
+)
+
+
+def _cents(text: str) -> str:
+    """Return an amount as people write it in whole cents; other text unchanged."""
+    found = _AMOUNT.fullmatch(text)
+    if found is None or (found["after"] == "cents" and (found["unit"] or found["cents"])):
+        return text
+    digits = found["whole"].replace(",", "")
+    is_dollars = found["cents"] is not None or found["unit"] or found["after"] in ("usd", "dollars")
+    return f"{found['sign']}{digits}{(found['cents'] or '').ljust(2, '0') if is_dollars else ''}"
 
 
 def progress(name: str | None = None) -> CourseProgress:

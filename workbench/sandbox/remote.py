@@ -82,6 +82,8 @@ class RemoteSandbox(Controls):
         self._key = api_key or ""
         self._identity: str | None = None
         guide = self._guide(api_key)
+        if not _is_guide(guide):
+            raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench: its guide has another form.")
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
         self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
@@ -159,7 +161,7 @@ class RemoteSandbox(Controls):
     def _result(self, name: str, answer: httpx.Response) -> Any:
         try:
             said = answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         identity, host = answer.headers.get(IDENTITY), self._http.base_url.host
         refused = isinstance(said, dict) and said.keys() == {"statusCode", "error", "message"} and answer.is_error
@@ -197,3 +199,10 @@ class RemoteClock:
         """Move the clock forward; scheduled changes on the way happen at their own times."""
         step = (by or timedelta()).total_seconds() + seconds
         return self._sandbox.advance(days=days, hours=hours, minutes=minutes, seconds=step).now
+
+
+def _is_guide(guide: Any) -> bool:
+    """Return whether an answer is a guide, as far as a connection needs it."""
+    keys = guide.get("api_keys") if isinstance(guide, dict) else None
+    is_keyed = isinstance(keys, dict) and bool(keys) and all(isinstance(key, str) for key in keys.values())
+    return is_keyed and isinstance(guide.get("seed"), int) and isinstance(guide.get("environment"), str)

@@ -39,6 +39,8 @@ from workbench.sequences.sequence import (
 
 T = TypeVar("T")
 MAX_BYTES = 1_000_000
+MAX_PARTS = 5_000
+_LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]{{1,200}}[ \t]*\.[ \t]*){{{MAX_PARTS},}}")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
 _REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
@@ -75,6 +77,8 @@ def loads(text: str, *, name: str = "") -> Sequence:
     """
     if len(text) > MAX_BYTES:
         raise _invalid("max_length", f"is longer than {MAX_BYTES:,} characters", name)
+    if _LONG_NAME.search(text):  # tables within tables would be made for each, again and again
+        raise _invalid("toml", f"is nested too deeply: a name has more than {MAX_PARTS:,} parts", name)
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -1,6 +1,4 @@
-"""`workbench test …`: try your application in many universes, in this process or behind HTTP, and compare two versions
-of it.
-"""
+"""`workbench test …`: try your application in many universes, also behind HTTP, and compare two versions of it."""
 
 import os
 import sys
@@ -42,19 +40,10 @@ def _show(result: Any, command: str) -> int:
 
 
 def explore(
-    application: str,
-    /,
-    *,
-    universes: Whole = 500,
-    seed: Whole = 1,
-    first: Whole = 0,
-    universe: Whole | None = None,
-    threads: bool = False,
-    behavior: str | None = None,
-    export: Path | None = None,
-) -> int:
-    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 where it was
-    stopped.
+    application: str, /, *, universes: Whole = 500, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
+    threads: bool = False, behavior: str | None = None, export: Path | None = None,
+) -> int:  # fmt: skip
+    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 if stopped.
 
     Args:
         application: MODULE:NAME of the class or function that makes it, as shop:Application.
@@ -86,22 +75,13 @@ def explore(
 
 
 def http(
-    *,
-    deliveries: str,
-    books: str,
-    reset: str | None = None,
-    kill: str = "",
-    start: str = "",
-    api_port: Whole | None = None,
-    universes: Whole = 20,
-    seed: Whole = 1,
-    first: Whole = 0,
-    universe: Whole | None = None,
-) -> int:
+    *, deliveries: str, books: str, reset: str | None = None, kill: str = "", start: str = "",
+    api_port: Whole | None = None, universes: Whole = 20, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
+) -> int:  # fmt: skip
     """Try an application behind HTTP, in any language: deliveries in parallel, and crashes while it handles them.
 
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if something
-    broke.
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if
+    something broke.
 
     Args:
         deliveries: URL that takes deliveries.
@@ -132,8 +112,7 @@ def http(
 
 
 def regress(*, log: Path, old: str, new: str) -> int:
-    """Hand the deliveries of a log to two versions of an application, and compare their books. Exit code 5 if they
-    differ.
+    """Hand the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
 
     Args:
         log: File with an event on each line.

@@ -282,14 +282,17 @@ def evidence(service: object, *, sequences: Iterable[str | Sequence] | None = No
     choices = [
         behavior for behavior in BEHAVIORS.values() if behavior.settable and behavior.documented != behavior.observed
     ]
-    for choice in (*choices, *choices):  # twice: some show only beside others
-        if choice.id in corrected:
-            continue
-        tried, resting = fitted({**corrected, choice.id: choice.observed})
-        if len(tried) < len(differing):
-            corrected[choice.id] = choice.observed
-            differing, rests = tried, resting
-        settled[choice.id] = settled.get(choice.id, False) or len(tried) != len(differing)
+    before: dict[str, Any] | None = None
+    while before != corrected:  # some show only beside others
+        before = dict(corrected)
+        for choice in choices:
+            if choice.id in corrected:
+                continue
+            tried, resting = fitted({**corrected, choice.id: choice.observed})
+            if len(tried) < len(differing):
+                corrected[choice.id] = choice.observed
+                differing, rests = tried, resting
+            settled[choice.id] = settled.get(choice.id, False) or len(tried) != len(differing)
     known = set().union(*rests.values())
     alike = known - set().union(*(rests.get(difference[:2], ()) for difference in differing))
     confirmed = {assumption_id for assumption_id, shown in settled.items() if shown} | {

@@ -47,9 +47,7 @@ class Decisions:
 
 @attrs.frozen
 class Moment:
-    """A line of the story: seconds since the beginning, what it is about ("call", "event", "crash", …) and what
-    happened.
-    """
+    """A line of the story: seconds since the beginning, what it is about, as "call" or "crash", and what happened."""
 
     at: float
     kind: str

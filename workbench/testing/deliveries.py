@@ -1,6 +1,4 @@
-"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated key,
-again and again.
-"""
+"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated key."""
 
 import hashlib
 import inspect

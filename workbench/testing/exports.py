@@ -291,7 +291,7 @@ class Recording:
         try:
             entries = strict_json.loads(Path(path).read_bytes())["log"]["entries"]
             self.calls = [_read(entry) for entry in entries]
-        except (OSError, strict_json.NotJson, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
         self.played = 0
         self.of = Path(path).name

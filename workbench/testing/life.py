@@ -27,16 +27,9 @@ _ROUND_TRIP = 0.05
 _MINUTE = 60.0
 _TICK = 300.0  # between the runs of the jobs of an application that is not asynchronous
 FAULTS = (
-    "",
-    "lost before it was carried out",
-    "lost after it was carried out",
-    "cut",
-    "answered too late",
-    "carried out too late",
-    "not connected",
-    "answered 503",
-    "answered 429",
-)
+    "", "lost before it was carried out", "lost after it was carried out", "cut", "answered too late",
+    "carried out too late", "not connected", "answered 503", "answered 429",
+)  # fmt: skip
 """What happens to a call."""
 
 

@@ -1,8 +1,7 @@
 """An asyncio event loop of virtual time: nothing waits, and a function chooses which of the ready callbacks runs next.
 
 One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does.
-Threads, sockets and subprocesses are refused, since their order would not be reproducible. Of asyncio's private names
-it uses `_get_running_loop` and `_set_running_loop`, which it offers to event loops.
+Threads, sockets and subprocesses are refused. Private names of asyncio: `_get_running_loop` and `_set_running_loop`.
 """
 
 import asyncio
@@ -20,9 +19,7 @@ LABEL: ContextVar[str] = ContextVar("label", default="")
 
 
 class NotSimulated(WorkbenchError):
-    """The application does something that a simulated universe cannot reproduce: a thread, a socket or another event
-    loop.
-    """
+    """The application does something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
 class _Callback(asyncio.Handle):
@@ -36,8 +33,7 @@ class _Callback(asyncio.Handle):
         self.call = callback, args
 
     def run(self) -> None:
-        callback, args = self.call
-        self.context.run(callback, *args)
+        self.context.run(self.call[0], *self.call[1])
 
 
 class _Timer(asyncio.TimerHandle):
@@ -50,7 +46,7 @@ class _Timer(asyncio.TimerHandle):
         super().__init__(when, callback, args, loop, self.ready.context)
 
     def cancel(self) -> None:
-        """Cancel it; a loop that is closed has no timers left to cancel."""
+        """Cancel it."""
         self.ready.cancel()
 
 
@@ -114,8 +110,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         finally:
             asyncio._set_running_loop(None)
             self._running = False
-            if self.refusal is not None:  # whatever the application made of it
-                raise self.refusal
+            if self.refusal is not None:
+                raise self.refusal  # whatever the application made of it
 
     def start(self, coroutine: Coroutine[Any, Any, Any], label: str) -> "asyncio.Task[Any]":
         """Start a task of the application with a label."""
@@ -182,9 +178,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if not self._closed:
             self._on_error(context)
 
-    async def shutdown_asyncgens(self) -> None:
-        """Do nothing: asynchronous generators end with their process."""
-
 
 def _refused(what: str) -> Callable[..., NoReturn]:
     def refuse(loop: VirtualLoop, *_: object, **options: object) -> NoReturn:
@@ -202,6 +195,6 @@ for _name, _what in {
     "getaddrinfo": "a socket (getaddrinfo)",
     "subprocess_exec": "a process (subprocess_exec)",
     "subprocess_shell": "a process (subprocess_shell)",
-    "run_until_complete": "a loop within a loop (run_until_complete)",
+    "run_until_complete": "a loop within a loop",
 }.items():
     setattr(VirtualLoop, _name, _refused(_what))

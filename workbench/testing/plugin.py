@@ -56,9 +56,7 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def explore(request: pytest.FixtureRequest) -> Any:
-    """`workbench.testing.explore` with the number of universes of the marker; it raises AssertionError with the
-    story.
-    """
+    """`workbench.testing.explore` with the universes of the marker; it raises AssertionError with the story."""
     from workbench.sandbox import Sandbox
     from workbench.testing.exploring import explore
 

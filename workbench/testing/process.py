@@ -1,6 +1,4 @@
-"""A process of an application in a universe: its event loop, its sessions and databases, all of which end when it is
-killed.
-"""
+"""A process of an application in a universe: its event loop, its sessions and databases, which end with it."""
 
 import itertools
 import sqlite3

@@ -1,6 +1,4 @@
-"""A universe: one run of an application against a fork of a sandbox, in which a seed decides what goes wrong and
-when.
-"""
+"""A universe: one run of an application against a fork of a sandbox, in which a seed decides what goes wrong."""
 
 import heapq
 import inspect
@@ -31,8 +29,7 @@ class Universe(Deliveries):
 
     Args:
         given: The application, the sandbox, the decisions and a folder, as of a life.
-        scenario: Called with the universe to plan its traffic; default: one to four purchases with all that may become
-            of them.
+        scenario: Called with the universe to plan its traffic; default: one to four purchases with all that follows.
         settle: Seconds that the application is given at the end, when nothing goes wrong any more.
         options: As of deliveries.
     """

@@ -1,0 +1,212 @@
+"""Hypothesis strategies made from the rules of the interface: requests, answers and deliveries of events.
+
+Each is made once: to make one takes longer than to draw from it.
+"""
+
+import string
+from collections.abc import Mapping
+from datetime import UTC, date
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from workbench.interface.convert import converter
+from workbench.interface.events import EVENT_KINDS, Event
+from workbench.interface.table import Operation
+from workbench.schema import strict_json
+from workbench.schema.fields import Rule
+from workbench.schema.rules import FULL, OneOf, When
+from workbench.schema.walk import (
+    Array,
+    Boolean,
+    Choice,
+    Date,
+    DateTime,
+    DecimalNumber,
+    Integer,
+    Kind,
+    Member,
+    Nested,
+    Numeric,
+    Text,
+    Untyped,
+    build,
+    cross_rules,
+    members,
+)
+from workbench.webhooks.verify import SIGNATURE, Sample, read_delivery, sign
+
+PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'éßøж東"), min_size=1, max_size=20)
+"""Text that a careful client sends without asking."""
+
+_CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
+ANY_TEXT = st.text(_CHARACTERS, max_size=20)
+"""Text that can be sent."""
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**80), 2**80) | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+_FORMATS: Mapping[str, st.SearchStrategy[str]] = {
+    "uuid": st.uuids().map(str),
+    "email": st.from_regex(r"[a-z]{1,10}@example\.(com|org|net)", fullmatch=True),
+    "ip": st.integers(1, 254).map("203.0.113.{}".format) | st.integers(1, 0xFFFF).map("2001:db8::{:x}".format),
+    "password": st.from_regex(r"9[0-9]{8}", fullmatch=True),  # a range that is never issued
+    "account-number": st.from_regex(r"[0-9]{6,17}", fullmatch=True),
+    "phone": st.from_regex(r"55501[0-9]{2}", fullmatch=True),
+}
+_NAMED: Mapping[str, st.SearchStrategy[Any]] = {
+    "merchant_category_code": st.from_regex(r"[0-9]{4}", fullmatch=True),
+    "currency": st.just("USD"),
+    "country_of_issue": st.sampled_from(("US", "DE", "JP")),
+    "chain_id": st.integers(1, 2**32),
+}
+_MOMENTS = st.datetimes(timezones=st.just(UTC))
+
+
+@cache
+def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
+    """Return texts that keep a rule."""
+    if rule.format is not None and rule.format in _FORMATS:
+        return _FORMATS[rule.format]
+    if rule.pattern is not None:
+        low, high = rule.min_length or 1, min(rule.max_length or 40, 40)
+        if rule.pattern == "^[0-9]+$":
+            return st.from_regex(rf"[1-9][0-9]{{{low - 1},{high - 1}}}", fullmatch=True)
+        return st.from_regex(rule.pattern[1:-1], fullmatch=True)
+    low, high = rule.min_length or 0, min(rule.max_length or 20, 20)
+    return PLAIN.map(lambda text: text.ljust(low, "x")[:high]) if plain else st.text(
+        _CHARACTERS, min_size=low, max_size=high
+    )  # fmt: skip
+
+
+@cache
+def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
+    """Return values of a member of a request that keep its rule; nested records as mappings of attribute names."""
+    kind, rule = kind or one.kind, one.about.rule
+    if plain and one.name in _NAMED:
+        return _NAMED[one.name]
+    match kind:
+        case Text():
+            return texts(rule, plain)
+        case Integer(full=full):
+            high = rule.maximum if rule.maximum is not None else 10**9
+            numbers = st.integers(rule.minimum or 0, high)
+            return numbers | st.just(FULL) if full else numbers
+        case Boolean():
+            return st.booleans()
+        case Choice(of=words):
+            return st.sampled_from(list(words))
+        case Date():
+            return st.dates(date(1900, 1, 1), date(2008, 1, 1))
+        case Nested(of=cls):
+            return arguments(cls, plain=plain)  # type: ignore[arg-type]
+    raise TypeError(f"no values are known for {one.name}: {kind}")
+
+
+@cache
+@st.composite
+def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bool = True, having: str = "") -> Any:
+    """Return arguments of a request by attribute name that keep every rule.
+
+    Args:
+        whole: Give every member that the rules over several members let stand together.
+        having: A member that is given in any case.
+    """
+    by_name = {one.name: one for one in members(cls)}
+    chosen = {
+        name: draw(values(one, plain=plain))
+        for name, one in by_name.items()
+        if one.required or whole or name == having or draw(st.booleans())
+    }
+    for rule in cross_rules(cls):
+        match rule:
+            case OneOf(groups=groups):
+                fitting = [group for group in groups if having in group] or list(groups)
+                keep = draw(st.sampled_from(fitting))
+                for name in {name for group in groups for name in group}:
+                    chosen.pop(name, None)
+                chosen |= {name: draw(values(by_name[name], plain=plain)) for name in keep}
+            case When(name=name, value=value):
+                if chosen.get(name) != value:
+                    continue
+                for needed in rule.needs:
+                    chosen.setdefault(needed, draw(values(by_name[needed], plain=plain)))
+                if rule.pattern is not None and rule.pattern[0] in chosen:
+                    chosen[rule.pattern[0]] = draw(_FORMATS["password"])
+    return chosen
+
+
+def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
+    """Return requests of an operation that keep every rule; `how` as for `arguments`."""
+    return arguments(operation.request, **how).map(lambda given: build(operation.request, given))  # type: ignore[arg-type]
+
+
+@cache
+def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
+    match kind:
+        case Text():
+            return ANY_TEXT | texts(one.about.rule)
+        case Integer():
+            return st.integers(-(2**63), 2**256)
+        case Boolean():
+            return st.booleans()
+        case DecimalNumber(text=text):
+            return st.decimals(allow_nan=False, allow_infinity=False, places=8 if text else 3,
+                               min_value=-(10**6), max_value=10**6)  # fmt: skip
+        case Numeric():
+            return st.integers(0, 9) | st.decimals(0, 9, places=1)
+        case DateTime():
+            return _MOMENTS
+        case Choice(of=words):
+            return st.sampled_from(list(words)) | ANY_TEXT.map("brandNew{}".format)
+        case Nested(of=cls):
+            return answers(cls, missing=missing)  # type: ignore[arg-type]
+        case Array(of=inner):
+            return st.lists(_answered(one, inner, missing), max_size=3).map(tuple)
+        case Untyped():
+            return JSON.filter(lambda value: value is not None)
+    raise TypeError(f"no answers are known for {one.name}: {kind}")
+
+
+@cache
+@st.composite
+def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
+    """Return answers as a service may send them: members missing, texts beside their patterns, unknown words."""
+    given: dict[str, Any] = {}
+    for one in members(cls):
+        empty = () if isinstance(one.kind, Array) else None
+        absent = (missing or not one.about.needed) and draw(st.booleans())
+        given[one.name] = empty if absent else draw(_answered(one, one.kind, missing))
+    return cls(**{**given, **({"status": given.get("status") or ""} if _status_is_text(cls) else {})})
+
+
+def _status_is_text(cls: type[Any]) -> bool:
+    return any(one.name == "status" and one.default == "" for one in members(cls))
+
+
+@cache
+@st.composite
+def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: bool = False) -> Sample:
+    """Return signed deliveries of events, as a service may send them.
+
+    Args:
+        kind: Kind of event, as "transaction.completed"; by default any.
+        key: Key that signs them.
+        missing: Whether members of the body may be missing.
+    """
+    row = EVENT_KINDS[kind or draw(st.sampled_from(sorted(EVENT_KINDS)))]
+    envelope = {
+        "id": str(draw(st.uuids())),
+        "resource": row.resource,
+        "action": row.action,
+        "version": row.version,
+        "event_received_at": draw(_MOMENTS),
+        "body": draw(answers(row.body, missing=missing)),  # type: ignore[arg-type]
+    }
+    body = strict_json.dumps(converter().unstructure(build(Event, envelope)))
+    headers = {"content-type": "application/json", SIGNATURE: sign(body, key)}
+    return Sample(headers=headers, body=body, event=read_delivery(body))
