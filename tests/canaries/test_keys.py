@@ -33,7 +33,7 @@ PROFILE = f'[profiles.acme]\nbase_url = "{URL}"\n'
 def _refused() -> Any:
     try:
         wb.Client(base_url=URL, api_key=KEY, timeout=-1)
-    except wb.errors.InvalidProfile as error:
+    except wb.errors.UsageError as error:
         return error
     raise AssertionError("nothing was refused")
 

@@ -108,7 +108,7 @@ def ways(tries: list[tuple[str, str, str]], mark: Any, heavy: Any) -> list[Any]:
     return [
         pytest.param(
             name, tried, id=f"{name}-{way.replace(' ', '-')}-{number}",
-            marks=heavy if name == "rewards-2" or "wait=60" in tried else mark,  # thousands of items, or real seconds
+            marks=heavy if name == "rewards-2" or "timeout=60" in tried else mark,  # thousands of items, or real seconds
         )
         for number, (name, way, tried) in enumerate(tries)
     ]  # fmt: skip
