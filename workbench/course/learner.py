@@ -326,8 +326,8 @@ def quiz(name: str, answer: object = None) -> QuizResult:
 
     Args:
         name: Id of the quiz, as "purchases-order".
-        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows the
-            question. Anything else is answered with what is allowed, and does not count as a try.
+        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows
+            the question. Anything else is answered with what is allowed, and does not count as a try.
 
     Raises:
         UsageError: There is no such quiz.

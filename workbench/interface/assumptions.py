@@ -40,8 +40,8 @@ class Behavior:
     says: str
     reason: str
     confidence: Confidence = UNCONFIRMED
-    documented: object = ...  # where there is no setting
-    observed: object = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
+    documented: Any = ...  # where there is no setting
+    observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
 
     @property
     def settable(self) -> bool:

@@ -141,7 +141,7 @@ class Parameter:
     name: str
     type: str = "text"  # one of PARAMETER_TYPES
     doc: str = ""
-    default: object = None  # a value or a Guide; None: it has to be given
+    default: Any = None  # a value or a Guide; None: it has to be given
 
     def problem(self, value: object) -> str | None:
         """Return why a value does not fit, or None if it does."""

@@ -183,9 +183,13 @@ class _Explorer:
     """What is the same for all universes of an exploration."""
 
     def __init__(
-        self, application: Callable[[Universe], Any] | HttpApplication, invariants: Sequence[Invariant],
-        sandbox: Sandbox, folder: Path, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        application: Callable[[Universe], Any] | HttpApplication,
+        invariants: Sequence[Invariant],
+        sandbox: Sandbox,
+        folder: Path,
+        **options: Any,
+    ) -> None:
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
 
@@ -358,9 +362,15 @@ def explore(
     show(state)
     ended = failure is not None or state.done >= universes or universe is not None or decisions is not None
     return Exploration(
-        seed=seed, following=None if ended else state.done, universes=tried, seconds=time.perf_counter() - began,
-        counts=counts, sometimes=noted, coverage=Coverage(answers), failure=failure,
-    )  # fmt: skip
+        seed=seed,
+        following=None if ended else state.done,
+        universes=tried,
+        seconds=time.perf_counter() - began,
+        counts=counts,
+        sometimes=noted,
+        coverage=Coverage(answers),
+        failure=failure,
+    )
 
 
 def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int, Decisions]]:
