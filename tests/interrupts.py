@@ -343,7 +343,7 @@ def listen(folder: Path) -> Served:
 
 def buyer(url: str, code: str | None = None) -> Callable[[], str]:
     """Return a function that buys something in a served sandbox and returns the transaction's id."""
-    api = wb.connect(f"{url}/{code}")
+    api = wb.connect(url if code is None else f"{url}/{code}")
     card = example_card(api)
     return lambda: str(purchase(api, card).transaction_id)
 

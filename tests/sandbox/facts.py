@@ -698,7 +698,7 @@ def of_behavior() -> Iterator[Fact]:
         ("Endpoints", "2: `read` alone is not enough", lambda api: Api(api.sandbox, "contractsAndSignatures:read only").sign().status == 403),
         ("Endpoints", "2: the signing address must be an admin", sent(lambda api: api.sign(adminAddress=ETHEREUM), 400, 403, 404)),
         ("Endpoints", "2: the boolean chooses native units or cents", lambda api: api.sign(isAmountNative="true", amount="25000000").status == 200),
-        ("Endpoints", "2: a contract may be named", lambda api: "contractId" in str(api.sandbox.wire_names) or api.sign(
+        ("Endpoints", "2: a contract may be named", lambda api: "contractId" in str(api.sandbox._engine.wire_names) or api.sign(
             collateralContractId=api.examples["contracts"][0]["id"]).status == 200),
         ("Endpoints", "3: the card must belong to the calling tenant", lambda api: api.authorize(
             other_tenant(api).examples["cards"]["active"][0]).status in (400, 403, 404)),

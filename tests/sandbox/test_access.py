@@ -124,6 +124,8 @@ def test_other_methods_are_405(api, method):
     answer = api.call(method, "/issuing/tenants/contracts")
 
     assert (answer.status, answer.headers["allow"]) == (405, "GET")
+    if method != "HEAD":  # which has no body
+        assert "Served: GET /v1/issuing/tenants/contracts" in answer.body["message"]
 
 
 def test_header_names_are_found_in_any_case(sandbox):

@@ -33,7 +33,11 @@ NO_ROUTE = Failure(
     message="Nothing is served at this path. Served: {served}",
     when="nothing is served there",
 )
-NO_METHOD = Failure(status=405, message="Method Not Allowed", when="the path has other methods")
+NO_METHOD = Failure(
+    status=405,
+    message="This method is not served at this path. Served: {served}",
+    when="the path has other methods",
+)
 
 _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 """Rules that the document does not give, with their ids among the assumptions."""
@@ -178,7 +182,7 @@ class Service:
             raise context.error(NO_ROUTE, "unknown_paths", served=self._served)
         if request.method not in by_method:
             context.headers["allow"] = ", ".join(by_method)
-            raise context.error(NO_METHOD, "unknown_paths")
+            raise context.error(NO_METHOD, "unknown_paths", served=self._served)
         route = by_method[request.method]
         if route.row.name == "list_automations" and not context.settings["deprecated_alias"]:
             raise context.error(NO_ROUTE, "deprecated_alias", served=self._served)  # assumed: deprecated_alias
