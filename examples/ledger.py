@@ -13,7 +13,9 @@ inbox = wb.Inbox(PATH, keys=[os.environ["WORKBENCH_WEBHOOK_KEY"]])
 
 @inbox.on("transaction.completed", name="ledger", atomic=True)
 def record(event: Event, db: sqlite3.Connection) -> None:
-    """Record what a settlement posted or a refund gave back, exactly once for each event, in whatever order they arrive."""
+    """Record what a settlement posted or a refund gave back, exactly once for each event, in whatever order they
+    arrive.
+    """
     db.execute("CREATE TABLE IF NOT EXISTS ledger(event_id TEXT PRIMARY KEY, transaction_id TEXT, cents INTEGER)")
     db.execute("INSERT INTO ledger VALUES (?, ?, ?)", (event.id, event.body.id, event.body.spend.amount))
 

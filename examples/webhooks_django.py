@@ -1,7 +1,8 @@
-"""Receive webhooks with Django, in one file: `python -m examples.webhooks_django runserver`, or the application under gunicorn.
+"""Receive webhooks with Django, in one file: `python -m examples.webhooks_django runserver`, or the application under
+gunicorn.
 
-Handlers run in the thread of the delivery. A failed one is tried again at a later delivery; to have it tried in time, run
-`inbox.running()` in a process of its own, as the Flask example does.
+Handlers run in the thread of the delivery. A failed one is tried again at a later delivery; to have it tried in time,
+run `inbox.running()` in a process of its own, as the Flask example does.
 """
 
 import sys

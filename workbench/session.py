@@ -156,8 +156,8 @@ class Session(_Session, Client):
 class AsyncSession(_Session, AsyncClient):
     """A session whose operations are awaited, and `inbox.wait` too; `.sandbox`, `.journal` and the rest answer at once.
 
-    Bulk runs, sequences in a file, withdrawals, forms and panels need a session of `connect()`: call them in a thread,
-    as `await asyncio.to_thread(wb.bulk.run, …)`.
+    Bulk runs, sequences in a file, withdrawals and interactive work need a session of `connect()`: call them in a
+    thread, as `await asyncio.to_thread(wb.bulk.run, …)`.
     """
 
     @property

@@ -124,7 +124,7 @@ with wb.connect(os.environ["SANDBOX_URL"], api_key=os.environ["WORKBENCH_SANDBOX
         api.simulate_authorization(
             card_id=card, amount=4590, currency="USD", merchant_name="Example Books", merchant_category_code="5942"
         )
-        print(inbox.wait("transaction.created", within=30).kind)
+        print(inbox.wait("transaction.created", timeout=30).kind)
 """
     given = {"WORKBENCH_SANDBOX_KEY": KEY}
     for _ in range(2):

@@ -212,7 +212,7 @@ class PlannedRow:
 
     number: int
     source: Mapping[str, Any] = attrs.field(repr=False)  # as it was given
-    request: Any = attrs.field(repr=False)
+    request: object = attrs.field(repr=False)
     digest: str = ""
     problems: tuple[RowProblem, ...] = ()
     key: str | None = None  # the value of the user's key

@@ -233,7 +233,13 @@ def points_per_dollar_chart(
         mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
         x, color, (low, high) = scale(mean), look("redeemed").color, on.axes.get_xlim()
         label_width = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)
-        style: Any = {"color": color, "linestyle": "--", "linewidth": on.base / 9, "alpha": 0.7, "zorder": 0.9}
+        style: dict[str, Any] = {
+            "color": color,
+            "linestyle": "--",
+            "linewidth": on.base / 9,
+            "alpha": 0.7,
+            "zorder": 0.9,
+        }
         for place, length in enumerate(scale(rates[name]) for name in shown):
             if not length <= x <= length + label_width:
                 on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)

@@ -146,7 +146,7 @@ class Canvas:
         shown = [wrapped(note, width) for note in notes[:_MAX_NOTES]]
         if len(notes) > _MAX_NOTES:
             shown.append(f'… and {len(notes) - _MAX_NOTES} more: frame.attrs["notes"]')
-        look: Any = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
+        look: dict[str, Any] = {"fontsize": self.small, "color": self.ink, "ha": "left", "linespacing": 1.3}
         text = "\n".join(shown)
         if self.own:
             self.figure.supxlabel(text, x=0.012, **look)

@@ -284,7 +284,7 @@ class BaseClient(Operations, ABC):
             UsageError: No header can hold the key.
             InvalidRequest: It was sent with another request.
         """
-        given: Any = key
+        given: object = key
         if not isinstance(given, str) or not re.fullmatch(r"[!-~](?:[ -~]{0,253}[!-~])?", given):
             message = "must be 1 to 255 printable ASCII characters, without a space at its ends"
             raise UsageError((Problem("key", "pattern", message),), of="idempotency")

@@ -246,10 +246,12 @@ class Bodies(AsyncClient):
 
 
 def refuse_async(api: object, of: str, instead: str = "") -> None:
-    """Raise UsageError for an async client, where calls have to answer at once: the one place that says what to do instead."""
+    """Raise UsageError for an async client, where calls have to answer at once: the one place that says what to do
+    instead.
+    """
     if isinstance(api, AsyncClient):
-        words = (
+        message = (
             "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread, as "
             "`await asyncio.to_thread(…)`"
         )
-        raise UsageError([Problem("api", "type", words + instead)], of=of)
+        raise UsageError([Problem("api", "type", message + instead)], of=of)

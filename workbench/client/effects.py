@@ -107,7 +107,7 @@ class Entry:
     status: int | None = None
     error: str | None = None
     request: Mapping[str, Any] = attrs.field(factory=dict, repr=False)  # not shown, and no columns of a frame
-    answer: Any = attrs.field(default=None, repr=False)
+    answer: object = attrs.field(default=None, repr=False)
     digest: str = attrs.field(default="", repr=False)
     process: str = attrs.field(default="", repr=False)
     resend_of: str | None = None

@@ -85,7 +85,7 @@ class Broken:
 class Refusal:
     """A refusal in the service's words, whatever their form; private values they repeat are masked."""
 
-    body: Any = None
+    body: object = None
     error: str | None = None
     message: str | None = None
     correlation_id: str | None = None  # by which the service finds the call in its own logs

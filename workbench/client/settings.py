@@ -432,7 +432,8 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
 
 @hide_arguments
 def find_key(profile: Profile) -> Key:
-    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt. Never from a file.
+    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt. Never from a
+    file.
 
     Raises:
         InvalidProfile: There is none, or it cannot be sent.
@@ -475,7 +476,8 @@ def _key_variables(profile: Profile) -> list[str]:
 
 
 def _from_command(command: Sequence[str]) -> Key:
-    """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is shown.
+    """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is
+    shown.
 
     Raises:
         InvalidProfile: It cannot be run, fails, takes too long, or prints no key.

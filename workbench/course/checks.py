@@ -58,27 +58,29 @@ class SandboxEvidence:
         return list(self.sandbox.requests(all_tenants=True))
 
     def requests_of_latest(self) -> list[RequestEntry]:
-        """Return the requests that the session made last sent to another embedded sandbox, as `connect(tenant=)` opens one."""
+        """Return the requests that the session made last sent to another embedded sandbox, as `connect(tenant=)` opens
+        one.
+        """
         newest = session.latest() if isinstance(self.api, Client) else None
         other = None if newest is None else session.sandbox_of(newest)
         return [] if other is None or other is self.sandbox else list(other.requests(all_tenants=True))
 
     def calls(self, operation: str, *, status: int = 200, **members: object) -> list[RequestEntry]:
         """Return the requests of an operation with a status and these wire members; text in any case."""
-        called = [one for one in self.requests if (one.operation, one.status) == (operation, status)]
-        return [one for one in called if all(same((one.body or {}).get(name), members[name]) for name in members)]
+        called = [call for call in self.requests if (call.operation, call.status) == (operation, status)]
+        return [call for call in called if all(same((call.body or {}).get(name), members[name]) for name in members)]
 
     def calls_on(self, operation: str, record_id: str, **members: Any) -> list[RequestEntry]:
         """Return the accepted requests of an operation whose path names a record."""
-        return [one for one in self.calls(operation, **members) if record_id.lower() in str(one.path).lower()]
+        return [call for call in self.calls(operation, **members) if record_id.lower() in str(call.path).lower()]
 
     def stored_before_the_check(self, kind: str) -> list[Any]:
         """Return what the inbox of the session stored before it was asked for this check."""
-        return [one for one in self.api.inbox.stored(kind) if one.arrived < self.began]
+        return [event for event in self.api.inbox.stored(kind) if event.arrived < self.began]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """Return the bodies of the events of a kind."""
-        return [one["event"]["body"] for one in self.sandbox.events(kind)]
+        return [event["event"]["body"] for event in self.sandbox.events(kind)]
 
     def state(self, record_id: str) -> dict[str, Any]:
         """Return a record as the service holds it; empty if there is none."""
@@ -89,8 +91,8 @@ class SandboxEvidence:
 
     def transactions(self, **members: object) -> list[dict[str, Any]]:
         """Return the card transactions made in this sandbox that have these members."""
-        made = dict.fromkeys(one["id"] for one in self.events("transaction.created"))
-        return [one for one in map(self.state, made) if fits(one, members)]
+        ids = dict.fromkeys(transaction["id"] for transaction in self.events("transaction.created"))
+        return [transaction for transaction in map(self.state, ids) if fits(transaction, members)]
 
     def rewards_after(self, user: str, kind: str, read: int) -> bool:
         """Whether a user has more items of a kind than were read, as far as the offset reaches."""
@@ -105,16 +107,20 @@ class SandboxEvidence:
 
     def applicants(self, **members: object) -> list[dict[str, Any]]:
         """Return the users whose application was filed in this sandbox and who have these members."""
-        made = dict.fromkeys(one["id"] for one in self.events("user.updated"))
+        ids = dict.fromkeys(applicant["id"] for applicant in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
-        return [one for one in map(self.state, made) if one and one["id"] not in known and fits(one, members)]
+        return [
+            applicant
+            for applicant in map(self.state, ids)
+            if applicant and applicant["id"] not in known and fits(applicant, members)
+        ]
 
 
-def same(one: object, other: object) -> bool:
+def same(left: object, other: object) -> bool:
     """Whether two values are the same; ids and addresses are the same in any case."""
-    if isinstance(one, str) and isinstance(other, str):
-        return one.lower() == other.lower()
-    return bool(one == other)
+    if isinstance(left, str) and isinstance(other, str):
+        return left.lower() == other.lower()
+    return bool(left == other)
 
 
 def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
@@ -131,9 +137,13 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
     bought = seen.transactions(card=card, authorized=420)
     if not bought:
         yield f"no authorization of 4.20 USD on the second active card of the guide{_near(seen, card, 420)}."
-    elif not any(_is_cafe(one) for one in bought):
-        yield f"4.20 USD was authorized at {bought[-1]['merchant_name']}, which is not a coffee shop (MCC 5812 or 5814)."
-    elif not any(_is_cafe(one) and fits(one, {"status": "settled", "settled": 420}) for one in bought):
+    elif not any(_is_cafe(transaction) for transaction in bought):
+        yield (
+            f"4.20 USD was authorized at {bought[-1]['merchant_name']}, which is not a coffee shop (MCC 5812 or 5814)."
+        )
+    elif not any(
+        _is_cafe(transaction) and fits(transaction, {"status": "settled", "settled": 420}) for transaction in bought
+    ):
         waits = fits(bought[-1], {"status": "authorized", "held": 420})
         other = "the authorization was declined, reversed or settled in part; start with a new one."
         yield "the authorization is not settled yet." if waits else other
@@ -151,22 +161,26 @@ def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
     """Return what was bought instead: the amount on another card, or another amount on the card."""
     if seen.transactions(authorized=cents):
         return f"; there is one of {money(cents)} on another card"
-    others = [one["authorized"] for one in seen.transactions(card=card)]
+    others = [transaction["authorized"] for transaction in seen.transactions(card=card)]
     return f"; there is one of {money(others[-1])}, not {money(cents)}" if others else ""
 
 
 def _near_amount(seen: SandboxEvidence, cents: int) -> str:
     """Return an authorization whose decimal point is in another place, if there is one."""
-    others = [one["authorized"] for one in seen.transactions() if one["status"] != "declined"]
-    near = next((one for one in others for power in (10, 100, 1_000) if cents in (one * power, one // power)), None)
+    others = [transaction["authorized"] for transaction in seen.transactions() if transaction["status"] != "declined"]
+    near = next(
+        (other for other in others for power in (10, 100, 1_000) if cents in (other * power, other // power)), None
+    )
     return "" if near is None else f"; there is one of {money(near)}, not {money(cents)}"
 
 
 def contracts_1(seen: SandboxEvidence) -> Iterator[str]:
-    tried = [one for one in [*seen.requests, *seen.requests_of_latest()] if one.operation == "list_contracts"]
-    refused = [one.status for one in tried if one.status >= 400 and one.fault is None]
+    tried = [
+        request for request in [*seen.requests, *seen.requests_of_latest()] if request.operation == "list_contracts"
+    ]
+    refused = [call.status for call in tried if call.status >= 400 and call.fault is None]
     if not refused:
-        injected = any(one.fault for one in tried)
+        injected = any(call.fault for call in tried)
         near = "; a fault that is injected is not the service's answer to a key" if injected else ""
         yield f"the service has not refused any request for contracts yet{near}."
     elif 403 not in refused:
@@ -182,15 +196,17 @@ def contracts_2(seen: SandboxEvidence) -> Iterator[str]:
         near = f"; {others} asked for another token" if others else ""
         yield f"no request for a signature over the second token of the first contract{near}."
         return
-    native = [one for one in asked if one.body.get("isAmountNative") == "true"]
+    native = [call for call in asked if call.body.get("isAmountNative") == "true"]
     if not native:
         yield "the amount was in cents; use the token's native units."
         return
-    whole = [one.body for one in native if one.body.get("amount") == str(10 ** gold["decimals"])]
+    whole = [call.body for call in native if call.body.get("amount") == str(10 ** gold["decimals"])]
     first, second = contract["admin_addresses"][:2]
     if not whole:
-        yield f"the amount was {native[-1].body.get('amount')} native units; a token has 10 to the power of its decimals."
-    elif not any(same(one["adminAddress"], first) and same(one["recipientAddress"], second) for one in whole):
+        yield (
+            f"the amount was {native[-1].body.get('amount')} native units; a token has 10 to the power of its decimals."
+        )
+    elif not any(same(call["adminAddress"], first) and same(call["recipientAddress"], second) for call in whole):
         yield "one whole token was requested, but not from the contract's first admin to its second."
 
 
@@ -212,27 +228,32 @@ def _signatures(seen: SandboxEvidence, token: dict[str, Any]) -> list[tuple[Requ
     """Return the requests for a signature over a token, and how many tokens each is for, whichever unit it uses."""
     units = {"true": 10 ** token["decimals"]}
     return [
-        (one, Decimal(one.body["amount"]) / units.get(one.body.get("isAmountNative"), 100))
-        for one in seen.calls("sign_withdrawal", token=token["address"])
+        (call, Decimal(call.body["amount"]) / units.get(call.body.get("isAmountNative"), 100))
+        for call in seen.calls("sign_withdrawal", token=token["address"])
     ]
 
 
 def withdrawals_2(seen: SandboxEvidence) -> Iterator[str]:
     token = seen.guide["contracts"][0]["tokens"][0]
     others = _signatures(seen, token)
-    asked = [one for one, tokens in others if tokens == 11]
+    asked = [contract for contract, tokens in others if tokens == 11]
     if not asked:
         near = f"; there is one of {others[-1][1]:,.2f} USD" if others else ""
         yield f"no request for a signature over 11.00 USD of the first token{near}."
         return
-    waiting = ["withdrawal_pending" in one.assumptions for one in asked]
-    same_request = [one.body == asked[-1].body for one in asked]
+    waiting = ["withdrawal_pending" in call.assumptions for call in asked]
+    same_request = [call.body == asked[-1].body for call in asked]
     if waiting[-1]:
-        yield "the service answered `pending`, and the request was not repeated until the signature was ready; let the plan wait."
+        yield (
+            "the service answered `pending`, and the request was not repeated until the signature was ready; let the "
+            "plan wait."
+        )
     elif waiting[-3:] != [True, True, False] or not all(same_request[-3:]):
         yield (
-            f"the service answered `pending` {sum(waiting)} of two times before it signed one and the same request. It returns the "
-            "same signature until it expires: advance the sandbox's clock by eleven minutes, set up two `pending` answers, and "
+            f"the service answered `pending` {sum(waiting)} of two times before it signed one and the same request. "
+            "It returns the "
+            "same signature until it expires: advance the sandbox's clock by eleven minutes, set up two `pending` "
+            "answers, and "
             "request it again."
         )
 
@@ -242,8 +263,12 @@ def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
     if not stays:
         yield f"no authorization of 200.00 USD{_near_amount(seen, 20_000)}."
         return
-    right = [one for one in stays if fits(one, {"status": "settled", "settled": 15_000, "refunded": 2_500})]
-    if any(seen.calls_on("simulate_reversal", one["id"], newAmount=15_000) for one in right):
+    right = [
+        transaction
+        for transaction in stays
+        if fits(transaction, {"status": "settled", "settled": 15_000, "refunded": 2_500})
+    ]
+    if any(seen.calls_on("simulate_reversal", transaction["id"], newAmount=15_000) for transaction in right):
         return
     last = stays[-1]
     if right:
@@ -261,23 +286,30 @@ def purchases_1(seen: SandboxEvidence) -> Iterator[str]:
 
 def purchases_2(seen: SandboxEvidence) -> Iterator[str]:
     card = seen.guide["cards"]["active"][2]
-    reasons = {one["declined_reason"] for one in seen.transactions(card=card, status="declined")}
+    reasons = {transaction["declined_reason"] for transaction in seen.transactions(card=card, status="declined")}
     if len(reasons) < 3:
         elsewhere = len(seen.transactions(status="declined")) - len(seen.transactions(card=card, status="declined"))
         near = f" Declined on other cards: {elsewhere}." if elsewhere else ""
-        yield f"purchases on the third active card were declined for {len(reasons)} different reasons; three are needed.{near}"
+        yield (
+            f"purchases on the third active card were declined for {len(reasons)} different reasons; three are "
+            f"needed.{near}"
+        )
 
 
 def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
-    made = seen.transactions(authorized=3_000)
-    back = [one["id"] for one in made if fits(one, {"settled": 3_000, "refunded": 2_000})]
+    purchases = seen.transactions(authorized=3_000)
+    back = [transaction["id"] for transaction in purchases if fits(transaction, {"settled": 3_000, "refunded": 2_000})]
     if not back:
-        near = f"; of the last one, {money(made[-1]['refunded'])} was refunded" if made else _near_amount(seen, 3_000)
+        near = (
+            f"; of the last one, {money(purchases[-1]['refunded'])} was refunded"
+            if purchases
+            else _near_amount(seen, 3_000)
+        )
         yield f"no transaction of 30.00 USD of which 20.00 USD was refunded{near}."
-    elif not any(len(seen.calls_on("simulate_refund", one, amount=1_000)) == 2 for one in back):
+    elif not any(len(seen.calls_on("simulate_refund", transaction, amount=1_000)) == 2 for transaction in back):
         yield "the 20.00 USD was not refunded in two parts of 10.00 USD."
     elif not any(note.kind == "sequence" for note in seen.api.journal.notes) and all(
-        _in_journal(seen, one) for one in back
+        _in_journal(seen, transaction) for transaction in back
     ):
         yield "the calls were made one by one; write them as a sequence, and run that."
 
@@ -285,13 +317,18 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
 def _in_journal(seen: SandboxEvidence, transaction: str) -> bool:
     """Whether this session refunded a transaction; `workbench sequences run` at a prompt leaves its note elsewhere."""
     refunds = seen.api.journal.list(operation="simulate_refund")
-    return any(same(one.request.get("transactionId"), transaction) for one in refunds)
+    return any(same(refund.request.get("transactionId"), transaction) for refund in refunds)
 
 
 def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
-    refused = [one for one in seen.requests if str(one.operation).startswith("simulate_") and one.status == 400]
+    refused = [
+        request for request in seen.requests if str(request.operation).startswith("simulate_") and request.status == 400
+    ]
     if len(refused) < 2:
-        yield f"the service refused {len(refused)} simulations with 400 so far; the sequence `a-bad-day` causes at least two."
+        yield (
+            f"the service refused {len(refused)} simulations with 400 so far; the sequence `a-bad-day` causes at "
+            "least two."
+        )
     if not seen.transactions(status="declined"):
         yield "no purchase was declined."
     if not seen.calls("simulate_authorization", merchantName="Cars for a Day"):
@@ -300,52 +337,57 @@ def sequences_2(seen: SandboxEvidence) -> Iterator[str]:
 
 def applications_1(seen: SandboxEvidence) -> Iterator[str]:
     first: dict[str, str] = {}
-    for one in seen.events("user.updated"):
-        first.setdefault(one["id"], one["applicationStatus"])
-    filed = [one for one in seen.applicants() if first[one["id"]] == "needsVerification"]
+    for event in seen.events("user.updated"):
+        first.setdefault(event["id"], event["applicationStatus"])
+    filed = [applicant for applicant in seen.applicants() if first[applicant["id"]] == "needsVerification"]
     if not filed:
-        others = ", ".join(dict.fromkeys(first[one["id"]] for one in seen.applicants()))
+        others = ", ".join(dict.fromkeys(first[applicant["id"]] for applicant in seen.applicants()))
         near = f"; the first answers were: {others}" if others else ""
         yield f"no application that you filed had `needsVerification` as its first answer{near}."
-    elif not any(one["status"] == "denied" for one in filed):
+    elif not any(applicant["status"] == "denied" for applicant in filed):
         yield "the application needs verification and is not denied yet."
 
 
 def applications_2(seen: SandboxEvidence) -> Iterator[str]:
-    filed = {one.request_id for one in seen.calls("create_user_application") if "sumsubShareToken" in one.body}
+    filed = {call.request_id for call in seen.calls("create_user_application") if "sumsubShareToken" in call.body}
     if not filed:
-        others = [one.body for one in seen.calls("create_user_application")]
-        near = "; there is one with a Persona token" if any("personaShareToken" in one for one in others) else ""
+        others = [call.body for call in seen.calls("create_user_application")]
+        near = "; there is one with a Persona token" if any("personaShareToken" in other for other in others) else ""
         yield f"no application with a Sumsub share token was filed{near}."
         return
     statuses: dict[str, list[str]] = {}
     by_token = set()
-    for one in seen.sandbox.events("user.updated"):
-        body = one["event"]["body"]
+    for event in seen.sandbox.events("user.updated"):
+        body = event["event"]["body"]
         statuses.setdefault(body["id"], []).append(body["applicationStatus"])
-        if one["request_id"] in filed:
+        if event["request_id"] in filed:
             by_token.add(body["id"])
-    if not any("tosNotAccepted" in statuses[one][:-1] and statuses[one][-1] == "approved" for one in by_token):
+    if not any("tosNotAccepted" in statuses[call][:-1] and statuses[call][-1] == "approved" for call in by_token):
         yield "the applicant with the token did not go from tosNotAccepted to approved."
 
 
 _NEW_ADDRESS = {
-    "line1": "4 Example Street", "city": "Springfield", "region": "IL", "postal_code": "62704", "country_code": "US",
-}  # fmt: skip
+    "line1": "4 Example Street",
+    "city": "Springfield",
+    "region": "IL",
+    "postal_code": "62704",
+    "country_code": "US",
+}
 
 
 def people_1(seen: SandboxEvidence) -> Iterator[str]:
     company = seen.guide["companies"][0]
-    owner = next(one["id"] for one in company["owners"] if one["status"] == "denied")
+    owner = next(owner["id"] for owner in company["owners"] if owner["status"] == "denied")
     calls = seen.calls_on("update_ubo", owner)
-    changed = set().union(*((one.body or {}).keys() for one in calls))
+    changed = set().union(*((call.body or {}).keys() for call in calls))
     if not calls:
         others = len(seen.calls("update_ubo"))
         near = "; another owner of the company has" if others else ""
         yield f"the denied owner has not applied again{near}."
     elif changed & {"firstName", "lastName"}:
         yield (
-            "the owner's name was changed: a name is not changed to pass a review. Run the notebook's first cell again, and send "
+            "the owner's name was changed: a name is not changed to pass a review. Run the notebook's first cell "
+            "again, and send "
             "what was wrong, the address."
         )
     elif "address" not in changed:
@@ -357,19 +399,22 @@ def people_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def people_2(seen: SandboxEvidence) -> Iterator[str]:
-    asked = [(one.body, one.body.get("externalFiatAccount") or {}) for one in seen.calls("create_payment_account")]
-    made = [body for body, beneficiary in asked if beneficiary.get("beneficiaryType") == "business"]
-    if not made:
+    asked = [
+        (account.body, account.body.get("externalFiatAccount") or {})
+        for account in seen.calls("create_payment_account")
+    ]
+    business = [body for body, beneficiary in asked if beneficiary.get("beneficiaryType") == "business"]
+    if not business:
         near = "; the beneficiary was an individual" if asked else ""
         yield f"no payment account with a business beneficiary was created{near}."
         return
     first = seen.guide["users"]["approved"][0]
-    if not any(same(body.get("userId"), first) for body in made):
+    if not any(same(body.get("userId"), first) for body in business):
         yield "the account was created for a user other than the first approved one."
         return
-    accounts = [seen.state(one)["members"] for one in seen.sandbox.guide()["payment_accounts"]]
-    kept = [one for one in accounts if one["external_fiat_account"].get("beneficiary_type") == "business"]
-    if not any(same(one.get("user_id"), first) for one in kept):
+    accounts = [seen.state(account)["members"] for account in seen.sandbox.guide()["payment_accounts"]]
+    kept = [account for account in accounts if account["external_fiat_account"].get("beneficiary_type") == "business"]
+    if not any(same(account.get("user_id"), first) for account in kept):
         yield "the account of the first approved user was deleted; the exercise asks you to keep it."
 
 
@@ -379,15 +424,16 @@ def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
     evidence = (held["text_evidence"] or "").strip()
     if held["status"] != "canceled":
         calls = seen.calls("update_dispute")
-        near = "; another dispute is" if any("status" in (one.body or {}) for one in calls) else ""
+        near = "; another dispute is" if any("status" in (call.body or {}) for call in calls) else ""
         yield f"the second pending dispute of the guide is not canceled{near}."
         if not evidence:
             yield "it has no text evidence."
         return
     calls = seen.calls_on("update_dispute", second)
-    if not evidence or not any({"status", "textEvidence"} <= (one.body or {}).keys() for one in calls):
+    if not evidence or not any({"status", "textEvidence"} <= (call.body or {}).keys() for call in calls):
         yield (
-            "the dispute was canceled without evidence in the same call, and cannot be reopened. Run the notebook's first "
+            "the dispute was canceled without evidence in the same call, and cannot be reopened. Run the notebook's "
+            "first "
             "cell again to create a new sandbox, and send both in one call."
         )
 
@@ -403,20 +449,20 @@ def rewards_1(seen: SandboxEvidence) -> Iterator[str]:
     user = seen.guide["rewards_users"][0]["id"]
     asked = seen.calls("list_rewards_activity", userId=user, limit="5")
     if not asked:
-        others = [one.body.get("limit", "20") for one in seen.calls("list_rewards_activity", userId=user)]
+        others = [call.body.get("limit", "20") for call in seen.calls("list_rewards_activity", userId=user)]
         near = f"; the last page of this user had a limit of {others[-1]}" if others else ""
         if not others and seen.calls("list_rewards_activity", limit="5"):
             near = "; there is one of another user"
         yield f"no request for a page of five items of the first rewards user{near}."
-    elif not any(one.body.get("offset") == "10" for one in asked):
+    elif not any(call.body.get("offset") == "10" for call in asked):
         yield f"the third page of five begins after ten items, not after {asked[-1].body.get('offset', '0')}."
-    elif not any(one.body.get("offset") == "10" and one.body.get("type") == "redeemed" for one in asked):
+    elif not any(call.body.get("offset") == "10" and call.body.get("type") == "redeemed" for call in asked):
         yield "the request was not limited to redeemed items."
 
 
 def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
-    user = next(one["id"] for one in seen.guide["rewards_users"] if one["beyond_paging"])
-    asked = [one.body for one in seen.calls("list_rewards_activity", userId=user)]
+    user = next(user["id"] for user in seen.guide["rewards_users"] if user["beyond_paging"])
+    asked = [call.body for call in seen.calls("list_rewards_activity", userId=user)]
     for kind in ("earned", "redeemed"):
         pages = sorted(_page(body) for body in asked if body.get("type") == kind)
         if not pages:
@@ -431,27 +477,29 @@ def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
-    arrived = [one for one in seen.sandbox.events("microDeposit.received") if one["event"]["body"]["amount"] == "0.45"]
+    arrived = [
+        event for event in seen.sandbox.events("microDeposit.received") if event["event"]["body"]["amount"] == "0.45"
+    ]
     if not arrived:
-        others = [one["amount"] for one in seen.events("microDeposit.received")]
+        others = [event["amount"] for event in seen.events("microDeposit.received")]
         near = f"; there is one of {others[-1]} USD" if others else ""
         yield f"no micro deposit of 0.45 USD was made{near}."
         return
-    ids = {one["event"]["id"] for one in arrived}
-    delivered = {one.event_id for one in seen.sandbox.deliveries(state="delivered")}
-    inbox = {one.event.id for one in seen.stored_before_the_check("microDeposit.received")}
+    ids = {event["event"]["id"] for event in arrived}
+    delivered = {delivery.event_id for delivery in seen.sandbox.deliveries(state="delivered")}
+    inbox = {event.event.id for event in seen.stored_before_the_check("microDeposit.received")}
     if not ids & (delivered | inbox):
         yield "the deposit was made, but nothing has waited for its event: `api.inbox.wait(…)` does."
 
 
 def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
-    attempts = [attempt for one in seen.sandbox.deliveries() for attempt in one.attempts]
+    attempts = [attempt for delivery in seen.sandbox.deliveries() for attempt in delivery.attempts]
     if any(attempt.status in _REFUSES_SIGNATURE for attempt in attempts):
         return
-    rules = [one for one in seen.sandbox.list_faults() if one.kind == "bad_signature"]
+    rules = [fault for fault in seen.sandbox.list_faults() if fault.kind == "bad_signature"]
     if not rules:
         yield "no delivery was refused for its signature, and no fault rule for wrong signatures is active."
-    elif not any(one.applied for one in rules):
+    elif not any(rule.applied for rule in rules):
         yield "the fault rule is active, but no event was delivered since: cause one while the inbox is served."
     else:
         yield "a delivery with a wrong signature was made, but no inbox refused it: serve one that has keys."
@@ -459,29 +507,33 @@ def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
 
 def breaking_1(seen: SandboxEvidence) -> Iterator[str]:
     refunds = seen.api.journal.list(operation="simulate_refund")
-    lost = [one for one in refunds if one.outcome == "unknown" and one.request.get("amount") == 500]
+    lost = [call for call in refunds if call.outcome == "unknown" and call.request.get("amount") == 500]
     if not lost:
-        near = [one.request.get("amount") for one in refunds if one.outcome == "unknown"]
+        near = [call.request.get("amount") for call in refunds if call.outcome == "unknown"]
         of = f"; there is one of {money(near[-1])}" if near and isinstance(near[-1], int) else ""
         yield f"the journal has no refund of 5.00 USD whose outcome was unknown{of}."
         return
-    if any(one.is_unknown for one in lost):
+    if any(call.is_unknown for call in lost):
         yield "the outcome of a refund is still unknown: find out whether it was carried out, then resolve it."
         return
-    for transaction in {one.request["transactionId"] for one in lost}:
+    for transaction in {entry.request["transactionId"] for entry in lost}:
         done = seen.api.journal.list(operation="simulate_refund", outcome="done")
         mine = [
-            one for one in refunds if one.request.get("amount") == 500 and one.request["transactionId"] == transaction
+            refund
+            for refund in refunds
+            if refund.request.get("amount") == 500 and refund.request["transactionId"] == transaction
         ]
-        resent = {one.resend_of for one in mine} - {None}  # such an entry ends as the one that was sent for it
-        said = len([one for one in mine if one in done and one.id not in resent])
+        resent = {entry.resend_of for entry in mine} - {None}  # such an entry ends as the one that was sent for it
+        said = len([entry for entry in mine if entry in done and entry.id not in resent])
         really = len(seen.calls_on("simulate_refund", transaction, amount=500))
         if resent and said < really:
             yield "the refund was carried out, and sent again: the customer has 10.00 USD. Begin the notebook again."
         elif said > really:
             yield "a refund was resolved as done, but it was not carried out: look at the events, and resolve it again."
         elif said < really:
-            yield "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
+            yield (
+                "the refund was resolved as not sent, but it was carried out: look at the events, and resolve it again."
+            )
 
 
 def production_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -495,8 +547,8 @@ def production_1(seen: SandboxEvidence) -> Iterator[str]:
     elif "update_user" not in armed:
         yield "more than update_user was armed; arm the one operation that is needed."
     user = seen.guide["users"]["approved"][3]
-    if not any("phoneNumber" in (one.body or {}) for one in seen.calls_on("update_user", user)):
-        others = any("phoneNumber" in (one.body or {}) for one in seen.calls("update_user"))
+    if not any("phoneNumber" in (call.body or {}) for call in seen.calls_on("update_user", user)):
+        others = any("phoneNumber" in (call.body or {}) for call in seen.calls("update_user"))
         yield f"the fourth approved user has no new phone number{'; another user has' if others else ''}."
     if api.armed:
         yield "the session is still armed; disarm it when you are done."

@@ -226,7 +226,7 @@ class QuizResult(Display):
         super().__init__(Sheet(title=f"Quiz: {shown}", status=status, words=(feedback,)))
 
 
-def begin(notebook: str, *sessions: Any) -> None:
+def begin(notebook: str, *sessions: object) -> None:
     """Begin a notebook, or begin it again: in a class, return the sandboxes of its sessions to their initial state.
 
     Fault rules, endpoints and the log of requests go too, so that cells and checks see only what happens from here on.
@@ -287,17 +287,17 @@ def check(exercise: str, api: object = None) -> CheckResult:
         UsageError: There is no such exercise, or no session yet.
         WrongEnvironment: The session is on a real service.
     """
-    found = _exercise(exercise)
+    checked_exercise = _exercise(exercise)
     chosen = "the session you named"
     if api is None:
         chosen, api = "the session of wb.course.begin" if _used() else "the session made last", _session()
-    _require_open(found, api)
+    _require_open(checked_exercise, api)
     seen = SandboxEvidence(api)
     in_class = _class_of(api) is not None
-    missing = () if in_class and not found.reported else tuple(found.check(seen))
-    missing, notes = report(api, "check", found.id, missing=missing)
-    checked = CheckResult(found, missing, f"{chosen}, {seen.where}", notes)
-    _keep(found.id, tried=True, done=checked.ok)
+    missing = () if in_class and not checked_exercise.reported else tuple(checked_exercise.check(seen))
+    missing, notes = report(api, "check", checked_exercise.id, missing=missing)
+    checked = CheckResult(checked_exercise, missing, f"{chosen}, {seen.where}", notes)
+    _keep(checked_exercise.id, tried=True, done=checked.ok)
     return checked
 
 
@@ -326,8 +326,8 @@ def quiz(name: str, answer: object = None) -> QuizResult:
 
     Args:
         name: Id of the quiz, as "purchases-order".
-        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows the
-            question. Anything else is answered with what is allowed, and does not count as a try.
+        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows
+            the question. Anything else is answered with what is allowed, and does not count as a try.
 
     Raises:
         UsageError: There is no such quiz.
@@ -427,7 +427,7 @@ def notes(api: object = None) -> tuple[str, ...]:
 
 
 def report(
-    api: Any, kind: str, exercise: str, missing: tuple[str, ...] = (), **detail: Any
+    api: object, kind: str, exercise: str, missing: tuple[str, ...] = (), **detail: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Report what was done to the class, where the session is in one; return what is missing, and new notes of the
     trainer.

@@ -47,7 +47,7 @@ class Board(Shown):
 
     __repr__ = Shown.__str__
 
-    def act(self, action: str, learners: str | list[str] = "all", **arguments: Any) -> dict[str, Any]:
+    def act(self, action: str, learners: str | list[str] = "all", **arguments: object) -> dict[str, Any]:
         """Do something for learners, as `act("note", "Ann", text="Look at the guide")`; return what was `done` and
         `failed`.
 

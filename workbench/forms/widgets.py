@@ -70,7 +70,7 @@ class Displayed:
     def _ipython_display_(self) -> None:
         import IPython.display
 
-        show: Any = IPython.display.display
+        show: Callable[..., Any] = IPython.display.display
         self._shown = (*self._shown, show(self._static(), raw=True, display_id=True))
         show({**self._view(), "text/plain": repr(self)}, raw=True)
 

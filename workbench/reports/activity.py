@@ -476,7 +476,7 @@ def _query_problem(engine: Any, query: str) -> str:
     return ""
 
 
-def _functions(tree: Any) -> Iterator[tuple[str, str]]:
+def _functions(tree: object) -> Iterator[tuple[str, str]]:
     """Yield each function of a parsed query: whether it stands where a table does, and its name."""
     left = [tree]
     while left:
@@ -507,7 +507,7 @@ def _bounded(result: Any) -> Any:
     return pa.Table.from_batches(batches, reader.schema)
 
 
-def _arrow(frame: Any) -> Any:
+def _arrow(frame: object) -> Any:
     """Return a frame as Arrow, with decimals as wide as DuckDB takes them."""
     table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
     for place, field in enumerate(table.schema):

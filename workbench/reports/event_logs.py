@@ -351,7 +351,7 @@ class _BlockReader:
         sizes = np.diff(starts)
         if sizes.max() > MAX_LINE:
             return size, f"line {first + int(sizes.argmax())}: longer than {MAX_LINE:,} bytes", None
-        strict: Any = range(len(sizes))
+        strict: Sequence[int] = range(len(sizes))
         tables: list[Table] = []
         texts = pa.LargeStringArray.from_buffers(len(sizes), pa.py_buffer(starts), pa.py_buffer(data))
         regular = False

@@ -37,8 +37,8 @@ class ClusterRewards(ReadResult):
 
     def frame(self) -> Any:
         """Return the rows as a Dask DataFrame; each task is a partition."""
-        dd: Any = import_module("dask.dataframe")
-        delayed: Any = import_module("dask").delayed
+        dd = import_module("dask.dataframe")
+        delayed = import_module("dask").delayed
         import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
             lambda value: value
         )  # sums and means of points

@@ -230,7 +230,7 @@ class Service:
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
     ) -> Any:
-        raw: Any = {}
+        raw: dict[str, Any] = {}
         if operation.in_query:
             raw = self._query(context, operation, request.query)
         elif operation.method != "DELETE" and request.body:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any
 
 import httpx
 
@@ -58,7 +57,7 @@ def _delay(request: httpx.Request, answer: Response) -> float:
     """
     if answer.manner == "slow_body":
         return 0.0
-    limit: Any = request.extensions.get("timeout", {}).get("read")
+    limit: float | None = request.extensions.get("timeout", {}).get("read")
     if limit is not None and answer.seconds and answer.seconds >= limit:
         raise httpx.ReadTimeout("The read operation timed out", request=request)
     return answer.seconds

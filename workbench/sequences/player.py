@@ -78,7 +78,7 @@ class StepResult:
     outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is under way
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
-    answer: Any = attrs.field(default=None, repr=False)
+    answer: object = attrs.field(default=None, repr=False)
     error: WorkbenchError | None = None
     before: int = 0  # cursor of events before and after
     after: int = 0

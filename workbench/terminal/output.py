@@ -183,7 +183,8 @@ def _plain(x: Any, reveal: bool) -> Any:
 
 def _json(data: object) -> str:
     text = strict_json.dumps(data).decode()
-    # JSON escapes ASCII control characters but DEL only; it and other control and direction characters would reach a terminal.
+    # JSON escapes ASCII control characters but DEL only; it and other control and direction characters would reach a
+    # terminal.
     return "".join(c if c.isprintable() else "\\u007f" if c == "\x7f" else json.dumps(c)[1:-1] for c in text)
 
 

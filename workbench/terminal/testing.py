@@ -40,9 +40,17 @@ def _show(result: Any, command: str) -> int:
 
 
 def explore(
-    application: str, /, *, universes: Whole = 500, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
-    threads: bool = False, behavior: str | None = None, export: Path | None = None,
-) -> int:  # fmt: skip
+    application: str,
+    /,
+    *,
+    universes: Whole = 500,
+    seed: Whole = 1,
+    first: Whole = 0,
+    universe: Whole | None = None,
+    threads: bool = False,
+    behavior: str | None = None,
+    export: Path | None = None,
+) -> int:
     """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 if stopped.
 
     Args:
@@ -75,9 +83,18 @@ def explore(
 
 
 def http(
-    *, deliveries: str, books: str, reset: str | None = None, kill: str = "", start: str = "",
-    api_port: Whole | None = None, universes: Whole = 20, seed: Whole = 1, first: Whole = 0, universe: Whole | None = None,
-) -> int:  # fmt: skip
+    *,
+    deliveries: str,
+    books: str,
+    reset: str | None = None,
+    kill: str = "",
+    start: str = "",
+    api_port: Whole | None = None,
+    universes: Whole = 20,
+    seed: Whole = 1,
+    first: Whole = 0,
+    universe: Whole | None = None,
+) -> int:
     """Try an application behind HTTP, in any language: deliveries in parallel, and crashes while it handles them.
 
     Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if

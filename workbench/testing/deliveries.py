@@ -1,4 +1,6 @@
-"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated key."""
+"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated
+key.
+"""
 
 import hashlib
 import inspect

@@ -89,9 +89,9 @@ MONEY: tuple[Invariant, ...] = (transactions_agree, refunds_are_made_once, outco
 class InvariantBroken(AssertionError):
     """An invariant that does not hold."""
 
-    def __init__(self, invariant: str, found: str, transaction: str = "") -> None:
-        super().__init__(f"{invariant}: {found}")
-        self.breach = Breach(invariant, found, transaction)
+    def __init__(self, invariant: str, broken: str, transaction: str = "") -> None:
+        super().__init__(f"{invariant}: {broken}")
+        self.breach = Breach(invariant, broken, transaction)
 
 
 @attrs.frozen(kw_only=True)
@@ -183,9 +183,13 @@ class _Explorer:
     """What is the same for all universes of an exploration."""
 
     def __init__(
-        self, application: Callable[[Universe], Any] | HttpApplication, invariants: Sequence[Invariant],
-        sandbox: Sandbox, folder: Path, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        application: Callable[[Universe], Any] | HttpApplication,
+        invariants: Sequence[Invariant],
+        sandbox: Sandbox,
+        folder: Path,
+        **options: Any,
+    ) -> None:
         self._application, self._invariants, self._sandbox = application, invariants, sandbox
         self._folder, self._options = folder, options
 
@@ -250,9 +254,9 @@ class _Explorer:
             if time.perf_counter() - began > _SHRINK_SECONDS:
                 return
             fixed = {name: number for name, number in zip(names, numbers, strict=True) if number}
-            universe, found = self.run(Decisions(fixed=fixed))
-            if found is not None and found.invariant == breach.invariant:
-                smallest[:] = [(universe, found)]
+            universe, current = self.run(Decisions(fixed=fixed))
+            if current is not None and current.invariant == breach.invariant:
+                smallest[:] = [(universe, current)]
                 raise _Same
 
         fuzz: Callable[[bytes], object] = same_breach.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
@@ -337,19 +341,19 @@ def explore(
             plans = _plans(explorer, seed, numbers)
         with suppress(KeyboardInterrupt):
             for number, plan in plans:
-                found, breach = explorer.run(plan)
+                explored, breach = explorer.run(plan)
                 tried += 1
-                counts += found.counts
-                answers += found.answers
-                for what, count in found.sometimes.items():
+                counts += explored.counts
+                answers += explored.answers
+                for what, count in explored.sometimes.items():
                     noted[what] += count
                 state.done = number + 1
                 show(state)
                 if breach is not None:
-                    failure = _failure(seed, number, found, found, breach)
+                    failure = _failure(seed, number, explored, explored, breach)
                     if universe is None and decisions is None and plan.taken and explorer.repeatable:
                         failure = _failure(
-                            seed, number, found, *(explorer.shrink(plan.taken, breach) or (found, breach))
+                            seed, number, explored, *(explorer.shrink(plan.taken, breach) or (explored, breach))
                         )
                     break
                 if stopped:
@@ -358,9 +362,15 @@ def explore(
     show(state)
     ended = failure is not None or state.done >= universes or universe is not None or decisions is not None
     return Exploration(
-        seed=seed, following=None if ended else state.done, universes=tried, seconds=time.perf_counter() - began,
-        counts=counts, sometimes=noted, coverage=Coverage(answers), failure=failure,
-    )  # fmt: skip
+        seed=seed,
+        following=None if ended else state.done,
+        universes=tried,
+        seconds=time.perf_counter() - began,
+        counts=counts,
+        sometimes=noted,
+        coverage=Coverage(answers),
+        failure=failure,
+    )
 
 
 def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int, Decisions]]:

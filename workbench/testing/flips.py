@@ -32,7 +32,7 @@ class TouchedSettings(dict[str, Any]):
         self.touched[name] = value
         return value
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         """Return the value of a setting."""
         try:
             return self[name]
@@ -47,7 +47,7 @@ def touch(sandbox: Any) -> TouchedSettings:
     return settings
 
 
-def flipped(name: str, value: Any) -> Any:
+def flipped(name: str, value: object) -> Any:
     """Return another value of a setting, or `...` where there is none to try."""
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES

@@ -59,7 +59,7 @@ class HttpApplication:
         eq=False,
     )
 
-    def universe(self, _: Any, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: Any) -> Universe:
+    def universe(self, _: object, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: object) -> Universe:
         """Return a universe of it."""
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 

@@ -78,9 +78,11 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
             return st.from_regex(rf"[1-9][0-9]{{{low - 1},{high - 1}}}", fullmatch=True)
         return st.from_regex(rule.pattern[1:-1], fullmatch=True)
     low, high = rule.min_length or 0, min(rule.max_length or 20, 20)
-    return PLAIN.map(lambda text: text.ljust(low, "x")[:high]) if plain else st.text(
-        _CHARACTERS, min_size=low, max_size=high
-    )  # fmt: skip
+    return (
+        PLAIN.map(lambda text: text.ljust(low, "x")[:high])
+        if plain
+        else st.text(_CHARACTERS, min_size=low, max_size=high)
+    )
 
 
 @cache
@@ -155,8 +157,9 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
         case Boolean():
             return st.booleans()
         case DecimalNumber(text=text):
-            return st.decimals(allow_nan=False, allow_infinity=False, places=8 if text else 3,
-                               min_value=-(10**6), max_value=10**6)  # fmt: skip
+            return st.decimals(
+                allow_nan=False, allow_infinity=False, places=8 if text else 3, min_value=-(10**6), max_value=10**6
+            )
         case Numeric():
             return st.integers(0, 9) | st.decimals(0, 9, places=1)
         case DateTime():

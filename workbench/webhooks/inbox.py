@@ -657,24 +657,54 @@ class AsyncInbox(Inbox):
 
     @overload  # type: ignore[override]
     def wait(
-        self, kind: UserKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
-    ) -> Coroutine[Any, Any, UserEvent]: ...  # fmt: skip
+        self,
+        kind: UserKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Coroutine[Any, Any, UserEvent]: ...
     @overload
     def wait(
-        self, kind: DepositKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
-    ) -> Coroutine[Any, Any, DepositEvent]: ...  # fmt: skip
+        self,
+        kind: DepositKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Coroutine[Any, Any, DepositEvent]: ...
     @overload
     def wait(
-        self, kind: TransactionKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
-    ) -> Coroutine[Any, Any, TransactionEvent]: ...  # fmt: skip
+        self,
+        kind: TransactionKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Coroutine[Any, Any, TransactionEvent]: ...
     @overload
     def wait(
-        self, kind: CardKind, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
-    ) -> Coroutine[Any, Any, CardEvent]: ...  # fmt: skip
+        self,
+        kind: CardKind,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Coroutine[Any, Any, CardEvent]: ...
     @overload
     def wait(
-        self, kind: str | None = None, where: Where | None = None, timeout: float = 10.0, *, since: Since = None, clock: Any = None,
-    ) -> Coroutine[Any, Any, AnyEvent]: ...  # fmt: skip
+        self,
+        kind: str | None = None,
+        where: Where | None = None,
+        timeout: float = 10.0,
+        *,
+        since: Since = None,
+        clock: Any = None,
+    ) -> Coroutine[Any, Any, AnyEvent]: ...
     def wait(
         self,
         kind: str | None = None,

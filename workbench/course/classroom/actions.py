@@ -95,7 +95,7 @@ EVENTS: Mapping[str, Callable[[Sandbox], Any]] = {
     ),
     "a new user (user.updated)": lambda learner: learner.create.user(),
     "a card activated (card.updated)": lambda learner: learner.cards.activate(_first(learner, "cards", "notActivated")),
-    "a card locked (card.updated)": lambda one: one.cards.lock(_last_card(one)),
+    "a card locked (card.updated)": lambda learner: learner.cards.lock(_last_card(learner)),
     "the last event, delivered again": _again,
 }
 """Events by what the board calls them, and what sends them in a sandbox."""

@@ -344,7 +344,7 @@ class ClassServer:
         times.append(time.time())
         return refused(429, "Too many wrong codes from your address") if often else refused(404, NO_LEARNER)
 
-    async def _with_results(self, do: Callable[..., T], *arguments: Any, **named: Any) -> T:
+    async def _with_results(self, do: Callable[..., T], *arguments: object, **named: object) -> T:
         """Return what a function that reads or writes the results returns; one after the other, in their thread."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, partial(do, *arguments, **named))
 
@@ -582,7 +582,7 @@ def _is_stuck(result: ExerciseResult, now: datetime) -> bool:
     return not (result.done or result.reported) and (result.tries >= STUCK_TRIES or late)
 
 
-def _answer(value: Any) -> Response:
+def _answer(value: object) -> Response:
     return Response(status=200, headers=_JSON | {"cache-control": "no-store"}, body=strict_json.dumps(value))
 
 
