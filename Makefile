@@ -55,7 +55,7 @@ setup: $(VENV)/.dev ## Install everything into .venv
 
 .PHONY: demo
 demo: $(VENV)/.all ## Run the main job on the embedded sandbox and show it
-	@$(VENV)/bin/workbench demo
+	@$(VENV)/bin/workbench course demo
 
 .PHONY: lab
 lab: $(VENV)/.all ## Open JupyterLab on the course

@@ -1,4 +1,4 @@
-"""`workbench demo`: its one text runs to the end, shows each task and nothing private, and is that of README and notebook 01."""
+"""`workbench course demo`: its one text runs to the end, shows each task and nothing private, and is that of README and notebook 01."""
 
 import ast
 import doctest
@@ -28,7 +28,7 @@ def calls(code: str) -> set[str]:
 
 @pytest.fixture
 def output(wb, tmp_path) -> str:
-    ended = wb("demo", "--out", str(tmp_path / "out"))
+    ended = wb("course", "demo", "--out", str(tmp_path / "out"))
     assert (ended.code, ended.err) == (0, "")
     return ended.out
 
@@ -58,7 +58,7 @@ def test_each_task_is_shown_and_nothing_private(output, tmp_path):
 
 @pytest.mark.slow
 def test_it_is_the_same_every_time(output, wb, tmp_path):
-    assert wb("demo", "--out", str(tmp_path / "out")).out == output
+    assert wb("course", "demo", "--out", str(tmp_path / "out")).out == output
 
 
 def test_readme_and_notebook_01_make_the_same_calls():

@@ -31,7 +31,7 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
-        "course": "Open the course; solve incidents in the sandbox.",
+        "course": "Walk through the main tasks; open the course; solve incidents in the sandbox.",
     },
     "Reports": {"report": "Draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
@@ -41,7 +41,6 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Help": {
         "docs": "Show the rules of an operation or a kind of event, bodies to start from, and assumptions.",
         "setup": "Check this installation; show variables; print a completion script.",
-        "demo": "Walk through the main tasks on an embedded sandbox.",
         "shell": "Open IPython with api, sandbox, inbox and wb ready.",
         "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
     },
@@ -68,7 +67,6 @@ PLACES: dict[tuple[str, ...], str] = {
     ("profiles",): "journal:profiles_app",
     ("docs",): "about:docs_app",
     ("setup",): "about:setup_app",
-    ("demo",): "tour:demo",
     ("shell",): "shell:shell",
     ("agent", "serve"): "shell:mcp",
     ("agent", "setup"): "shell:skill",
@@ -142,7 +140,7 @@ _EXAMPLES = {
     "setup config": "workbench setup config",
     "contracts": "workbench contracts list --fields id,tokens.balance",
     "report dashboard": "workbench report dashboard --fresh --out june.html",
-    "demo": "workbench demo --out pictures",
+    "course demo": "workbench course demo --out pictures",
     "disputes": f"workbench disputes update {_ID} --status canceled",
     "docs": "workbench docs user.updated",
     "setup": "workbench setup check",

@@ -1,4 +1,4 @@
-"""`workbench demo`: the walk-through of tour.md, whose statements are run and shown with what they return."""
+"""`workbench course demo`: the walk-through of tour.md, whose statements are run and shown with what they return."""
 
 import ast
 import re

@@ -250,6 +250,9 @@ course_app = App(
     name="course", help="Open the course; solve incidents in the sandbox, graded by what it holds at the end."
 )
 course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
+course_app.command(
+    "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
+)
 course_app.command(list_drills, name="drills")
 for _command in (start, check, answer, book, ledger, debrief, stop):
     course_app.command(_command)
