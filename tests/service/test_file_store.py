@@ -174,8 +174,8 @@ def test_faults_and_requests_are_kept(tmp_path: Path) -> None:
     """Fault rules with their counts, and the last requests, are there for the next process, until they are removed."""
     first = Sandbox(path=tmp_path / "s.db")
     first.add_fault("status", of="simulate_authorization", nth=2, status=503, matching={"amount": 100})
-    purchase(first)
     first.reset()
+    purchase(first)
     first.close()
     second = Sandbox(path=tmp_path / "s.db")
     (rule,), (request,) = second.list_faults(), second.requests()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tables import samples
-from workbench.errors import InvalidRequest, UsageError
+from workbench.errors import UsageError
 from workbench.interface.events import Event
 from workbench.reports import event_logs
 from workbench.reports.event_logs import read
@@ -215,9 +215,9 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
     logs = read(path)
     try:
         events = list(logs)
-    except InvalidRequest as error:
+    except UsageError as error:
         if of is None:
-            with pytest.raises(InvalidRequest, match=re.escape(str(error).partition("\n")[0])):
+            with pytest.raises(UsageError, match=re.escape(str(error).partition("\n")[0])):
                 logs.frame()
         return
     made, expected = logs.frame(of), to_frame(events, of=of or Event)
