@@ -516,7 +516,7 @@ def _all_true(flags: Any) -> Any:
 
 
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
-    """Return the number of quotation marks per line, and the lines with an escaped one or a comma or space before `}`."""
+    """Return the number of quotation marks per line, and the lines with an escaped one, or `,` or space before `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
     lines = max(1, len(counts) * _CACHED // len(data))  # processed together: fits the processor cache

@@ -80,7 +80,7 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
-    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, unknown ones included.
+    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, even unknown ones.
 
     Raises:
         UsageError: No kind matches; the message lists the known kinds.

@@ -1,7 +1,7 @@
 """Convert anything to a DataFrame (`to_frame`), and write and read frames losslessly (`export`, `load`).
 
-An ordered list of (applies, build) selects the conversion. Files are written under a temporary name, synced and renamed,
-so a crash leaves the old file intact. Text that a spreadsheet would run as a formula stays text. Control characters
+An ordered list of (applies, build) selects the conversion. Files are written under a temporary name, synced, renamed;
+a crash leaves the old file intact. Text that a spreadsheet would run as a formula stays text. Control characters
 become visible escapes and are counted.
 """
 
@@ -355,7 +355,7 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
 
 
 def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
-    """Return the values of a column (None where missing) and their format; a number stays text if it would lose digits."""
+    """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
     values = [None if is_missing(value) else value for value in column.tolist()]
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in known):

@@ -80,7 +80,7 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
 
 
 def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values count as 0 and stay missing.
+    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values stay missing, count as 0.
 
     Args:
         column: A column of decimals or whole numbers.
@@ -170,7 +170,7 @@ def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = 
 
 
 def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
-    """Return a frame of tables with the columns of a plan. The tables are emptied, so that no column is in memory twice."""
+    """Return a frame of tables with the columns of a plan. The tables are emptied, so no column is in memory twice."""
     tables = tables or [arrow_table(plan, [], shown)]
     notes = Notes()
     for table in tables:
@@ -221,7 +221,7 @@ def merged(tables: Sequence[Table]) -> Table:
 def to_pandas(values: Any, column: Column | None = None) -> Any:
     """Return the pandas array of an Arrow column.
 
-    Text is `str`, whole numbers Int64, flags boolean and times datetime64[us, UTC]. Dates and decimals have Arrow types.
+    Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]. Dates and decimals have Arrow types.
     An enum is a category; its known values come first, in their order.
     """
     kind = values.type
