@@ -1,4 +1,4 @@
-"""The state of each row of a run, in memory or in a file: recorded before a call leaves, and after its answer."""
+"""State of each row of a bulk run, in memory or in a file, recorded before and after its call."""
 
 import hashlib
 import os
@@ -48,7 +48,7 @@ class RowResult:
 
 
 class RunChanged(WorkbenchError):
-    """The rows, or the service they go to, differ from those the run was started with. Nothing was sent.
+    """The rows or the target service differ from those at the start of the run. Nothing was sent.
 
     `problems` names the differences.
     """
@@ -60,7 +60,7 @@ class RunChanged(WorkbenchError):
 
 
 class RunRecord:
-    """The results of one run so far. One writer at a time; a row is `sending` on disk before its call leaves."""
+    """Results of a run so far. It has one writer; a row is stored as `sending` before its call is sent."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self._file = Database(
@@ -77,7 +77,7 @@ class RunRecord:
 
     @property
     def operation(self) -> str | None:
-        """The operation of the run in the file; None if it was killed before it started."""
+        """The operation of the run in the file; None if the run was killed before it started."""
         if self._file.damaged("run"):
             raise UnusableFile(f"{self._file.path}: the head of the run is damaged; file left unchanged.")
         rows = self._file.run("SELECT operation FROM run")
@@ -88,7 +88,7 @@ class RunRecord:
 
         Args:
             plan: The rows; those with problems are rejected.
-            target: The host, the environment and the world that they go to.
+            target: The host, environment and world to send to.
             accept_changes: Accept changes of rows that were never sent.
 
         Raises:
@@ -160,7 +160,7 @@ class RunRecord:
             )
 
     def idempotency_key(self, row: PlannedRow) -> str:
-        """Return the idempotency key of a row: the same whenever this row of this run is sent with the same request."""
+        """Return the idempotency key of a row, stable for the same run, row and request."""
         if self._began is None:
             ((self._began,),) = self._file.run("SELECT began FROM run")
         return hashlib.sha256(f"{self._began} {row.number} {row.digest}".encode()).hexdigest()[:32]
@@ -169,7 +169,7 @@ class RunRecord:
         """Record that a row is about to be sent.
 
         Raises:
-            CannotRecord: It cannot be recorded, so it must not be sent.
+            CannotRecord: The row cannot be recorded, so it must not be sent.
         """
         try:
             self.record(RowResult(row=number, outcome=Outcome.SENDING.value, at=datetime.now(UTC)))
@@ -180,7 +180,7 @@ class RunRecord:
         """Record the result of a row.
 
         Raises:
-            UnusableFile: It cannot be written. The file says `sending`, which a resume reads as unknown.
+            UnusableFile: The file cannot be written. It still says `sending`, which a resume treats as unknown.
         """
         with self._file.write() as connection:
             connection.execute(
@@ -200,7 +200,7 @@ class RunRecord:
         self._keep(result)
 
     def record_or_keep(self, result: RowResult) -> Exception | None:
-        """Record a result; where the file cannot be written, keep it in memory and return the error."""
+        """Record a result. If the file cannot be written, store it in memory and return the error."""
         try:
             self.record(result)
         except (UnusableFile, OSError) as error:
@@ -229,7 +229,7 @@ class RunRecord:
         """Set the outcome of unknown rows: "done", or "not_sent", which sends them again.
 
         Raises:
-            UsageError: A row is not unknown, or the outcome is another one.
+            UsageError: The outcome of a row is not unknown, or the new outcome is not an allowed value.
         """
         problems = []
         for number, outcome in resolved.items():
@@ -338,19 +338,19 @@ class BulkResult:
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """What was found about one row with an unknown outcome. Nothing of it is proof."""
+    """Evidence on one row with an unknown outcome; it proves nothing."""
 
     row: int
     key: str | None
     attempt: str | None  # id of the entry in the journal
-    found: str  # what the journal says, and the events that may be the row's effect
+    found: str  # the journal entry, and events that may be an effect of the row
     events: int
     proposal: str  # "done", or "look it up"
     next_step: str
 
 
 class Findings(tuple[Finding, ...]):
-    """What was found about each unknown row of a run, in the order of the input."""
+    """Evidence on each row of a run with an unknown outcome, in input order."""
 
     __slots__ = ()
     row_type = Finding
@@ -367,10 +367,10 @@ class Findings(tuple[Finding, ...]):
 
 
 def investigate(run: BulkResult, api: Any) -> Findings:
-    """Look for evidence of the rows of a run whose outcome is unknown: in the journal, and among the events received.
+    """Search the journal and the received events for evidence on rows with an unknown outcome.
 
-    An event can belong to another call with the same values, and a missing one proves nothing. Decide for yourself, and
-    say it with `resume(…, resolved={row: "done"})`.
+    An event can belong to another call with the same values, and a missing event proves nothing. Record your decision
+    with `resume(…, resolved={row: "done"})`.
 
     Args:
         run: The result of `run` or `resume`.
@@ -412,6 +412,6 @@ def investigate(run: BulkResult, api: Any) -> Findings:
 
 
 def _fits(request: object, body: object) -> bool:
-    """Return whether an event is of the person of a request; the journal knows only masked values."""
+    """Return whether an event concerns the person in a request; the journal stores only masked values."""
     pairs = [(getattr(request, name, None), getattr(body, name, None)) for name in ("email", "first_name", "last_name")]
     return all(asked == seen for asked, seen in pairs if asked is not None and seen is not None)

@@ -1,6 +1,4 @@
-"""Rows to requests, checked together before the first call: all problems, duplicates and sums; and the file of rejected
-rows.
-"""
+"""Convert rows to requests, check all of them before the first call, and write rejects files."""
 
 import hashlib
 import hmac
@@ -31,12 +29,12 @@ if TYPE_CHECKING:
 MAX_PROBLEMS_SHOWN = 50
 PRIVATE_KEY = "private-key"  # the rule of a pasted private key
 ROW, REASONS = "row", "reasons"
-"""The columns of a rejects file beside those of the input."""
+"""The columns of a rejects file in addition to those of the input."""
 
 
 @attrs.frozen(kw_only=True)
 class RowProblem:
-    """One problem of one row. `found` is the value, unless it may be private."""
+    """A problem of a row. `found` is the value, unless it may be private."""
 
     row: int | None  # its number in the input; None: of all rows together
     column: str  # in the input's own spelling
@@ -79,7 +77,7 @@ class InvalidRows(InvalidRequest):
 
 
 def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
-    """Return each row as a `Body` of its cells as they came, or as a request record."""
+    """Return each row as a `Body` with unconverted cells, or as a request record."""
     if isinstance(rows, str | os.PathLike):
         return list(raw_bodies(Path(rows)))
     sources: list[Any] = []
@@ -93,10 +91,10 @@ def sources_of(operation: Operation[..., Any], rows: object) -> list[Any]:
 
 
 def rows_of(rows: Any, of: str) -> list[Any]:
-    """Return a DataFrame or an iterable as mappings without their empty cells, or as the records they are.
+    """Return the rows of a DataFrame or an iterable: records unchanged, others as mappings without empty cells.
 
     Raises:
-        UsageError: It is something else.
+        UsageError: The argument is neither a DataFrame nor an iterable of rows.
     """
     if hasattr(rows, "to_dict") and not isinstance(rows, Mapping):
         rows = rows.to_dict("records")
@@ -111,7 +109,7 @@ def rows_of(rows: Any, of: str) -> list[Any]:
 
 
 def cells_of(source: Body, partial: bool) -> Body:
-    """Return a row without the columns of a rejects file, and with the number it had there."""
+    """Return a row without the columns of a rejects file, and its original row number."""
     if not partial:
         return source
     number = str(source[ROW])
@@ -122,7 +120,7 @@ def cells_of(source: Body, partial: bool) -> Body:
 def take_keys(
     operation: Operation[..., Any], sources: list[Any], key: str | None, members: Mapping[str, walk.Member]
 ) -> list[str | None]:
-    """Return the value of the user's key for each row; a column that is not a member is taken out of the rows."""
+    """Return the key of each row; a key column that is not a request member is removed from the rows."""
     if key is None:
         return []
     member = next((member for path, member in members.items() if key in (path, member.name)), None)
@@ -142,9 +140,7 @@ def take_keys(
 def row_problem(
     body: Body, problem: Problem, request: object, members: Mapping[str, walk.Member], *, column: str | None = None
 ) -> RowProblem:
-    """Return a problem of a row, or of the cell of a column, in the input's own spelling; what was found unless it may
-    be private.
-    """
+    """Return a problem of a row or cell, with the column name as spelled in the input and the value unless private."""
     wire = problem.path if column is None else next((at for at, name in body.columns.items() if name == column), "")
     if column is None:
         spelled = [name for name in body.columns.values() if name != _snake(name)]
@@ -171,9 +167,7 @@ def check_rejects(path: Path) -> None:
 
 
 def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
-    """Write rows, by their numbers, with the reasons, in the format of the path's extension; only its owner may read
-    it.
-    """
+    """Write rejected rows with their reasons, in the format of the path's extension, readable by the owner only."""
     import pandas as pd
 
     from workbench.system.files import write_file
@@ -192,7 +186,7 @@ def write_rejects(path: Path, rejected: Mapping[int, tuple[Any, str]]) -> None:
 
 
 def _flat(source: object, prefix: str = "") -> dict[str, Any]:
-    """Return a row as columns, nested members with dots."""
+    """Flatten a row into dotted columns."""
     cells: dict[str, Any] = {}
     for name, value in (source if isinstance(source, Mapping) else walk.given(source)).items():
         if isinstance(value, Mapping) or walk.is_record(value):
@@ -203,12 +197,12 @@ def _flat(source: object, prefix: str = "") -> dict[str, Any]:
 
 
 IDENTIFYING = ("external_id", "email", "transaction_id", "payment_account_id", "dispute_id")
-"""Members that identify what a row acts on: two rows with the same value are duplicates."""
+"""Members that identify the target of a row; two rows with the same value are duplicates."""
 
 
 @attrs.frozen(kw_only=True)
 class PlannedRow:
-    """One row: its number in the input, its request, and a keyed digest of it. With problems it is not sent."""
+    """A planned row: its input number, request and keyed digest. A row with problems is not sent."""
 
     number: int
     source: Mapping[str, Any] = attrs.field(repr=False)  # as it was given
@@ -219,7 +213,7 @@ class PlannedRow:
 
     @property
     def reasons(self) -> str | None:
-        """Why it is not sent, as text; None where nothing is wrong."""
+        """The reasons why the row is not sent, as text; None if it has no problems."""
         return "; ".join(f"{problem.column} {problem.message}".strip() for problem in self.problems) or None
 
 
@@ -252,7 +246,7 @@ class Plan:
 
     @property
     def phrase(self) -> str:
-        """The text that confirms the plan in production: the number of rows, and their sum where there is one."""
+        """The confirmation phrase for production: the number of rows, and their sum if they have amounts."""
         total = sum(total.total for total in self.sums)
         return self._row_count + (f" {total // 100}.{total % 100:02d}" if self.sums else "")
 
@@ -269,7 +263,7 @@ def operation_of(call: object) -> Operation[..., Any]:
     """Return the operation of a bound method of a client.
 
     Raises:
-        UsageError: It is not one, or not one that a bulk run may send.
+        UsageError: The argument is not an operation, or a bulk run may not send it.
     """
     if not isinstance(call, Call):
         message = "a bulk run takes an operation of a client, such as api.create_user_application"
@@ -296,17 +290,17 @@ def plan_of(
     key: str | None = None,
     rejects: bool = False,
 ) -> Plan:
-    """Check all rows and return the plan; see `run` for the arguments that are not named here.
+    """Check all rows and return the plan. Arguments not listed are those of `run`.
 
     Args:
         secret: Key of the rows' digests.
         limits: The caps of a profile.
         allowing: Unusual requests that are accepted, as `Client.allowing` names them.
         real: Whether a real service answers.
-        rejects: Keep wrong rows in the plan, with their problems, instead of refusing all.
+        rejects: Include invalid rows in the plan, with their problems, instead of raising.
 
     Raises:
-        InvalidRows: Rows are wrong; every problem with its row, column and rule. Nothing was sent.
+        InvalidRows: Rows are invalid; it has every problem with row, column and rule. Nothing was sent.
     """
     sources = sources_of(operation, rows)
     if not sources:
@@ -357,7 +351,7 @@ def plan_of(
 
 
 def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> str:
-    """Return the digest of a request; empty where a value has no form in JSON, which is a problem of its own."""
+    """Return the digest of a request; empty if a value cannot be written as JSON, which is reported separately."""
     try:
         text = dumps({"operation": operation.name, **converter().unstructure(request)})
     except (TypeError, ValueError):
@@ -366,7 +360,7 @@ def _digest(secret: bytes, operation: Operation[..., Any], request: object) -> s
 
 
 def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
-    """Return the rows, those that ask for the same thing as another with that problem."""
+    """Return the rows, with a problem added to each duplicate."""
     seen: dict[Any, list[int]] = defaultdict(list)
     for row in rows:
         if not row.problems:
@@ -384,13 +378,13 @@ def _with_duplicates(rows: list[PlannedRow]) -> list[PlannedRow]:
 
 
 def listed(numbers: Sequence[int], most: int) -> str:
-    """Return the first numbers of rows, and how many more there are."""
+    """Return the first row numbers, and the count of the others, as text."""
     more = f" and {len(numbers) - most:,} more" if len(numbers) > most else ""
     return ", ".join(map(str, numbers[:most])) + more
 
 
 def _is_partial(request: object) -> bool:
-    """Whether a refund or reversal is a partial one: several of one transaction are no duplicates."""
+    """Return whether a refund or reversal is partial; several of one transaction are not duplicates."""
     amount = getattr(request, "amount", getattr(request, "new_amount", None))
     return amount is not None and not isinstance(amount, Full)
 

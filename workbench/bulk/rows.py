@@ -1,6 +1,6 @@
-"""Rows for bulk work from CSV, JSON, NDJSON, XLSX or Parquet; no types are inferred, and the files are not trusted.
+"""Read rows from untrusted CSV, JSON, NDJSON, XLSX or Parquet files, without inferring types.
 
-Text stays text, so leading zeros are kept and `NA` is a word; an empty cell is left out; `FULL` is the full amount.
+Text stays text, including leading zeros and `NA`. Empty cells are left out. `FULL` is the full amount.
 """
 
 import csv
@@ -24,9 +24,9 @@ from workbench.schema.walk import Array, Boolean, Date, Integer, Member, Nested,
 from workbench.system.limits import MAX_RATIO, LimitExceeded, Limits, limits, too_large, too_many_columns, too_many_rows
 
 SHOWN = 20
-"""Problems listed at most."""
+"""Maximum number of problems listed."""
 MAX_DEPTH = 20
-"""Dots in the name of a column at most; a request is three levels deep."""
+"""Maximum number of dots in a column name; a request is three levels deep."""
 _SHEET_ROWS = 1_048_576
 _CELL = 100  # bytes of memory that a cell takes besides its text
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
@@ -42,9 +42,9 @@ class BadSheet(LimitExceeded):
 class Body(dict[str, Any]):
     """One row of a file as arguments, with nested records as dictionaries. `row` is its line or row number in the file.
 
-    Its repr shows the names only, since the values may be private. `problems` are those of its cells, by column, and
-    `unread` holds the wire paths of cells that do not fit; their values are kept as they came. `columns` holds the
-    column of each wire path, in the file's own spelling.
+    The repr shows only names, since values may be private. `problems` holds the problems of cells by column. `unread`
+    holds the wire paths of cells that do not fit; their values are unconverted. `columns` holds the column of each wire
+    path, as spelled in the file.
     """
 
     def __init__(self, values: Mapping[str, Any], row: int) -> None:
@@ -69,18 +69,17 @@ def load(
 ) -> list[Body]:
     """Read the rows of a file as arguments: dotted columns become nested records, empty cells are left out.
 
-    Columns may have attribute names or wire names. CSV and XLSX cells are read as text whatever they look like; a
-    number
-    in the file (JSON, XLSX, Parquet) is refused for a text member, since its leading zeros may be lost.
+    Columns may have attribute names or wire names. Text cells of CSV and XLSX files stay text. A number in the file
+    (JSON, XLSX, Parquet) is rejected for a text member, since leading zeros may be lost.
 
     Args:
-        path: The file; its extension is the format.
+        path: The file. Its extension selects the format.
         operation: An operation, its name, or a request record: names are checked, and whole numbers, flags and `FULL`
-            are read from text. Without it every cell stays as it is; see `typed`.
-        max_rows: Rows at most; 200,000 without it.
-        max_columns: Columns at most; 1,000 without it.
-        max_cell: Characters of a cell at most; a million without it.
-        max_size: Bytes in memory at most, about; 500 MB without it. A small file can unpack to much more.
+            are read from text. Without it, cells are not converted; see `typed`.
+        max_rows: Maximum number of rows; default 200,000.
+        max_columns: Maximum number of columns; default 1,000.
+        max_cell: Maximum characters of a cell; default 1,000,000.
+        max_size: Approximate maximum size in memory, in bytes; default 500 MB. A small file can unpack to much more.
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
@@ -137,7 +136,7 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
 
 
 def read_cells(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
-    """Return rows of text as arguments, each with the problems of its cells that do not fit."""
+    """Convert rows of text to arguments; each row has the problems of cells that do not fit."""
     cls = _request(operation)
     bodies = []
     for i, row in enumerate(rows, 1):
@@ -157,9 +156,7 @@ def _request(operation: Any) -> type[Any]:
 
 
 def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:
-    """Return the arguments of a row, or of a part of it, and note problems in its body; `column` and `wire` are in
-    front of its names.
-    """
+    """Return the arguments of a row or a part of it, and add its problems; `column` and `wire` are name prefixes."""
     names = {member.name: member for member in members(cls)}
     wires = {member.wire: member for member in members(cls)}
     typed_members: dict[str, Any] = {}
@@ -188,7 +185,7 @@ def _cell(member: Member, value: object) -> Any:
     """Return the value of a cell.
 
     Raises:
-        ValueError: It does not fit.
+        ValueError: The text does not fit the type of the member.
     """
     kind = member.kind
     if isinstance(value, str):
@@ -204,7 +201,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of dotted columns as nested dictionaries, without those that are None.
 
     Raises:
-        UsageError: A column and a part of it are both given, or a name is too deep.
+        UsageError: Columns conflict (such as `address` and `address.city`), or a name is too deep.
     """
     body: dict[str, Any] = {}
     for key, value in flat.items():
@@ -236,7 +233,7 @@ def limited(rows: Rows, limits: Limits) -> Rows:
     """Yield the rows of any format until one of the limits is passed.
 
     Raises:
-        BadSheet: It is passed; the message names it.
+        BadSheet: A limit is exceeded; the message names it.
     """
     size = 0
     for count, (number, row) in enumerate(rows, 1):
@@ -314,7 +311,7 @@ def xlsx_rows(path: Path, limits: Limits) -> Rows:
         with warnings.catch_warnings(action="ignore"), path.open("rb") as data:
             sheet = openpyxl.load_workbook(data, read_only=True).worksheets[0]
             for number, row in enumerate(sheet.iter_rows(max_row=_SHEET_ROWS), 1):
-                if row is before:  # the row of nothing that stands for all that are missing: there may be a million
+                if row is before:  # an empty row that represents all missing ones; there may be a million
                     continue
                 before = row
                 if len(row) > limits.columns:
@@ -337,10 +334,10 @@ def xlsx_rows(path: Path, limits: Limits) -> Rows:
 
 
 def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
-    """Refuse what unpacks to too much, and declarations of entities, which could too.
+    """Check the parts of an XLSX file for excessive unpacked size and for entity declarations.
 
     Raises:
-        BadSheet: The message says what it is.
+        BadSheet: A part is not allowed; the message says why.
     """
     infos = file.infolist()
     unpacked = sum(info.file_size for info in infos)
@@ -395,7 +392,7 @@ def parquet_rows(path: Path, limits: Limits) -> Rows:
                 raise BadSheet(f"column {lists[0]} holds lists; a cell is one value")
             texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
         number = 0
-        # A text that is repeated stands once in a dictionary, and once in memory.
+        # Repeated text is stored once in a dictionary, and once in memory.
         with pq.ParquetFile(path, read_dictionary=texts) as file:
             for batch in file.iter_batches(max(1, min(10_000, 200_000 // max(1, len(names))))):
                 for values in zip(*map(_column_values, batch.columns), strict=True):

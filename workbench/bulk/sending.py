@@ -1,4 +1,4 @@
-"""Many writes, each sent at most once: `run` starts a run, `resume` continues one."""
+"""Send many writes, each at most once: `run` starts a run, `resume` continues one."""
 
 import os
 import threading
@@ -56,11 +56,11 @@ def run(
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
-    """Send one write for each row, at most once each; no row is sent twice without being resolved by a person.
+    """Send one write for each row, at most once; no row is sent again until a person resolves it.
 
-    All rows are checked before the first call. An empty cell counts as not given; a full refund is the word FULL.
-    Any exception while the run is under way (Ctrl-C, a time-out by a signal, one of `progress`) stops it: nothing more
-    is sent, calls in flight are awaited and recorded, then the exception propagates.
+    All rows are checked before the first call. An empty cell is an omitted value; the word FULL is a full refund. Any
+    exception during the run (Ctrl-C, a signal timeout, an error in `progress`) stops it: no more rows are sent, calls
+    in flight are awaited and recorded, then the exception propagates.
 
     Args:
         call: An operation of a client, such as `api.create_user_application`, or of a view of it that is
@@ -71,8 +71,8 @@ def run(
         on_unknown: Whether a row with an unknown outcome stops the run; default "stop" in production, else "continue".
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
-        rejects: Send the rows that are right, and write the others to this file, with a column of reasons, and those
-            that the service refused. Correct them there and give the file to `resume` as its rows.
+        rejects: Send the valid rows, and write invalid and refused rows to this file with a column of reasons. Correct
+            them there and pass the file to `resume` as its rows.
         key: Column or attribute that names a row in the results, such as "external_id"; nothing private.
         confirm: In production, the phrase of the plan: the number of rows, and their sum.
         progress: Show a progress line; or a function that is called with a `Progress`.
@@ -81,9 +81,9 @@ def run(
         The result of each row.
 
     Raises:
-        InvalidRows: Rows are wrong; `.frame` has every problem with row, column and rule. Nothing was sent.
-        NotArmed: In production without the plan's phrase, or not armed. Nothing was sent.
-        Interrupted: By Ctrl-C; `.result` has the result of each row.
+        InvalidRows: Rows are invalid; `.frame` has every problem with row, column and rule. Nothing was sent.
+        NotArmed: In production, the phrase is missing or the session is not armed. Nothing was sent.
+        Interrupted: The run was stopped by Ctrl-C; `.result` has the result of each row.
     """
     return _run(
         call.client,
@@ -123,18 +123,16 @@ def resume(
     Args:
         path: The file of the run.
         api: The client or session to send with.
-        rows: The rows, given again: the file holds none. Changed rows are noticed. Or a rejects file with corrected
-            rows,
-            which are sent as the rows they were.
-        workers: See `run`, as for all arguments not named here.
+        rows: The same rows again, since the file stores none (changes are detected), or a rejects file with corrected
+            rows, which are sent under their original row numbers.
+        workers: See `run`, also for all arguments not listed here.
         resolved: The outcome of unknown rows, as a person determined them.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
-        RunChanged: Rows that were sent have changed, or others have and `accept_changes` is not given; or the service
-            is
-            another one, such as an embedded sandbox that was started anew.
-        FileBusy: Another process runs it.
+        RunChanged: Rows that were sent have changed, others have changed without `accept_changes`, or the service is
+            another one, such as a restarted embedded sandbox.
+        FileBusy: Another process has the run open.
     """
     file = Path(path)
     if not file.exists():
@@ -224,7 +222,7 @@ def _run(
 
 
 def _world_of(api: Any) -> str:
-    """Return the id of the world of a client's sandbox; empty for a real service, which has one."""
+    """Return the id of the world of a client's sandbox; empty for a real service."""
     try:
         return str(api.sandbox._world_id())
     except (WrongEnvironment, AttributeError):
@@ -243,7 +241,7 @@ def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
 
 
 def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
-    """Set the outcome of rows, and of their calls in the client's journal as well."""
+    """Set the outcome of rows, and of their calls in the client's journal."""
     attempts = {
         result.row: result.attempt for result in record.all() if result.row in resolved and result.attempt is not None
     }
@@ -258,7 +256,7 @@ def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None)
 
 
 class _Sender:
-    """Sends the rows of one run from several threads, and records the outcome of each."""
+    """Send the rows of a run from several threads and record the outcome of each."""
 
     def __init__(
         self, api: Any, plan: Plan, record: RunRecord, workers: int, stop_at_unknown: bool, show: ProgressCallback
@@ -282,7 +280,7 @@ class _Sender:
         self._api = stoppable(view, lambda: self._pool.stopping)  # a row that waits for its pace is not sent then
 
     def run(self) -> None:
-        """Send what is planned."""
+        """Send the planned rows."""
         try:
             self._pool.run(self._report)
         except KeyboardInterrupt:
@@ -297,7 +295,7 @@ class _Sender:
         self._report(ended=True)
 
     def _abandon(self) -> None:
-        """Set rows to unknown that are in flight still: a second exception ended the wait for them."""
+        """Set rows in flight to unknown, after a second exception ended the wait for them."""
         with self._lock:
             for number in self._in_flight:
                 message = "interrupted while this call was in flight"
@@ -307,7 +305,7 @@ class _Sender:
             self._in_flight = set()
 
     def _send(self, row: PlannedRow) -> None:
-        """Send one row, and record it before and after."""
+        """Send one row, recorded before and after the call."""
         with self._lock:
             if self._pool.stopping:
                 return
@@ -347,7 +345,7 @@ class _Sender:
             raise failure
 
     def _idempotency(self, row: PlannedRow) -> Any:
-        """Send a row with a key of its own where the profile names a header, and none where it does not."""
+        """Set the idempotency key of a row for its call, if the profile names a header."""
         if context_of(self._api).idempotency_header is None:
             return nullcontext()
         return self._api.idempotency(self._record.idempotency_key(row))
@@ -377,7 +375,7 @@ class _Sender:
                 self._count_failure("the service cannot be reached")
             case WorkbenchError():
                 self._stop(f"row {row}: {message}")
-            case _:  # a defect of ours or of a transport: the call may have had its effect
+            case _:  # a bug here or in a transport: the call may have had its effect
                 outcome, message = Outcome.UNKNOWN.value, f"unexpected {type(error).__name__}"
                 self._stop(f"unexpected {type(error).__name__} at row {row}")
         return RowResult(

@@ -1,4 +1,4 @@
-"""Charts: functions of frames that draw on matplotlib Axes, return them, and change no global state."""
+"""Draw charts of frames on matplotlib Axes and return the Axes, without changing global state."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Charts of amounts: points of rewards over time and where they come from, and the money of simulated transactions."""
+"""Charts of amounts: reward points over time and by source, and the money of simulated transactions."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -207,12 +207,12 @@ def points_per_dollar_chart(
     ax: Axes | None = None,
     size: Size = "notebook",
 ) -> Axes:
-    """Draw points earned per dollar, by spend category or merchant: the sum of points by the sum of dollars.
+    """Draw points earned per dollar (sum of points divided by sum of dollars) by spend category or merchant.
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
         by: The column by which rows are grouped.
-        top: Number of groups drawn, those with most dollars.
+        top: Number of groups drawn, by spend.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -364,7 +364,7 @@ class _Movement(NamedTuple):
 
 
 def waterfall_chart(ledger: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how each step of a transaction changed the money that a cardholder can spend, one bar after the other.
+    """Draw a waterfall of the money available to a cardholder, one bar for each step of a transaction.
 
     Args:
         ledger: A ledger, its frame, or the run that it belongs to.
@@ -461,7 +461,7 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
 
 
 def money_timeline_chart(run: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw holds, releases, settlements and refunds in order; if there are many, their running totals over time.
+    """Draw holds, releases, settlements and refunds in order, or their running totals over time if there are many.
 
     Args:
         run: A run or several, a ledger, or its frame. Times are those of the run's steps, or of a column `at`.
@@ -508,7 +508,7 @@ def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
     taken: dict[str, float] = {}
     for x, (kind, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
         style, text = _KINDS[kind], dollars(int(amount))
-        above = x >= taken.get(kind, 0)  # else it would cover the one before it
+        above = x >= taken.get(kind, 0)  # otherwise it would cover the previous one
         taken[kind] = x + len(text) * letter if above else 0
         on.axes.plot(
             [x],
@@ -535,7 +535,7 @@ def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
 
 
 def _time_labels(starts: "pd.Series[Any]", least: float) -> tuple[list[int], list[str]]:
-    """Return places at least `least` apart, and their labels: time, and where it changes the day and the year."""
+    """Return positions at least `least` apart, and their labels: the time, with the day and year where they change."""
     shown: list[tuple[int, Any]] = []
     texts: list[str] = []
     for place, start in zip(starts.index.tolist(), starts, strict=True):

@@ -1,9 +1,8 @@
 """The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
 
 A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
-returned: as SVG whose text has the color of the text around it, in light and dark themes. It is transparent; the colors
-of a
-style that you set are kept. The label of the Axes says in words what the chart shows.
+returned. The SVG is transparent, and its text has the color of the surrounding text, in light and dark themes. Colors
+of a style that you set are preserved. The label of the Axes is the alternative text of the chart.
 """
 
 import re
@@ -42,7 +41,7 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 
 class Chart(Axes):
-    """Axes that a notebook shows as inline SVG, with what it shows as alternative text."""
+    """Axes that a notebook shows as inline SVG with alternative text."""
 
     def _repr_html_(self) -> Drawing:
         figure = self.get_figure(root=True)
@@ -72,14 +71,13 @@ _SVG = tuple(
         (r"\s*\n\s*", " "),
     )
 )
-"""What is changed of matplotlib's SVG, so that it can stand in a page: no style for others, no ids, the page's font and
-ink.
+"""Replacements in matplotlib's SVG for inline use: no global styles, no ids, the font and text color of the page.
 """
 
 
 @attrs.frozen(kw_only=True)
 class Canvas:
-    """The Axes that is drawn on, the font size that fits it, and the color of its text."""
+    """The Axes to draw on, with its font size and text color."""
 
     axes: Axes
     data: pd.DataFrame  # what is drawn; its marks are shown
@@ -88,7 +86,7 @@ class Canvas:
     width: float  # inches
     own: bool
     compact: bool = False  # a part of a page that has its title and notes
-    findings: list[str] = attrs.field(factory=list)  # what the chart shows, in words
+    findings: list[str] = attrs.field(factory=list)  # the alternative text
 
     @property
     def small(self) -> float:
@@ -103,13 +101,13 @@ class Canvas:
         return figure
 
     def say(self, *sentences: str) -> None:
-        """Add to what is said of the chart where it is not seen."""
+        """Add to the alternative text of the chart."""
         self.findings.extend(
             re.sub(r"\s+", " ", sentence).replace(r"\$", "$").strip(" .") for sentence in sentences if sentence
         )
 
     def letters(self, inches: float, size: float) -> int:
-        """Return how many letters of a font size fit into a width."""
+        """Return the number of letters of a font size that fit into a width."""
         return int(inches * 72 / (_LETTER * size))
 
     def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
@@ -133,9 +131,7 @@ class Canvas:
         )
 
     def notes(self, *more: str) -> None:
-        """Write notes below everything, each once: whether rows are missing, `more`, and what the frame says of its
-        rows.
-        """
+        """Write notes below the chart without duplicates: missing rows, `more`, and the notes of the frame."""
         marks = self.data.attrs
         first = UNKNOWN if "kind" not in marks else INCOMPLETE if marks.get("complete") is False else ""
         every = dict.fromkeys((first, *more, *marks.get("notes", ())))
@@ -181,7 +177,7 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def over_time(self, steps: Steps, lines: Sequence["LineSpec"], unit: str) -> None:
-        """Draw lines over steps of time, each with a value for each of its places."""
+        """Draw lines over steps of time, each with one value per step."""
         scale = self.lines(steps.places.tolist(), lines)
         self.time_axis(steps)
         self.labels(steps.unit, scale.unit(unit))
@@ -210,7 +206,7 @@ class Canvas:
         )
 
     def empty(self, reason: str) -> None:
-        """Write in the middle of the empty plot why there is nothing."""
+        """Write the reason for an empty plot in its middle."""
         self.axes.set_xticks([])
         self.axes.set_yticks([])
         self.axes.spines["bottom"].set_visible(False)
@@ -227,7 +223,7 @@ class Canvas:
         )
 
     def barh(self, bars: Sequence["Bar"], unit: str, *, whole: bool = False) -> Scale:
-        """Draw horizontal bars, the first on top, each with its name and label; return their scale."""
+        """Draw horizontal bars with names and labels, the first on top; return their scale."""
         scale = scale_of(part.length for bar in bars for part in bar.parts)
         ends = []
         for place, bar in enumerate(bars):
@@ -256,7 +252,7 @@ class Canvas:
         return scale
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
-        """Draw lines over the same places, each with its label at its end; return their scale."""
+        """Draw lines over common positions, each labeled at its end; return their scale."""
         scale = scale_of(value for line in lines for value in line.values)
         ends = []
         for drawn in lines:
@@ -321,7 +317,7 @@ class LineSpec:
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a bar of a look, or in a color, with its pattern in white."""
+    """Return the style of a filled bar, by look or color, with its pattern in white."""
     color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
     return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
@@ -332,7 +328,7 @@ def outlined(color: str) -> dict[str, Any]:
 
 
 def stacked(counts: Iterable[tuple[int, dict[str, Any]]]) -> list[Part]:
-    """Return the parts of a bar, one after the other, from the length and style of each."""
+    """Return the stacked parts of a bar from their lengths and styles."""
     parts: list[Part] = []
     for count, style in counts:
         parts.append(Part(count, style, sum(part.length for part in parts)))
@@ -346,7 +342,7 @@ def legend_key(label: str, look: Look | str) -> Patch:
 
 
 def ink_of() -> str:
-    """Return the color of text: that of the style in use, or one that is readable on white and on black."""
+    """Return the text color of the active style, or a color readable on white and on black."""
     color: str = mpl.rcParams["text.color"]
     return INK if color == "black" else color
 
@@ -364,11 +360,10 @@ def chart(
     legend: bool = False,
     rows: int = 0,
 ) -> Axes:
-    """Draw a chart with its title and notes, or why there is nothing where `draw` is None; matplotlib's settings stay
-    as they are.
+    """Draw a chart with title and notes, or the reason for an empty plot if `draw` is None.
 
-    `draw` may return more notes. The title stands beside `names`, above a legend; a new figure is as high as its `rows`
-    of bars need.
+    `draw` may return more notes. The title is placed next to `names`, above a legend. The height of a new figure
+    depends on its `rows` of bars. matplotlib's settings are not changed.
     """
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
@@ -414,15 +409,15 @@ def bar_chart(
     least_rows: int = 0,
     more: Callable[[Canvas, Scale], None] | None = None,
 ) -> Axes:
-    """Draw a chart of horizontal bars, the first on top; other charts differ in their bars.
+    """Draw a chart of horizontal bars, the first on top.
 
     Args:
-        empty: Why there is nothing, where there are no bars.
-        notes: What to know besides, written below.
-        whole: Whether the axis counts things.
+        empty: Text shown if there are no bars.
+        notes: Notes written below the chart.
+        whole: Whether the axis shows only integers.
         legend: Entries of the legend; empty to leave room for one that `more` draws.
-        least_rows: Bars that the height of a new figure has room for at least.
-        more: Draws what belongs to the bars besides.
+        least_rows: Minimum number of bars that fit the height of a new figure.
+        more: Callback that draws further elements.
     """
 
     def draw(on: Canvas) -> None:

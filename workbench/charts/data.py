@@ -1,4 +1,4 @@
-"""The data of a chart: its frame, its notes, exact sums, times as steps of an axis; foreign text harmless and short."""
+"""Data of a chart: its frame, notes, exact sums, time steps, and sanitized, shortened external text."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from workbench.tables.frames import to_frame
 from workbench.tables.rows import EXACT, check_in_memory
 
 MAX_LABEL = 30
-"""Characters of a label that are shown."""
-_MAX_READ = 400  # characters of a text that are read at all
+"""Maximum number of characters shown of a label."""
+_MAX_READ = 400  # maximum number of characters read of a text
 _NO_GLYPH = "\u25a1"
 _MAX_MARKS = 2  # combining marks on one letter; more would cover the neighbors
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def label(text: object, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
-    """Return foreign text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
+    """Return external text as a label: one line, no hidden characters, no formula, at most `limit` characters."""
     if text is None or text != text:
         return none
     shown = visible(str(text)[:_MAX_READ].strip())
@@ -41,7 +41,7 @@ def label(text: object, limit: int = MAX_LABEL, *, none: str = "(none)") -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that matplotlib draws literally: no dollar opens a formula, each character has a glyph."""
+    """Return text that matplotlib draws literally: dollar signs escaped, only characters with a glyph."""
     if text.isascii():
         return text.replace("$", r"\$")
     characters: list[str] = []
@@ -61,7 +61,7 @@ def _fonts(families: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def wrapped(text: str, width: int, lines: int = 3) -> str:
-    """Return harmless text in at most `lines` lines of at most `width` characters."""
+    """Wrap sanitized text to at most `lines` lines of at most `width` characters."""
     lines_of_text = textwrap.wrap(visible(re.sub(r"[ \t\r\n]+", " ", text[: width * (lines + 1)])), max(width, 12)) or [
         ""
     ]
@@ -142,17 +142,17 @@ def percent(part: int, total: int) -> str:
 
 
 def not_drawn(count: int, total: str) -> str:
-    """Return a note on what is beyond the top of a ranking; empty if nothing is."""
+    """Return a note on the groups that a ranking omits; empty if none."""
     return f"Not drawn: {counted(count, 'other')}, together {total}." if count else ""
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things, not broken over lines: `1 row`, `2 rows`."""
+    """Return a count and its noun with a non-breaking space: `1 row`, `2 rows`."""
     return f"{count:,}\xa0{noun}{'' if count == 1 else 's'}"
 
 
 def left_out(count: int, reason: str) -> str:
-    """Return a note on rows that are not in the chart; empty if all are."""
+    """Return a note on rows left out of the chart; empty if none."""
     return f"{counted(count, 'row')} {reason} {'is' if count == 1 else 'are'} left out." if count else ""
 
 
@@ -180,7 +180,7 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
 
 
 def is_general(note: str) -> bool:
-    """Return whether a note is true of every frame of its kind, so that a chart of this one need not say it."""
+    """Return whether a note applies to every frame of its kind, so that a chart can omit it."""
     return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")
 
 
@@ -195,7 +195,7 @@ def sums(keys: Iterable[Hashable], values: Sequence[Decimal | None]) -> dict[Any
 
 
 def top_of(groups: Mapping[Any, Any], top: int) -> tuple[list[Any], list[Any]]:
-    """Return the keys of the `top` largest groups, and those of the others, the largest first."""
+    """Return the keys of the `top` largest groups and the keys of the others, largest first."""
     ranked = sorted(groups, key=lambda key: (-groups[key], str(key)))
     return ranked[: max(top, 1)], ranked[max(top, 1) :]
 
@@ -251,7 +251,7 @@ class Steps:
         return f"{'week from Monday' if self.by == 'week' else self.by} ({self.tz})"
 
     def ticks(self, width: float) -> tuple[list[int], list[str]]:
-        """Return places and labels of an axis `width` inches wide: few, each year once."""
+        """Return positions and labels of ticks for an axis `width` inches wide, each year once."""
         count = len(self.starts)
         most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
         every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
@@ -262,9 +262,7 @@ class Steps:
 
 
 def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
-    """Return times, or first days of steps (which have no zone), as days, weeks from Monday, months or years; by
-    default what fits.
-    """
+    """Return times as steps: days, weeks from Monday, months or years; by default what fits."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):
@@ -279,7 +277,7 @@ def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> St
 
 
 def duration_unit(days: Sequence[float]) -> tuple[str, float]:
-    """Return the unit for durations that are given in days, and how many of it make a day."""
+    """Return the unit for durations given in days, and the number of units per day."""
     longest = max((abs(day) for day in days), default=0.0)
     units = (("days", 1.0, 2.0), ("hours", 24.0, 2 / 24), ("minutes", 1_440.0, 2 / 1_440), ("seconds", 86_400.0, 0.0))
     return next((name, factor) for name, factor, least in units if longest >= least)

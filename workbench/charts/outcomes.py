@@ -1,4 +1,4 @@
-"""Charts of outcomes: declines, deliveries of webhooks, applications by status, and the value of collateral."""
+"""Charts of outcomes: declines, webhook deliveries, applications by status, and collateral value."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -106,7 +106,7 @@ def _reasons(data: pd.DataFrame, reason: str | None, status: str | None, key: st
     if status:
         declined |= (data[status] == "declined").fillna(False).to_numpy(dtype=bool)
     rows = data[declined]
-    # Of several events of one transaction the first that gives a reason counts.
+    # If a transaction has several events, the first one with a reason counts.
     once = rows.sort_values(reason, key=lambda c: c.isna(), kind="stable").drop_duplicates(key) if key else rows
     return Counter(name or "" for name in texts(once[reason])), len(rows) - len(once)
 
@@ -179,7 +179,7 @@ _MAX = 16  # statuses; the service may send others than the documented ones
 
 
 def funnel_chart(applications: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw applications by status: how many are in it now, and how many ever were.
+    """Draw the number of applications in each status, now and ever.
 
     Args:
         applications: Events, the result of `reports.status_history`, or users and companies (their present status
@@ -244,7 +244,7 @@ def _more(statuses: list[str]) -> str:
 
 
 def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how long applications stayed in each status: the median, and the range from shortest to longest.
+    """Draw the time applications spent in each status: the median, and the range from shortest to longest.
 
     Args:
         stays: The result of `reports.time_in_status` or `reports.status_history`, or events.
@@ -287,7 +287,7 @@ def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "no
 
 
 def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw the value of contracts by chain and token in USD, and within it the advance.
+    """Draw the value of contracts in USD by chain and token, with the advance within it.
 
     Args:
         contracts: Contracts, their frame, or the result of `reports.contract_values`.

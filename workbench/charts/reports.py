@@ -1,4 +1,4 @@
-"""Charts of the reports of `wb.tables` and `wb.rewards`: each takes the frame of a report, or what the report takes."""
+"""Charts of reports; each takes the frame of a report, or the arguments of the report."""
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -47,13 +47,13 @@ _NAMES = {"merchant_name": "merchant", "merchant_category": "category", "merchan
 
 
 def _report(data: object, kind: str, make: Callable[[Any], pd.DataFrame], *columns: str) -> pd.DataFrame:
-    """Return the frame of a report; anything else is what the report is made of."""
+    """Return a report's frame unchanged; run the report on anything else."""
     known = isinstance(data, pd.DataFrame) and (data.attrs.get("kind") == kind or set(columns) <= set(data))
     return table(data if known else make(data), *columns)
 
 
 def _group(data: pd.DataFrame, *others: str) -> str:
-    """Return the column that a report is grouped by: the first that is none of `others`."""
+    """Return the column by which a report is grouped: the first one not in `others`."""
     return str(next(name for name in data.columns if name not in others))
 
 
@@ -90,7 +90,7 @@ def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "
 
 
 def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw what becomes of authorizations: requested, approved, posted, refunded, net, with amounts and counts.
+    """Draw the spend funnel (requested, approved, posted, refunded, net) with amounts and counts.
 
     Args:
         funnel: The result of `reports.spend_funnel`, or transactions.
@@ -153,7 +153,7 @@ def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: S
 
 
 def posting_times_chart(times: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw how long transactions took from authorization to posting: the median, and nine of ten.
+    """Draw the time from authorization to posting: median and 90th percentile.
 
     Args:
         times: The result of `reports.posting_times`, or transactions.
@@ -184,7 +184,7 @@ def _times_chart(
     ax: Axes | None,
     size: Size,
 ) -> Axes:
-    """Draw medians as bars inside of outlines that nearly all are within."""
+    """Draw medians as filled bars inside outlined bars of the 90th percentile."""
     bars = []
     for name, median, most, count in zip(names, *(data[column] for column in columns), strict=True):
         parts, text = [Part(0, filled(GRAY))], "none"
@@ -196,7 +196,7 @@ def _times_chart(
 
 
 def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw the share of each month's new users that were active in the months after.
+    """Draw the share of each month's new users who were active in later months.
 
     Args:
         cohorts: The result of `reports.cohorts`, or transactions.
@@ -308,7 +308,7 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
     """
     data = table(balances, "at", "chain", "value")
     day = data["at"].dt.tz_localize(None).dt.normalize()
-    last = data["at"] == data["at"].groupby(day).transform("max")  # of a day that was recorded twice the last
+    last = data["at"] == data["at"].groupby(day).transform("max")  # the last record of each day
     totals = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value"][last]))
     days = sorted(set(day))
     lines = {
@@ -328,7 +328,7 @@ def _over_time(
     ax: Axes | None,
     size: Size,
 ) -> Axes:
-    """Draw named lines over steps of time, the largest first."""
+    """Draw named lines over steps of time, largest first."""
     shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, len(_STYLES))
     specs = [
         LineSpec(lines[name], name, f"{name} {number(lines[name][-1])}", *style)

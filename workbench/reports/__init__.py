@@ -1,6 +1,4 @@
-"""Reports over events, transactions and rewards: approvals, spend, balances, cohorts, and logs of events of any
-size.
-"""
+"""Reports on events, transactions and rewards: approvals, spend, balances, cohorts, and event logs of any size."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,6 @@
-"""Reports on transactions, applications, disputes and webhooks: one call each, days and months in a time zone of yours;
-and SQL.
+"""Reports on transactions, applications, disputes and webhooks, with days and months in a chosen time zone; and SQL.
 
-Amounts are in cents, of one currency; rows of another one, and rows without a time, are left out and counted in the
+Amounts are in cents of one currency. Rows in other currencies and rows without a time are left out and counted in the
 notes.
 """
 
@@ -41,11 +40,11 @@ from workbench.tables.rows import TEXT, WIDTHS, mark_report, to_pandas
 Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
 _CENTS = {*MONEY, "amount", "before", "now", "change"}
 AGES = (0, 7, 30, 60, 90)
-"""The least days of each group of ages."""
+"""Lower bound of each age group, in days."""
 
 
 def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
-    """Return the transactions of a currency that have a time, and the notes that count the others."""
+    """Return the transactions in a currency that have a time, and notes that count the others."""
     known = isinstance(transactions, pd.DataFrame) and {"authorized", "posting"} & set(transactions)
     table = transactions if known else transactions_frame(transactions)
     notes = list(table.attrs.get("notes", ()))
@@ -65,16 +64,16 @@ def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterabl
 
 
 def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
-    """Return how many authorizations were approved and declined in each day, week or month.
+    """Return the number of authorizations approved and declined in each day, week or month.
 
     Args:
         transactions: A frame of `transactions`, or anything it takes.
         freq: "day", "week" or "month".
-        tz: Time zone of the days, as "America/New_York".
+        tz: Time zone of the days, such as "America/New_York".
 
     Returns:
-        Columns named like `freq` (its first day), authorizations, approved, declined (Int64), rate (Float64, approved
-        of all).
+        Columns: the first day of the period (named after `freq`), authorizations, approved, declined (Int64), rate
+        (Float64, approved divided by all).
     """
     table, notes = _table(transactions, time="authorized_at")
     frame = pd.DataFrame({freq: steps(table["authorized_at"], freq, tz), "declined": table["status"] == "declined"})
@@ -86,7 +85,7 @@ def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> 
 
 
 def declines(transactions: object) -> pd.DataFrame:
-    """Return the declined authorizations by reason, the most frequent first.
+    """Return declined authorizations by reason, most frequent first.
 
     Returns:
         Columns reason, declined (Int64), amount (Int64, cents), share (Float64, of all declined).
@@ -100,7 +99,7 @@ def declines(transactions: object) -> pd.DataFrame:
 
 
 def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
-    """Return what becomes of authorizations: requested, approved, posted, refunded and what remains.
+    """Return the spend funnel: amounts requested, approved, posted, refunded and net.
 
     Returns:
         Columns stage, transactions (Int64), amount (Int64, cents), share (Float64, of the requested amount).
@@ -120,10 +119,10 @@ def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame
 
 
 def spend(transactions: object, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
-    """Return posted, refunded and net amounts by merchant, category, card or user, the largest net first.
+    """Return posted, refunded and net amounts by merchant, category, card or user, largest net first.
 
     Returns:
-        Columns named like `by`, transactions, posted, refunded, net (Int64, cents).
+        Columns: the group (named after `by`), transactions, posted, refunded, net (Int64, cents).
     """
     table, notes = _table(transactions, currency)
     table = table[table["posted"] + table["refunded"] > 0]
@@ -138,10 +137,11 @@ def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
 
 
 def posting_times(transactions: object, by: Group | None = None) -> pd.DataFrame:
-    """Return how long transactions took from authorization to posting: of all, or by a column.
+    """Return the time from authorization to posting, over all transactions or by a column.
 
     Returns:
-        Columns named like `by` (if given), transactions (Int64), and median_hours, p90_hours, longest_hours (Float64).
+        Columns: the group (named after `by`, if given), transactions (Int64), and median_hours, p90_hours,
+        longest_hours (Float64).
     """
     table, notes = _table(transactions, time="posted_at")
     hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
@@ -156,7 +156,7 @@ def posting_times(transactions: object, by: Group | None = None) -> pd.DataFrame
 
 
 def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
-    """Return users by the month of their first approved authorization: how many were active in each later month.
+    """Return cohorts of users by month of first approved authorization, with the users active in each later month.
 
     Returns:
         Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it), share
@@ -185,21 +185,21 @@ def monthly_changes(
     tz: str = "UTC",
     currency: str = "usd",
 ) -> pd.DataFrame:
-    """Return what changed from one month to the next, by merchant, category, card or user, the largest change first.
+    """Return the change of net spend from one month to the next by merchant, category, card or user, largest first.
 
-    Settlements and refunds count in the month in which they were made, so that a later refund does not change an
-    earlier month.
+    Settlements and refunds count in the month in which they were made, so a later refund does not change an earlier
+    month.
 
     Args:
         transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all
             refunds of a transaction; those without a time count in the month of the settlement, and the notes say so.
-        by: What is compared.
-        month: The later month, as "2026-03"; by default the last one in the data.
+        by: Column to group by.
+        month: The later month, such as "2026-03"; default the last month in the data.
         tz: Time zone of the months.
         currency: Transactions in other currencies are left out.
 
     Returns:
-        Columns named like `by`, before, now, change (Int64, cents posted less refunded, by the month of posting).
+        Columns: the group (named after `by`), before, now, change (Int64, cents posted minus refunded).
     """
     table, notes = _table(_movements(transactions), currency, "at")
     table = table[table["net"] != 0]
@@ -245,7 +245,7 @@ def _month(text: str) -> pd.Timestamp:
 
 
 def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
-    """Return how many applications were in each status at the end of each day, week or month.
+    """Return the number of applications in each status at the end of each day, week or month.
 
     Args:
         events: Events, or a result of `status_history`.
@@ -253,7 +253,7 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
         tz: Time zone of the days.
 
     Returns:
-        Columns named like `freq` (its first day), status, applications (Int64).
+        Columns: the first day of the period (named after `freq`), status, applications (Int64).
     """
     history = events if isinstance(events, pd.DataFrame) else status_history(events)
     timed = history[history["at"].notna()]
@@ -274,15 +274,14 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
-    """Return the disputes that existed at a moment, by status and age. Their evidence is private, and they have no
-    reason.
+    """Return the disputes that existed at a given time, by status and age.
 
-    A dispute shows its present status alone. Of one that was resolved after the moment, the status at the moment is
-    "unknown". One that is in review may have been pending then, and the notes count these.
+    A dispute records only its present status. If it was resolved after `at`, its status at that time is "unknown". A
+    dispute that is in review now may have been pending then; the notes count these.
 
     Args:
         disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
-        at: The moment, as "2026-03-31"; the age of a dispute that was resolved by then is the time it took.
+        at: The time, such as "2026-03-31". The age of a dispute resolved by then is its time to resolution.
 
     Returns:
         Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
@@ -316,7 +315,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
 
 
 def _dispute(dispute: object) -> Any:
-    """Return a dispute that the sandbox stores as the record of the interface."""
+    """Convert a dispute from the sandbox's store to an interface record."""
     if not isinstance(dispute, dict) or "transaction" not in dispute:
         return dispute
     times = {
@@ -330,7 +329,7 @@ def _dispute(dispute: object) -> Any:
 
 
 def deliveries(api: Any) -> pd.DataFrame:
-    """Return how webhook deliveries went at each endpoint of a sandbox.
+    """Return delivery counts and latencies of webhooks at each endpoint of a sandbox.
 
     Args:
         api: A session with a sandbox, or a sandbox.
@@ -384,26 +383,24 @@ SESSION: dict[str, Callable[[Any], Any]] = {
     "rewards": lambda api: read(api, api.guide()["rewards_users"], progress=False).frame(),
     "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
 }
-"""The tables of a session, each made if a query names it."""
+"""The tables of a session; each is built only if a query names it."""
 _WIDEST = pa.decimal128(38, 18)
 
 
 def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
-    """Return the result of a SQL query over frames, as a frame. DuckDB runs it; it can read nothing else.
+    """Run a SQL query over frames in DuckDB and return a frame. The query can read only the given tables.
 
     Args:
-        query: SQL of DuckDB, as "select card_id, sum(net) as net from transactions group by all". Dotted columns stand
-            in
-            quotation marks, as "body.spend.amount".
-        source: A session, with the tables `transactions`, `events`, `journal` and `contracts`, with a sandbox also
-            `deliveries` and `rewards` (of the users that its guide lists); or a folder, whose Parquet files and folders
-            of
-            rewards are tables of their names.
-        frames: More tables by name: frames, or anything that `to_frame` takes, as rewards=frame.
+        query: A DuckDB query, such as "select card_id, sum(net) as net from transactions group by all". Quote dotted
+            columns, as in "body.spend.amount".
+        source: A session or a folder. A session has the tables `transactions`, `events`, `journal` and `contracts`;
+            with a sandbox also `deliveries` and `rewards` (of the users in its guide). In a folder, each Parquet file
+            and each folder of rewards is a table with its name.
+        frames: Further tables as keyword arguments, such as rewards=frame; anything that `to_frame` takes.
 
     Raises:
         UsageError: The query is not one SELECT statement, reads a file or an address, calls a function with an effect,
-            takes two minutes or 2 GB, or cannot be run; the message lists the tables.
+            exceeds two minutes or 2 GB, or cannot be run; the message lists the tables.
     """
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
@@ -438,7 +435,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
 
 
 _MAX_QUERY = 100_000
-_MAX_RESULT = 2**30  # bytes of a result
+_MAX_RESULT = 2**30  # maximum bytes of a result
 _MAX_SECONDS = 120.0
 _CLOSED = {
     "enable_external_access": False,
@@ -449,7 +446,7 @@ _CLOSED = {
     "memory_limit": "2GB",
     "temp_directory": "",
 }
-"""Nothing but the given tables is in reach: no file, no address, no extension, no variable of the program."""
+"""Settings that limit a query to the given tables: no files, network, extensions or Python variables."""
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree"})
 _REFUSED_FUNCTIONS = re.compile(
     r"write_log|getenv|nextval|currval|current_setting|.*sleep.*|.*checkpoint.*"
@@ -459,7 +456,7 @@ _MAX_DEPTH = 200  # brackets in each other
 
 
 def _query_problem(engine: Any, query: str) -> str:
-    """Return why a query is not run; empty for one statement that selects, and calls no function with an effect."""
+    """Return why a query is rejected; empty for a single SELECT that calls no function with a side effect."""
     depths = accumulate((character in "([") - (character in ")]") for character in query)
     if max(depths, default=0) > _MAX_DEPTH:
         return "it is nested too deeply"
@@ -477,7 +474,7 @@ def _query_problem(engine: Any, query: str) -> str:
 
 
 def _functions(tree: object) -> Iterator[tuple[str, str]]:
-    """Yield each function of a parsed query: whether it stands where a table does, and its name."""
+    """Yield each function of a parsed query: whether it is a table function, and its name."""
     left = [tree]
     while left:
         node = left.pop()
@@ -495,7 +492,7 @@ def _bounded(result: Any) -> Any:
     """Return the rows of a result as one Arrow table.
 
     Raises:
-        UsageError: They are larger than a result may be.
+        UsageError: The result exceeds the maximum size.
     """
     reader = result.to_arrow_reader(100_000)
     batches, size = [], 0
@@ -508,7 +505,7 @@ def _bounded(result: Any) -> Any:
 
 
 def _arrow(frame: object) -> Any:
-    """Return a frame as Arrow, with decimals as wide as DuckDB takes them."""
+    """Return a frame as Arrow, with decimals narrowed to the widest type of DuckDB."""
     table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
     for place, field in enumerate(table.schema):
         if pa.types.is_decimal256(field.type):
@@ -521,9 +518,7 @@ def _arrow(frame: object) -> Any:
 
 
 def _usual(column: Any) -> Any:
-    """Return a column with the usual type where its values fit: whole numbers as int64, decimals as `decimal128(18,
-    6)`.
-    """
+    """Cast a column to the usual type if its values fit: int64 for integers, `decimal128(18, 6)` for decimals."""
     if pa.types.is_decimal(column.type):
         for kind in (pa.int64(),) if column.type.scale == 0 else WIDTHS:
             try:

@@ -1,6 +1,4 @@
-"""Tables computed from records: collateral, applications, micro deposits, and points of rewards over time; days and
-months in a time zone.
-"""
+"""Tables computed from records: collateral, application statuses, and reward points over time."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -37,7 +35,7 @@ SYMBOLS = {
     "0xdac17f958d2ee523a2206206994597c13d831ec7": "USDT",  # Ethereum
     "epjfwdd5aufqssqem2qn1xzybapc8g4wegggkzwytdt1v": "USDC",  # Solana
 }
-"""Tokens by their addresses in lower case, on main networks."""
+"""Token symbols by lower-case address, on main networks."""
 
 _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value", "advance")
 
@@ -45,11 +43,10 @@ _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange
 
 
 def contract_values(contracts: object) -> pd.DataFrame:
-    """Return one row per token: its balance, its rates, `value` (balance × exchange rate) and `advance` (value × rate)
-    in USD.
+    """Return one row per token: balance, rates, `value` (balance × exchange rate) and `advance` (value × rate) in USD.
 
     Args:
-        contracts: Contracts, or their frame. A token whose balance or rate is missing has no value.
+        contracts: Contracts, or their frame. A token without a balance or rate has no value.
     """
     tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
     table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
@@ -69,7 +66,7 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
 
 
 def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
-    """Return value and advance in USD: in total, or by columns such as "chain_id".
+    """Return the value and advance in USD, in total or by columns such as "chain_id".
 
     Args:
         contracts: Contracts, their frame, or a result of `contract_values`.
@@ -95,18 +92,17 @@ def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFr
 def record_balances(
     api: Any, path: str | Path, *, at: datetime | None = None, symbols: Mapping[str, str] | None = None
 ) -> pd.DataFrame:
-    """Read the contracts and append what their tokens are worth now to a Parquet file; return all that it holds.
+    """Read the contracts, append the value of their tokens to a Parquet file, and return all its rows.
 
     Args:
         api: A session or a client.
-        path: The file; it is made by the first call.
-        at: The time to record; by default the sandbox's, or this machine's.
-        symbols: Names of tokens by their addresses, besides `SYMBOLS`.
+        path: The file; the first call creates it.
+        at: The time to record; default the sandbox's time, or the system time without one.
+        symbols: Further token symbols by address, in addition to `SYMBOLS`.
 
     Returns:
-        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if not known),
-        tokens.balance,
-        tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); the oldest first.
+        Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
+        tokens.balance, tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); oldest first.
     """
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
@@ -129,7 +125,7 @@ def record_balances(
 def status_history(events: object) -> pd.DataFrame:
     """Return one row per change of a user's application status, oldest first within a user.
 
-    A repeated status is not a change, and an event whose id was seen before is ignored.
+    Repeated statuses and duplicate event ids are ignored.
 
     Args:
         events: Events, an inbox, or a session.
@@ -143,7 +139,9 @@ def status_history(events: object) -> pd.DataFrame:
     history["previous"] = pd.Series(dtype=TEXT)
     history["reason"] = updates["body.application_reason"].where(updates["body.application_reason"] != "")
     history["change_reason"] = updates["body.status_change_reason"].astype(TEXT)
-    in_order = history["at"].ffill().sort_values(kind="stable", na_position="first").index  # without a time: as it came
+    in_order = (
+        history["at"].ffill().sort_values(kind="stable", na_position="first").index
+    )  # without a time: in order of arrival
     history = history[~updates["id"].duplicated() & history["status"].notna()]
     history = history.loc[in_order.intersection(history.index, sort=False)]
     history = history[history["status"] != history.groupby("user_id")["status"].shift()]
@@ -156,11 +154,11 @@ def _history(history: object) -> pd.DataFrame:
 
 
 def time_in_status(history: object, *, now: datetime | None = None) -> pd.DataFrame:
-    """Return how long each user stayed in each status, one row per stay.
+    """Return the time each user spent in each status, one row per stay.
 
     Args:
         history: Events, or a result of `status_history`.
-        now: End of each user's last status; without it the last one has no end and no length.
+        now: End of each user's last status; without it, the last status has no end and no duration.
 
     Returns:
         Columns user_id, status, since, until, days (Float64).
@@ -196,23 +194,23 @@ def outstanding(
     tz: str = "UTC",
     opening: Decimal | None = None,
 ) -> pd.DataFrame:
-    """Return the points that are outstanding at a date: earned until then, less redeemed until then.
+    """Return the points outstanding at a date: earned minus redeemed until then.
 
     Args:
         rewards: The result of `rewards.read`, its frame, or items.
-        at: The date or time; a date is its beginning in `tz`. By default after all rows.
-        on: From when points count: "created_at", when their row was made; "posted_at", when the purchase posted;
-            "minted_at", when they were minted, so that points on their way do not count.
+        at: The date or time; a date means its first moment in `tz`. Default: after all rows.
+        on: The time from which points count: "created_at" (their row), "posted_at" (the purchase), or "minted_at",
+            which leaves out points not yet minted.
         by: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
-        opening: Points outstanding before the first row; needed where only rows from a time on were read.
+        opening: Points outstanding before the first row; required if only rows from a time on were read.
 
     Returns:
-        Columns named like `by` (if given), earned, redeemed, outstanding (decimals), rows (Int64).
+        Columns: the group (named after `by`, if given), earned, redeemed, outstanding (decimals), rows (Int64).
 
     Raises:
-        UsageError: `at` is not a time, or the read was of a part of the rows and `opening` is not given.
-        UsageError: `on` or `by` is not one of those allowed, or the frame does not have it.
+        UsageError: `at` is not a time, or only a part of the rows was read and `opening` is not given.
+        UsageError: `on` or `by` is not an allowed value, or not a column of the frame.
     """
     until = moment(at, "at", tz)
     data, notes = _activity(rewards, on, by, tz)
@@ -241,18 +239,17 @@ def liability(
 
     Args:
         rewards: The result of `rewards.read`, its frame, or items.
-        on: From when points count; see `outstanding`.
-        usd_per_point: What a point is worth, for a column `value`; the service does not state it.
+        on: The time from which points count; see `outstanding`.
+        usd_per_point: Value of a point in USD, for a column `value`; the service does not state it.
         tz: Time zone of the months.
-        opening: Points outstanding before the first row; needed where only rows from a time on were read.
+        opening: Points outstanding before the first row; required if only rows from a time on were read.
 
     Raises:
-        UsageError: The read was of a part of the rows, and `opening` is not given.
+        UsageError: Only a part of the rows was read, and `opening` is not given.
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
-        and
-        value (USD) if `usd_per_point` is given; decimals.
+        and value (USD) if `usd_per_point` is given; decimals.
     """
     data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
@@ -272,7 +269,7 @@ def liability(
 
 
 def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
-    """Return the balance before the first row; refuse a read of a part of the rows that has none."""
+    """Return the balance before the first row; raise UsageError if a partial read has none."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else None
     filters = frame.attrs.get("filters", {}) if frame is not None else getattr(rewards, "filters", {})
     if filters.get("type") is not None:
@@ -292,7 +289,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that count, each with when it counts from as `at`, and the notes."""
+    """Return the rows that count, with the time from which each counts as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in {"created_at", "posted_at", "minted_at"}:
         raise UsageError([not_allowed("on", on, ("created_at", "posted_at", "minted_at"))])
@@ -315,7 +312,7 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
 
 
 def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return earned and redeemed points by keys, exactly."""
+    """Return exact sums of earned and redeemed points by keys."""
     points, redeemed = data["points"], data["redeemed"]
     amounts = data[keys].assign(
         earned=points.where(~redeemed, Decimal(0)), redeemed=points.abs().where(redeemed, Decimal(0)), rows=1

@@ -1,7 +1,7 @@
-"""Logs of webhook events, one JSON object a line, plain or gzip, larger than memory; read by DuckDB.
+"""Read logs of webhook events that are larger than memory: one JSON object per line, plain or gzip.
 
-DuckDB parses the lines. A line that holds exactly the members and types of its kind becomes columns at once; any other
-line is read strictly, as one event in memory is, so that the frame is the same either way.
+DuckDB parses lines that hold exactly the members and types of their kind. Any other line is read strictly, as an event
+in memory is. The resulting frame is the same either way.
 """
 
 import glob
@@ -41,28 +41,26 @@ from workbench.tables.event_frames import COMPUTED, events_plan, kinds_of, with_
 from workbench.tables.rows import TEXT, WIDTHS, Notes, Table, arrow_table, mark_report, merged, table_frame
 
 BLOCK = 8_000_000
-"""Bytes of the lines read at once."""
+"""Bytes of lines read at a time."""
 MAX_LINE = 4_000_000
-"""Bytes of one event at most."""
+"""Maximum bytes of one event."""
 WORKERS = 2
 """Threads that read blocks of lines."""
 _SAMPLE = 2_000
-"""Lines that show which members are usual."""
+"""Number of lines sampled for the usual members."""
 _MEMORY = "150MB"
 _CACHED = 500_000
 _REPEATS = "An event that was delivered more than once counts each time."
 _NO_NAMES: Names = {}
-Kinds = frozenset[str] | None  # None: all of them, unknown ones too
+Kinds = frozenset[str] | None  # None: all of them, unknown ones included
 
 
 Block = tuple[int, bytes, Any, int]
-"""Lines of a log: the number of the first one, the lines, where each begins and the last one ends, and their bytes in
-the file.
-"""
+"""Block of log lines: first line number, the lines, their offsets (with the end of the last), and bytes in the file."""
 
 
 class Events:
-    """Event logs on disk: `summary()` of all events, `frame()` in memory, `to_parquet()` for more than fits there."""
+    """Event logs on disk: count events (`summary()`), load them (`frame()`), or convert large logs (`to_parquet()`)."""
 
     def __init__(self, paths: tuple[Path, ...], names: Names) -> None:
         self.paths = paths
@@ -91,9 +89,8 @@ class Events:
         """Return the events as a typed frame, as `to_frame(events)` does.
 
         Args:
-            of: Keep the events of one kind, such as "user.updated", or of a pattern, such as "transaction.*"; other
-                lines
-                are then only checked to be JSON.
+            of: Keep only events of one kind, such as "user.updated", or of a pattern, such as "transaction.*". Other
+                lines are then only checked to be JSON.
             reveal: Names of masked columns to show.
             progress: Whether to show progress on a terminal or in a notebook; or a function that is called with
                 `Progress`.
@@ -119,11 +116,11 @@ class Events:
         reveal: Collection[str] = (),
         progress: bool | ProgressCallback = True,
     ) -> Path:
-        """Write the events to a typed Parquet file, in bounded memory. Its columns are those of all kinds, or of `of`.
+        """Write the events to a typed Parquet file in bounded memory, with the columns of all kinds or of `of`.
 
         Args:
             path: The file.
-            of: Keep the events of one kind or pattern, as in `frame`.
+            of: Keep only events of one kind or pattern, as in `frame`.
             reveal: Names of masked columns to show.
             progress: As for `frame`.
 
@@ -141,7 +138,7 @@ class Events:
         schema = pa.schema([(n, WIDTHS[1] if pa.types.is_decimal(kind) else kind) for n, kind in types.items()])
 
         def write(file: Any) -> None:
-            # zstd alone packs texts better than with dictionaries, which every part would have anew, and in less time.
+            # zstd without dictionaries compresses texts better and faster: each part would repeat the dictionary.
             with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
                 for table in self._tables(plan, kinds, shown, progress):
                     writer.write_table(pa.table(table.columns).cast(schema))
@@ -150,8 +147,7 @@ class Events:
         return path
 
     def summary(self, *, progress: bool | ProgressCallback = True) -> pd.DataFrame:
-        """Count events by day (UTC), kind and status; the status is that of the application, the card or the
-        transaction.
+        """Count events by day (UTC), kind and status of the application, card or transaction.
 
         Args:
             progress: As for `frame`.
@@ -191,7 +187,7 @@ class Events:
     def _tables(
         self, plan: Plan, kinds: Kinds, shown: Collection[str], progress: bool | ProgressCallback
     ) -> Iterator[Table]:
-        """Yield the events of each block of lines as columns, in the order of the lines."""
+        """Yield the events of each block as columns, in line order."""
         with self._progress(progress) as advance, _engine() as engine, ThreadPoolExecutor(WORKERS) as pool:
             reader = _BlockReader(engine, plan, kinds, shown, self._converter, exact=self._own_names)
             for path in self.paths:
@@ -210,7 +206,7 @@ class Events:
 
     @contextmanager
     def _progress(self, progress: bool | ProgressCallback) -> Iterator[Callable[..., None]]:
-        """Report progress by the bytes that were read, and the rows found in them."""
+        """Report progress in bytes read and rows found."""
         report = progress_callback(progress)
         state = Progress(total=max(sum(path.stat().st_size for path in self.paths) // 1_000_000, 1), unit="MB")
         read = 0.0
@@ -231,11 +227,11 @@ class Events:
 
 
 def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
-    """Return the events of log files, one JSON object per line, plain or gzip; they are read lazily.
+    """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
 
     Args:
         paths: A file, a pattern such as "logs/*.ndjson.gz", or several of them.
-        names: Wire names that differ, as in a profile.
+        names: Wire names that differ from the documented ones, as in a profile.
 
     Raises:
         FileNotFoundError: A file does not exist, or no file matches a pattern.
@@ -252,10 +248,10 @@ def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
 
 
 def duckdb() -> Any:
-    """Return the library DuckDB.
+    """Import and return DuckDB.
 
     Raises:
-        MissingExtra: It is not installed.
+        MissingExtra: DuckDB is not installed.
     """
     return import_module("duckdb")
 
@@ -299,7 +295,7 @@ def _blocks(path: Path) -> Iterator[Block]:
 
 
 def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
-    """Return the event of a line, read strictly; what is wrong with it; nothing of a blank line."""
+    """Return the strictly read event of a line, or the error; None for a blank line."""
     if not line.strip():
         return "", None
     try:
@@ -312,16 +308,15 @@ def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
 
 
 class _BlockReader:
-    """Reads blocks of lines as columns: regular lines by DuckDB and Arrow, any other as one event in memory is.
+    """Read blocks of lines into columns: regular lines with DuckDB and Arrow, any other line strictly.
 
-    A regular line has the quotation marks that the members of its kind take, and no more: so it has no other member,
-    and
-    none twice. Its texts need no escapes, and its numbers, times and words convert exactly.
+    A regular line has exactly the quotation marks of the members of its kind, so no other and no duplicate member. Its
+    texts have no escapes, and its numbers, times and enum values convert exactly.
 
     Args:
         engine: DuckDB.
         plan: The columns.
-        kinds: Events that are kept.
+        kinds: Kinds of events to return.
         shown: The masked columns to show.
         converter: Reads an event strictly.
         exact: Read every line strictly.
@@ -333,9 +328,9 @@ class _BlockReader:
         self._engine, self._plan, self._kinds, self._shown = engine, plan, kinds, shown
         self._converter, self._exact = converter, exact
         self._columns = tuple(column for column in plan.columns if column.name not in COMPUTED)
-        self._usual: tuple[Column, ...] = ()  # those that occur among the first lines
+        self._usual: tuple[Column, ...] = ()  # members that occur in the first lines
         self._names = sorted(kinds or EVENT_KINDS)
-        # What masks the texts of a column; None if all become dots. The same people occur in many events.
+        # Masking function of each column; None if all texts become dots. Cached: people occur repeatedly.
         masks = {c.name: c.about.masker for c in plan.columns if c.private and c.name not in shown}
         self._masks = {name: mask and lru_cache(100_000)(mask) for name, mask in masks.items()}
         self._words = pa.array([*map(_quoted, self._names)], pa.large_string())
@@ -346,7 +341,7 @@ class _BlockReader:
                 self._has.setdefault(path, np.zeros(len(self._names) + 1, bool))[place] = True
 
     def read(self, block: Block) -> tuple[int, str, Table | None]:
-        """Return the size of a block, what is wrong with it, and its columns if nothing is."""
+        """Return the size of a block, its error if any, and otherwise its columns."""
         first, data, starts, size = block
         sizes = np.diff(starts)
         if sizes.max() > MAX_LINE:
@@ -383,20 +378,20 @@ class _BlockReader:
         return size, "", with_times(_in_lines(tables))
 
     def _usual_of(self, lines: Any) -> tuple[Column, ...]:
-        """Return the columns of the members that occur among the first lines: most members do not."""
+        """Return the columns of the members that occur in the first lines; most members do not."""
         if not self._usual:
             event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
             self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
         return self._usual
 
     def _regular(self, lines: Any, members: Collection[Column], unusual: Any, *, escapes: bool) -> tuple[Table, Any]:
-        """Return the columns of regular lines with their places, and the places of the others.
+        """Return the columns and positions of regular lines, and the positions of the others.
 
         Args:
-            lines: The lines, with their places and how many quotation marks they have.
-            members: The members to look for; a line with another one is not regular.
-            unusual: Which lines of the block are not regular anyway.
-            escapes: Whether there are any.
+            lines: The lines, with their positions and numbers of quotation marks.
+            members: The members to look for; a line with any other member is not regular.
+            unusual: Mask of lines that are already known not to be regular.
+            escapes: Whether any line has escapes.
         """
         table = self._query(_select(members, self._kinds), lines)
         event = table.column("event").combine_chunks()
@@ -404,7 +399,7 @@ class _BlockReader:
         kind = pc.fill_null(pc.index_in(table.column("kind"), self._words), len(self._names)).to_numpy()
         objects = sorted({*_all_paths(members)} - {column.wire for column in members})
         present = {path: _valid(_values(event, path)) for path in objects}
-        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # which have a known member
+        inside = dict.fromkeys(["", *objects], np.zeros(len(kind), bool))  # lines that have a known member
         regular = (kind < len(self._names)) & ~unusual[place] & present.get("body", False)
         marks = np.zeros(len(kind), np.int64)
         for path, there in present.items():
@@ -436,7 +431,7 @@ class _BlockReader:
         return self._table(columns, kind, place, regular), place[~regular]
 
     def _table(self, columns: Mapping[str, Any], kind: Any, place: Any, regular: Any) -> Table:
-        """Return the columns of the plan, of regular lines; those of members that do not occur are empty."""
+        """Return the columns of the plan for regular lines; columns of absent members are empty."""
         rows = int(regular.sum())
         filtered = (
             dict(columns) if rows == len(regular) else {n: v.filter(pa.array(regular)) for n, v in columns.items()}
@@ -464,7 +459,7 @@ class _BlockReader:
 
 
 def _select(columns: Iterable[Column], kinds: Kinds) -> str:
-    """Return the SQL of lines as structures of JSON; those of other kinds are left out."""
+    """Return the SQL that parses lines into JSON structures, without those of other kinds."""
     structure: dict[str, Any] = {"resource": "JSON", "action": "JSON"}
     for column in columns:
         *parents, last = column.wire.split(".")
@@ -481,7 +476,7 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
 
 
 def _nulls(columns: Iterable[Column]) -> str:
-    """Return the SQL of how many members and objects of lines are null."""
+    """Return the SQL that counts the members and objects of each line that are null."""
     paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
     return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
 
@@ -499,7 +494,7 @@ def _valid(values: Any) -> Any:
 
 
 def _all_paths(columns: Iterable[Column]) -> Iterator[str]:
-    """Yield the wire paths of columns of events, and of the objects they stand in."""
+    """Yield the wire paths of event columns and of the objects that contain them."""
     for column in columns:
         path = column.wire
         while path:
@@ -516,17 +511,15 @@ def _true(flags: Any) -> Any:
 
 
 def _all_true(flags: Any) -> Any:
-    """Return True if none is false, which is usual and quickly known; else which are true."""
+    """Return True if every value is true (the usual case, fast to check), else the mask."""
     return pc.all(flags, min_count=0).as_py() or _true(flags)
 
 
 def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
-    """Return how many quotation marks each line has, and which lines have an escaped one, or a comma or space before a
-    `}`.
-    """
+    """Return the number of quotation marks per line, and the lines with an escaped one, or `,` or space before `}`."""
     octets, escapes = np.frombuffer(data, np.uint8), b"\\" in data
     counts, unusual = np.zeros(len(starts) - 1, np.int64), np.zeros(len(starts) - 1, bool)
-    lines = max(1, len(counts) * _CACHED // len(data))  # at once, which the cache of the processor holds
+    lines = max(1, len(counts) * _CACHED // len(data))  # processed together: fits the processor cache
     for first in range(0, len(counts), lines):
         begins = starts[first : first + lines + 1]
         piece, begins = octets[begins[0] : begins[-1]], begins - begins[0]
@@ -543,7 +536,7 @@ def _marks(data: bytes, starts: Any) -> tuple[Any, Any]:
 
 
 def _converted(column: Column, values: Any) -> tuple[Any, Any]:
-    """Return the Arrow column of texts, and which of them fit it."""
+    """Return the Arrow column of texts, and a mask of those that fit its type."""
     kind = type(column.kind)
     if isinstance(column.kind, Choice):
         known = pa.array([*(str(c.value) for c in column.kind.of), None], values.type)
@@ -574,7 +567,7 @@ def _flags(texts: Any) -> Any:
 
 
 def _amounts(texts: Any) -> Any:
-    """Return decimals of the usual width; None if one is wider, or written in another way."""
+    """Return decimals of the usual width; None if any is wider or has another notation."""
     usual = pc.match_substring_regex(texts, r"^-?[0-9]{1,12}(\.[0-9]{1,6})?$")
     return pc.cast(texts, WIDTHS[0]) if pc.all(usual).as_py() is not False else None
 
@@ -588,7 +581,7 @@ _CONVERSIONS: Mapping[type[Any], Callable[[Any], Any]] = {
 
 
 def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
-    """Return texts or numbers masked; where only dots are shown, whatever they are."""
+    """Return masked texts or numbers."""
     if of_format is None or not pa.types.is_large_string(values.type):
         return pc.if_else(pc.is_valid(values), pa.scalar(DOTS, pa.large_string()), None)
     encoded = values.dictionary_encode()
@@ -596,7 +589,7 @@ def _masked(of_format: Callable[[str], str] | None, values: Any) -> Any:
 
 
 def _in_lines(tables: Sequence[Table]) -> Table:
-    """Return one table, its rows in the order of the lines, without their places."""
+    """Return one table with rows in line order, without the position column."""
     if len(tables) == 1:
         return Table({name: values for name, values in tables[0].columns.items() if name}, tables[0].notes)
     columns = merged(tables).columns
@@ -638,7 +631,7 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
 
 
 def _day(text: str | None) -> str:
-    """Return the day of a time, in UTC; empty if it cannot be read."""
+    """Return the UTC day of a time; empty if the time is invalid."""
     if text is None or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         return text or ""
     moment = read_time(text)[0]

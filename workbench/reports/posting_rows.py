@@ -1,6 +1,4 @@
-"""Postings: each movement of a hold, a settlement and a refund at its own time, and balances rolled forward over
-periods.
-"""
+"""Postings, one row for each hold, release, settlement and refund; and balances rolled forward over periods."""
 
 import numpy as np
 import pandas as pd
@@ -11,25 +9,25 @@ from workbench.tables.periods import Every, steps
 from workbench.tables.rows import TEXT, mark_report
 
 POSTINGS = ("hold", "increase", "release", "settlement", "refund")
-"""Kinds of postings, in the order in which they follow each other."""
+"""Kinds of postings, in chronological order."""
 _OWN_TIME = ("event_received_at", DELIVERY)
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
 
 def postings(events: object) -> pd.DataFrame:
-    """Return one row for each hold, increase, release, settlement and refund, at its own time.
+    """Return one row for each hold, increase, release, settlement and refund, with its time.
 
-    A refund is a row of the month in which it was made, so a later event never changes an earlier period. An event that
-    came twice counts once.
+    A refund counts in the month in which it was made, so a later event never changes an earlier period. Duplicate
+    events count once.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
 
     Returns:
         Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held, posted,
-        refunded, net (Int64, cents: what the row changes), card_id, user_id, merchant_name, merchant_category,
+        refunded, net (Int64, cents; changes made by the row), card_id, user_id, merchant_name, merchant_category,
         merchant_category_code, currency. A settlement below or above its hold has a second row for the rest of the
-        hold. `at` is missing where the event does not tell it; the notes count such rows.
+        hold. `at` is missing if the event has no time; the notes count such rows.
     """
     data, notes = transaction_events(events)
     spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
@@ -88,20 +86,20 @@ def postings(events: object) -> pd.DataFrame:
 
 
 def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
-    """Return how open holds and posted amounts moved in each period: opening, what changed, closing.
+    """Return open holds and posted amounts rolled forward: opening balance, changes and closing balance of each period.
 
-    Opening + authorized - released - settled = closing, to the cent, and each opening is the closing before it. What
-    happens later never changes an earlier row.
+    Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing. Later
+    events never change an earlier row.
 
     Args:
         events: A frame of `postings`, or anything it takes.
         freq: "day", "week" or "month".
         tz: Time zone of the periods.
-        currency: Currency of the rows that count; others are left out, and the notes count them.
+        currency: Currency of the rows to include; the notes count the others.
 
     Returns:
-        Columns named like `freq` (its first day), opening, authorized, released, settled, closing (of holds), posted,
-        refunded, net (in the period); Int64, cents.
+        Columns: the first day of the period (named after `freq`), opening, authorized, released, settled, closing (of
+        holds), posted, refunded, net (in the period); Int64, cents.
     """
     table = events if isinstance(events, pd.DataFrame) and "posting" in events else postings(events)
     notes = list(table.attrs.get("notes", ()))

@@ -1,4 +1,4 @@
-"""Transactions from their events: one row each, with its amounts, parties, status and times."""
+"""Build transactions from their events: one row each, with amounts, parties, status and times."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -20,7 +20,7 @@ ASSUMED = "Assumed: the kinds and members of transaction events are not document
 STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refunded")
 
 MONEY = ("authorized", "held", "posted", "refunded", "net")
-"""The columns of amounts, in cents."""
+"""Amount columns, in cents."""
 
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
@@ -40,21 +40,21 @@ _SPEND = tuple(
 
 
 def transactions(events: object) -> pd.DataFrame:
-    """Return one row per card transaction: its amounts, parties, status and times, from its events in any order.
+    """Return one row per card transaction with its amounts, parties, status and times, from its events in any order.
 
-    An event that came twice counts once. Money is in cents: `authorized` is what was asked for, `held` what an open
-    authorization holds, `posted` what settled, `refunded` what came back, and `net` is posted minus refunded.
+    Duplicate events count once. Amounts are in cents: `authorized` is the requested amount, `held` the open hold,
+    `posted` the settled amount, `refunded` the refunds, and `net` is posted minus refunded.
 
     Args:
-        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the books of
-            a
-            sandbox, `sandbox.records("transaction")`, which have no time of a refund and no words for categories.
+        events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored
+            transactions of a sandbox, `sandbox.records("transaction")`, which have no refund times and no category
+            names.
 
     Returns:
         Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
         status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized, held,
-        posted, refunded, net (Int64), version, authorized_at, updated_at, posted_at, refunded_at; in the order in which
-        the transactions first occur. `refunded_at` is known where the events have a time of delivery.
+        posted, refunded, net (Int64), version, authorized_at, updated_at, posted_at, refunded_at. Rows are in order of
+        first occurrence. `refunded_at` is known only if the events have a delivery time.
     """
     if (
         isinstance(events, list)
@@ -74,14 +74,14 @@ def transactions(events: object) -> pd.DataFrame:
     keys = pd.Series(pd.Categorical.from_codes(codes, dtype=pd.CategoricalDtype(pd.RangeIndex(len(ids)))))
 
     def of_each(how: str, values: object) -> Any:
-        """Return the sum, or the like, of the rows of each transaction."""
+        """Return an aggregate, such as the sum, of the rows of each transaction."""
         return pd.Series(values).groupby(keys, observed=False).agg(how)
 
     def last(values: "pd.Series[Any]") -> Any:
-        """Return the last value of each transaction that is not missing."""
+        """Return the last non-missing value of each transaction."""
         return values.array.take(of_each("max", np.where(values.notna(), places, -1)).to_numpy(), allow_fill=True)
 
-    # The first event of the best kind says what was asked for; later ones say it together with their own change.
+    # The first event of the best kind has the requested amount; later ones include their own changes.
     first = of_each("min", places + np.select([created, requested], [0, 1], 2) * len(data)).to_numpy() % max(
         len(data), 1
     )
@@ -134,7 +134,7 @@ def transactions(events: object) -> pd.DataFrame:
 
 
 def _of_books(records: list[Any]) -> pd.DataFrame:
-    """Return the transactions that a sandbox stores."""
+    """Return the transactions stored in a sandbox."""
     frame = transactions([])
     books = pd.DataFrame([dict(record) for record in records])
     settled, refunded = books["settled"], books["refunded"]
@@ -166,7 +166,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
 
 
 def transaction_events(events: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Return the transaction events, each once, with the columns that are used, and the notes on them."""
+    """Return the transaction events without duplicates, reduced to the columns used, and the notes."""
     check_in_memory(events)
     if isinstance(events, pd.DataFrame):
         frame = events

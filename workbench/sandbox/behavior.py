@@ -17,14 +17,14 @@ from workbench.interface.assumptions import settings
 
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
-"""What `behavior=` takes: a name, the path of a TOML file, or a mapping."""
+"""Accepted values of `behavior=`: a name, the path of a TOML file, or a mapping."""
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
-    """Return the name of a behavior, None if it states none, and the settings in which it differs.
+    """Return the name of the base behavior (None if not given) and the settings that override it.
 
     Raises:
-        UsageError: It is no behavior or file, or a setting is unknown; all problems are named.
+        UsageError: Not a behavior or a file, or a setting is unknown; the message lists all problems.
     """
     if behavior is None or behavior in get_args(BehaviorName):
         return behavior, {}  # type: ignore[return-value]

@@ -31,7 +31,7 @@ _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
-    """Place a hold, or decline where a decline is asked for."""
+    """Authorize a transaction and place a hold, or decline it if the request asks for a decline."""
     card = context.get_for_tenant("card", request.card_id)
     if card["status"] != "active":  # assumed: card_not_active, inactive_user
         raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
@@ -68,21 +68,21 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
 
 
 def new_transaction(key: str, card: Record, at: int, **members: object) -> Record:
-    """Make a transaction of a card as the store keeps it."""
+    """Return a new transaction of a card in the form of the store."""
     nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
     of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
     return {**of, **nothing, **members}
 
 
 def new_card(key: str, user: Record, number: int, limit: int, status: str = "active") -> Record:
-    """Make a card as the store keeps it."""
+    """Return a new card in the form of the store."""
     of = {"id": key, "tenant": user["tenant"], "user": user["id"], "status": status, "last4": f"{number % 10_000:04d}"}
     money = {"limit": limit, "available": limit, "held": 0, "posted": 0, "refunded": 0}
     return {**of, **money, "expiration_month": "12", "expiration_year": "2029"}
 
 
 def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTransaction:
-    """Release a hold, or a part of it."""
+    """Reverse an authorization in full or in part."""
     transaction = context.get_for_tenant("transaction", request.transaction_id)
     remains = 0 if request.new_amount is FULL else int(request.new_amount)
     step = _step(context, "transaction", transaction, "reduce" if remains else "reverse")
@@ -109,7 +109,7 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
 
 
 def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTransaction:
-    """Post an authorization, wholly or in part; what is not posted is released."""
+    """Settle an authorization in full or in part, and release the rest of the hold."""
     transaction = context.get_for_tenant("transaction", request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "settle")
@@ -128,7 +128,7 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
 
 
 def refund(context: RequestContext, request: SimulateRefund) -> SimulatedTransaction:
-    """Credit a settled transaction back, wholly or in part."""
+    """Refund a settled transaction in full or in part."""
     transaction = context.get_for_tenant("transaction", request.transaction_id)
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "refund")
@@ -206,7 +206,7 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 
 def shown_dispute(dispute: Record) -> Dispute:
-    """Return a dispute as it is answered."""
+    """Return a dispute in the form of a response."""
     record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
     return record
 
@@ -220,7 +220,7 @@ def add_dispute(
     resolved_at: int | None = None,
     text: str | None = None,
 ) -> Record:
-    """Store a new dispute of a transaction, so that it is found by this, too."""
+    """Store a new dispute, and index it by its transaction."""
     of = {"id": key, "tenant": transaction["tenant"], "transaction": transaction["id"], "created_at": at}
     store.put("disputed", transaction["id"], key)
     return store.save("dispute", of, status=status, text_evidence=text, resolved_at=resolved_at)
@@ -238,7 +238,7 @@ def _step(context: RequestContext, what: str, record: Record, action: str) -> Tr
 
 _TABLES: Mapping[str, Table] = {"transaction": TRANSACTION, "card": CARD, "dispute": DISPUTE}
 _DONE = {"reduce": "reversed", "add_evidence": "given evidence"}
-"""Participles of actions that are not their name and -ed."""
+"""Irregular past participles of actions."""
 
 
 def _require_amount(context: RequestContext, amount: int | Full) -> None:
@@ -247,7 +247,7 @@ def _require_amount(context: RequestContext, amount: int | Full) -> None:
 
 
 def _move(context: RequestContext, transaction: Record, **by: int) -> None:
-    """Change the money of a transaction's card."""
+    """Update the balances of a transaction's card."""
     card = context.store.get("card", transaction["card"])
     context.store.save("card", card, **{name: card[name] + cents for name, cents in by.items()})
 

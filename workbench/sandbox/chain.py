@@ -20,12 +20,12 @@ from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignatur
 
 
 class TeachingWallet:
-    """Stands in for an admin's own wallet; it never holds the key of a real wallet."""
+    """Teaching wallet of a contract's admin. Its key is made from the seed; it never holds the key of a real wallet."""
 
     note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
 
     def __init__(self, sandbox: Any, admin: str) -> None:
-        """Find an admin's wallet.
+        """Look up the teaching wallet of an admin.
 
         Args:
             sandbox: An embedded sandbox or the client of a served one: it holds the keys.
@@ -46,7 +46,7 @@ class TeachingWallet:
 
 
 def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
-    """Return the address and the throw-away key of an admin whose wallet the sandbox made.
+    """Return the address and the throw-away key of an admin's teaching wallet.
 
     Raises:
         Refused: Not an admin of a contract, not an address that the sandbox made, or not on an EVM chain.
@@ -71,10 +71,10 @@ def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any])
 
 
 def execute(environment: Environment, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
-    """Execute a withdrawal: check both halves as the contract would, and move the balance.
+    """Execute a withdrawal: verify both signatures as the contract would, and debit its balance.
 
     Raises:
-        Refused: What the contract would not take, and why.
+        Refused: The contract would reject the transaction; the message says why.
     """
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.at:
@@ -96,7 +96,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)
-    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has moved, so they are all used up
+    environment.store.fill(f"signature/{contract['id']}", {})  # the nonce has increased: all are invalid
     for scope in (contract["tenant"], contract["id"]):
         if environment.store.get("active_signature", scope) is not None:
             environment.store.delete("active_signature", scope)
@@ -111,7 +111,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
 
 
 def _whole_tokens(amount: Decimal) -> str:
-    """Write a balance as contracts show it, as 1250.50: at least two decimals, and no more than it has."""
+    """Format a balance as contracts show it, for example 1250.50, with at least two decimals."""
     places = max(2, -int(amount.normalize().as_tuple().exponent))
     return f"{amount:.{places}f}"
 
@@ -140,14 +140,14 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature was not used: what is signed on Stellar has no nonce that would tell."""
+    """Return whether a signature is unused. On Stellar, no nonce in the signed message shows that."""
     salt = chains.write_salt(call.salt)
     kept = environment.store.all(f"signature/{contract['id']}")
     return any(signature["answer"]["signature"]["salt"] == salt for signature in kept)
 
 
 def _check_half(contract: Record, what: str, signed: Callable[[int], bool]) -> None:
-    """Refuse a signature that is not over this withdrawal with the contract's nonce."""
+    """Raise for a signature that does not match this withdrawal and the contract's nonce."""
     now = contract["nonce"]
     if signed(now):
         return
@@ -171,7 +171,7 @@ def _signed_by_service(call: WithdrawCall | WithdrawParameters, contract: Record
 
 
 def _check_admins(call: WithdrawCall, contract: Record, transaction: Mapping[str, Any]) -> None:
-    """Check the admins' half: version 1 takes the owner as the sender, version 2 one signature for each admin."""
+    """Check the admins' authorization: version 1 needs the owner as sender, version 2 a signature of each admin."""
     left = list(contract["admin_addresses"])
     if call.version == 1 and not any(chains.same_address(str(transaction.get("from")), admin) for admin in left):
         raise usage_error("version 1 has to be sent from the contract's owner (from)")
@@ -205,7 +205,7 @@ def _recovers(digest: bytes, signature: bytes, address: str) -> bool:
 
 
 def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> WithdrawalSignature:
-    """Sign a withdrawal, or give the signature that was given to the same question and still lives."""
+    """Sign a withdrawal, or return the unexpired signature of an identical request."""
     contract, token, admin = _contract(context, request)
     amount, unit = int(request.amount), 10 ** token["decimals"]
     if not request.is_amount_native:  # assumed: token_decimals, cents_to_units
@@ -237,7 +237,7 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
         context.assumed.append("withdrawal_pending")
         context.store.put("pending", context.tenant["id"], {**pending, "times": pending["times"] - 1})
         return WithdrawalSignature(status="pending", retry_after=pending["retry_after"])
-    # whole seconds, since the chain counts in them
+    # seconds without a fraction, as on the chain
     expires_at = context.clock.at // 1000 + context.settings["withdrawal_lifetime"]
     withdrawal = {
         "user": admin,
@@ -254,14 +254,12 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
 
 
 def _scope(context: RequestContext, contract: Record) -> str:
-    """Return the id of what has one signature at a time."""
+    """Return the key under which at most one signature is active."""
     return str(context.tenant["id"] if context.settings["withdrawal_scope"] == "tenant" else contract["id"])
 
 
 def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record, Record, str]:
-    """Find the contract to withdraw from, and its admin: of those that fit, the one created first.
-    assumed: withdrawal_contract_choice
-    """
+    """Return the oldest contract that matches the request, and its admin. assumed: withdrawal_contract_choice"""
     fitting = [
         (contract, token)
         for contract in of_tenant(context)
@@ -282,7 +280,7 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
 
 
 def _recipient(context: RequestContext, contract: Record, address: str) -> str:
-    """Return the recipient in one spelling. assumed: address_case"""
+    """Return the normalized address of the recipient. assumed: address_case"""
     if family_of(contract["chain_id"]) is Family.EVM and family_of_address(address) is Family.EVM:
         address = eip55(address)  # the case of an EVM address does not count
     wrong = address_problems(address, contract["chain_id"])
@@ -297,7 +295,7 @@ def _ready(kept: Record) -> WithdrawalSignature:
 
 
 def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
-    """Return the 32 bytes that are signed.
+    """Return the 32-byte digest that is signed.
 
     assumed: withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message
 
@@ -315,7 +313,7 @@ def message_of(contract: Record, withdrawal: Mapping[str, Any]) -> bytes:
 
 
 def _signed(seeds: Seeds, contract: Record, withdrawal: Mapping[str, Any]) -> Record:
-    """Return the members of the answer that carry the signature, as JSON values."""
+    """Return the signature members of the response as JSON values."""
     secret = secret_of(seeds, "contract", contract["id"])
     evm = family_of(contract["chain_id"]) is Family.EVM
     signature = (chains.sign if evm else chains.sign_ed25519)(message_of(contract, withdrawal), secret)

@@ -1,7 +1,7 @@
-"""What handlers work with: time and chance, the environment of a sandbox, and the context of one request or control.
+"""Clock, seeded randomness and environment of a sandbox, and the context of one request or control.
 
-Time is moved by controls alone and is part of the store, so that copies have their own; all that looks random comes
-from the seed.
+The time is part of the store, so each copy of a sandbox has a separate clock. Only controls change it. All random
+values come from the seed.
 """
 
 import threading
@@ -41,21 +41,21 @@ def milliseconds(moment: datetime) -> int:
 
 
 NEVER = 10**15 - 1
-"""A time after all others."""
+"""Sorts after every other time."""
 
 
 def due_by(at: int) -> str:
-    """Return the last id that something may have in the store which is due by then."""
+    """Return the upper bound of the ids of entries that are due by a time."""
     return f"{at:015d}~"
 
 
 def moment_of(at: int) -> datetime:
-    """Return milliseconds since 1970 as a time."""
+    """Convert milliseconds since 1970 to a time."""
     return EPOCH + timedelta(milliseconds=at)
 
 
 class Clock:
-    """Keeps the sandbox's time: it stands still until it is moved, or runs since a moment of the wall clock."""
+    """Clock of a sandbox: fixed until a control advances it, or running from a point of the wall clock."""
 
     def __init__(self, store: Store, move: Callable[[int], None]) -> None:
         self._store = store
@@ -64,12 +64,12 @@ class Clock:
 
     @property
     def runs(self) -> bool:
-        """Whether it runs by itself."""
+        """Whether the clock is running, not fixed."""
         return self.speed is not None
 
     @property
     def speed(self) -> float | None:
-        """How fast it runs, None if it stands still."""
+        """Speed relative to the wall clock; None if the clock is fixed."""
         kept = self._store.get("meta", "clock")
         return None if type(kept) is int else kept["speed"]
 
@@ -86,7 +86,7 @@ class Clock:
 
     @contextmanager
     def showing(self, at: int) -> Iterator[None]:
-        """Show one time to this thread: while what was due then happens, or a request is answered."""
+        """Fix the time seen by this thread while a scheduled change runs or a request is answered."""
         before = getattr(self._shown, "at", None)
         self._shown.at = at
         try:
@@ -95,7 +95,7 @@ class Clock:
             self._shown.at = before
 
     def set(self, at: int, speed: float | None) -> None:
-        """Set the time within a transaction; it stands still without a speed."""
+        """Set the time within a transaction; without a speed, the clock is fixed."""
         if getattr(self._shown, "at", None) is not None:
             self._shown.at = at
         running = {"at": at, "wall": time.time() * 1000, "speed": speed}
@@ -106,7 +106,7 @@ class Clock:
         return moment_of(self.at)
 
     def text(self) -> str:
-        """Return the time as the wire writes it."""
+        """Return the time in its wire format."""
         return write_time(self.now())
 
     def advance(
@@ -142,11 +142,11 @@ class Clock:
 
 @attrs.frozen
 class Seeds:
-    """Everything that looks random, made from the seed: the same label gives the same value on every machine.
+    """Random values derived from the seed: a label gives the same value on every machine.
 
     Args:
         seed: Seed of the world.
-        secret: Makes the API keys another secret than the seed.
+        secret: Secret from which the API keys are derived, in place of the seed.
         full_key: The full API key, if it was given.
     """
 
@@ -160,7 +160,7 @@ class Seeds:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Seeds":
-        """Return the seeds of a sandbox from what it was made with."""
+        """Return the random values of a sandbox from its stored arguments."""
         return cls(settings["seed"], settings.get("secret", ""), settings.get("full_key", ""))
 
     def api_key(self, name: str) -> str:
@@ -179,7 +179,7 @@ class Seeds:
         return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
 
     def number(self, label: str, low: int, high: int) -> int:
-        """Return a whole number from low to high, both included."""
+        """Return an integer from low to high, both included."""
         return low + int.from_bytes(self.octets(label, 8)) % (high - low + 1)
 
 
@@ -199,7 +199,7 @@ class Environment:
 
 
 class RequestContext:
-    """The context of a request or control: its tenant, and the assumptions that its answer rests on."""
+    """Context of a request or control: its tenant, and the assumptions that its response relies on."""
 
     def __init__(self, environment: Environment, name: str) -> None:
         self.environment = environment
@@ -218,7 +218,7 @@ class RequestContext:
         return self.seeds.uuid(f"{kind}:{self.store.next(kind)}")
 
     def emit(self, kind: str, tenant: str, **of: object) -> None:
-        """Store an event; its wire form is made when it is read."""
+        """Store an event; it is serialized when it is read."""
         number, name = self.cause
         if number == 0:
             number = self.cause[0] = self.store.next("request")
@@ -237,17 +237,17 @@ class RequestContext:
             self.store.put("meta", "next_due", at)
 
     def cancel(self, name: str) -> None:
-        """Cancel a scheduled action, as "settle:ID", if there is one."""
+        """Cancel a scheduled action, such as "settle:ID", if it exists."""
         at = self.store.get("scheduled", name)
         if at is not None:
             self.store.delete("scheduled", name)
             self.store.delete("due", f"{at:015d}:{name}")
 
     def get_for_tenant(self, kind: str, key: str) -> Record:
-        """Return the tenant's record of an id, in any case.
+        """Return the tenant's record with an id; the case of letters does not matter.
 
         Raises:
-            ApiError: There is none; a record of another tenant reads the same.
+            ApiError: No such record; the error is the same for a record of another tenant.
         """
         record: Record | None = self.store.get(kind, key.lower())
         if record is None or record["tenant"] != self.tenant["id"]:
@@ -255,10 +255,10 @@ class RequestContext:
         return record
 
     def error(self, of: Failure | str, assumed: str | None = None, **message: object) -> ApiError:
-        """Return the error of a failure, or of the failure with this message.
+        """Return the documented error of a failure, or the one with this message.
 
         Args:
-            assumed: Id of the assumption that it rests on.
+            assumed: Id of the assumption that it relies on.
         """
         own = () if self.operation is None else self.operation.failures
         failure = of if isinstance(of, Failure) else next((f for f in own if f.message == of), None) or _BY_MESSAGE[of]
@@ -275,7 +275,7 @@ class RequestContext:
         )
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
-        """Return the 400 for a request that breaks a rule, and the assumption that it does."""
+        """Return the 400 error for an invalid request, and note the assumption that makes it invalid."""
         documented = self.operation is table.Operations.create_payment_account  # as "Invalid request"
         problems = f"{table.INVALID_ACCOUNT.message}: {problems}" if documented else problems
         return self.error("{problems}", assumed, problems=problems)
@@ -295,35 +295,35 @@ def plain(record: object) -> dict[str, Any]:
 
 
 class Refused(Exception):
-    """A control cannot be carried out: status, error and message of its answer."""
+    """Rejection of a control: status, error and message of the response."""
 
 
 WRONG_ARGUMENT = "UsageError"
-"""The error in the answer to a control with a wrong argument; its message is the problem."""
+"""Error in the response to a control with an invalid argument; its message states the problem."""
 
 
 def wrong_argument(problem: Problem) -> Refused:
-    """Return the 400 of a control with a wrong argument."""
+    """Return the 400 error for an invalid argument of a control."""
     return Refused(400, WRONG_ARGUMENT, str(problem))
 
 
 def usage_error(message: str) -> Refused:
-    """Return the 400 of a control that the state of a record does not allow."""
+    """Return the 400 error for a control that the state of a record does not allow."""
     return Refused(400, "BadRequestError", message)
 
 
 def not_found(what: str) -> Refused:
-    """Return the 404 of a control."""
+    """Return the 404 error of a control."""
     return Refused(404, "NotFoundError", f"{what} not found")
 
 
 def error_of(name: str, refused: Refused) -> ApiError | UsageError:
-    """Return the error of a control that was refused."""
+    """Return the error of a rejected control."""
     return control_error(name, *refused.args)
 
 
 def control_error(name: str, status: int, error: str, message: str) -> ApiError | UsageError:
-    """Return the error of a control by its answer: in its own words, since no service refused anything."""
+    """Return the error for the response to a control, with the response's own message."""
     if error == WRONG_ARGUMENT:
         return UsageError(message, of=name)
     answered = ApiError.of(status)(operation=name, status=status, error=error, message=message)

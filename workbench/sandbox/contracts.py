@@ -1,8 +1,7 @@
-"""Where money comes from: collateral contracts with their addresses and tokens, and the wallets of users as their
-owners; payment accounts, and the payment routes that deposits arrive on.
+"""Collateral contracts with their addresses, tokens and owners; payment accounts, payment routes and deposits.
 
-All addresses are made from the seed and exist nowhere else; whatever shows one warns not to send funds.
-Source: Endpoints 1, 6, 7, 8, 11.
+All addresses are derived from the seed and are not real; output that shows one warns not to send funds. Source:
+Endpoints 1, 6, 7, 8, 11.
 """
 
 from decimal import Decimal
@@ -27,7 +26,7 @@ _SECOND_TOKEN = {
     901: ("SOL", "142.35", "40"),
     1501: ("XLM", "0.24", "30"),
 }
-"""Symbol, exchange rate and advance rate of what a contract accepts besides USDC, by chain."""
+"""Symbol, exchange rate and advance rate of the tokens that contracts accept besides USDC, by chain."""
 WALLETS = {
     "wallet_address": Family.EVM,
     "solana_address": Family.SOLANA,
@@ -38,7 +37,7 @@ NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
 
 
 def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingContract]:
-    """Return the tenant's contracts, the oldest first."""
+    """Return the tenant's contracts, oldest first."""
     if not context.tenant["corporate_cards"]:  # "Available only to tenants that issue corporate cards."
         raise context.error(table.NO_CORPORATE_CARDS)
     shows_stellar = context.settings["stellar_contracts"]
@@ -50,7 +49,7 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
 
 
 def check_changes(context: RequestContext, user: Record, changes: Record) -> None:
-    """Refuse a change of a wallet that the rules forbid."""
+    """Raise for a change of a wallet that the rules forbid."""
     for name, family in WALLETS.items():
         new = changes.get(name)
         if new is None or (user.get(name) and same_address(user[name], new)):
@@ -68,7 +67,7 @@ def check_changes(context: RequestContext, user: Record, changes: Record) -> Non
 
 
 def of_tenant(context: RequestContext) -> list[Record]:
-    """Return the contracts of the tenant that asks, the oldest first."""
+    """Return the contracts of the request's tenant, oldest first."""
     ids = context.store.get("contracts_of", context.tenant["id"]) or ()
     return [context.store.get("contract", key) for key in ids]
 
@@ -82,7 +81,7 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
 
 
 def become_owner(context: RequestContext, user: Record, request: object) -> None:
-    """Make the given wallets owners on contracts of the user's own, where the provider manages.
+    """Make the given wallets owners of the user's contracts, if the provider manages them.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
@@ -92,14 +91,14 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
         wallet = getattr(request, name)
         if wallet is not None:
             if family is Family.EVM:
-                wallet = eip55(wallet)  # in one spelling, since the case of its letters does not count
+                wallet = eip55(wallet)  # normalized, since the case of its letters does not matter
             key = context.new_id("contract")
             of = {"user": user["id"], "admin": wallet}
             add_contract(context.store, context.seeds, user["tenant"], key, NEW_CONTRACTS[family], 2, ("0", "0"), **of)
 
 
 def address_on(seeds: Seeds, chain_id: int, label: str) -> str:
-    """Return the address of a contract or token on a chain, valid by its check sum."""
+    """Return the address of a contract or token on a chain, with a valid checksum."""
     family = family_of(chain_id)
     raw = seeds.octets(f"address:{family}:{label}")
     if family is Family.EVM:
@@ -120,10 +119,10 @@ def add_contract(
     admin: str | None = None,
     onramp: bool = False,
 ) -> Record:
-    """Add a contract to those of a tenant, and to the collateral of a user.
+    """Create a contract of a tenant, and add it to the collateral of a user.
 
-    Its admins are teaching wallets, the first of which becomes the user's; or a wallet the user has and, where there
-    can be several, one of the provider's.
+    Its admins are teaching wallets, the first of which becomes the user's. For a user with a wallet, that wallet is an
+    admin, and a wallet of the provider is the second where several are allowed.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
@@ -171,7 +170,7 @@ def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
         "beneficiary_name": WARNING,
         "beneficiary_address": "1 Example Street, Springfield",
         "account_number": f"000{seeds.number(f'account:{key}', 0, 10**9 - 1):09d}",
-        "routing_number": "000000000",  # not a routing number of any bank
+        "routing_number": "000000000",  # not an assigned routing number
         "beneficiary_bank_name": "Example Bank (sandbox)",
         "beneficiary_bank_address": "2 Example Street, Springfield",
     }
@@ -179,13 +178,13 @@ def _onramp(seeds: Seeds, key: str) -> dict[str, Any]:
 
 
 def secret_of(seeds: Seeds, *labels: str) -> bytes:
-    """Return a throw-away key of the sandbox."""
+    """Return a throw-away private key of the sandbox."""
     return derive_secret(seeds.octets("keys"), *labels)
 
 
 @lru_cache(maxsize=256)
 def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
-    """Return what the sandbox publishes of a contract's key: its address on EVM chains, else the public key in hex."""
+    """Return the public part of a contract's key: its address on EVM chains, else the public key in hex."""
     secret = secret_of(seeds, "contract", contract_id)
     if family_of(chain_id) is Family.EVM:
         return public_address(secret)
@@ -193,7 +192,7 @@ def signer_of(seeds: Seeds, chain_id: int, contract_id: str) -> str:
 
 
 def wallet_address(seeds: Seeds, chain_id: int, label: str) -> str:
-    """Return the address of a teaching wallet: an account of the chain whose key is made from the seed."""
+    """Return the address of a teaching wallet, whose key is derived from the seed."""
     secret = secret_of(seeds, "wallet", label)
     family = family_of(chain_id)
     if family is Family.EVM:
@@ -221,7 +220,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
-    """Return an account of a person at a bank that does not exist, by attribute names."""
+    """Return a person's account at a fictitious bank, by attribute names."""
     return {
         "beneficiary_type": "individual",
         "beneficiary_first_name": first_name,
@@ -244,7 +243,7 @@ def example_bank(first_name: str, last_name: str, number: str, bank_name: str = 
 
 
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
-    """Make a payment account as the store keeps it.
+    """Return a new payment account in the form of the store.
 
     "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
     assumed: account_defaults
@@ -260,25 +259,25 @@ def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **m
 
 
 def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) -> Record:
-    """Make a payment route as the store keeps it, with or without a fiat deposit address."""
+    """Return a new payment route in the form of the store, with or without a fiat deposit address."""
     number = f"000{seeds.number(f'route:{key}', 0, 10**9 - 1):09d}"
     address = {"beneficiary_name": WARNING, "account_number": number, "routing_number": "000000000"}
     return {"id": key, "tenant": tenant, **owner, "fiat_deposit": address if fiat else None}
 
 
 def delete_payment_account(context: RequestContext, request: DeletePaymentAccount) -> None:
-    """Delete an account; there is no body."""
+    """Delete an account; the response has no body."""
     account = context.get_for_tenant("payment_account", request.payment_account_id)
     context.store.delete("payment_account", account["id"])
 
 
 def list_payment_routes(context: RequestContext, request: object) -> list[Any]:
-    """Return no routes: only the list is served. assumed: payment_routes"""
+    """Return an empty list, since only the operation is simulated. assumed: payment_routes"""
     return []
 
 
 def list_automations(context: RequestContext, request: object) -> list[Any]:
-    """Return the same by its deprecated name. assumed: payment_routes"""
+    """Return the list of payment routes under its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
     return list_payment_routes(context, request)
 

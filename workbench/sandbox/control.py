@@ -1,7 +1,7 @@
-"""How a control is declared: a method of the sandbox for what the interface does not have.
+"""Declaration of controls: methods of the sandbox for actions that the interface does not have.
 
-The annotations of its arguments are the rules they are checked by: a type, and with `Annotated` a `Between` or the
-values that are allowed. A control runs in one transaction, and its events are sent when it has returned.
+Arguments are validated by their annotations: a type, and with `Annotated` a `Between` or the allowed values. A control
+runs in one transaction; its events are sent after it returns.
 """
 
 import copy
@@ -31,7 +31,7 @@ _KINDS: Mapping[Any, str] = {
 
 @attrs.frozen
 class Between:
-    """The least and the largest number an argument may be."""
+    """Minimum and maximum of a numeric argument."""
 
     low: float
     high: float
@@ -40,14 +40,14 @@ class Between:
 
 @attrs.frozen
 class Control:
-    """A control: name, documentation, signature, and whether it may change something."""
+    """A control: name, documentation, signature, and whether it changes state."""
 
     name: str
     doc: str
     signature: inspect.Signature
     changes: bool
     transaction: bool
-    hints: Mapping[str, Any]  # arguments with what limits them
+    hints: Mapping[str, Any]  # arguments and their limits
     method: Callable[..., Any]
 
     @property
@@ -57,7 +57,7 @@ class Control:
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """The values that arguments allow."""
+        """Allowed values of the arguments."""
         limits = {name: _parts(hint)[1] for name, hint in self.hints.items()}
         return {
             name: tuple(map(str, limit)) for name, limit in limits.items() if limit and not isinstance(limit, Between)
@@ -65,12 +65,11 @@ class Control:
 
 
 def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
-    """Declare a method as a control, by its name; one that begins with an underscore belongs to a group such as
-    `create`.
+    """Declare a method as a control under its name. A leading underscore puts it into a group such as `create`.
 
     Args:
-        changes: Whether it may change something.
-        transaction: Whether it runs in one transaction; one that waits does not.
+        changes: Whether it changes state.
+        transaction: Whether it runs in one transaction; false for a control that waits.
     """
 
     def declare(method: Any) -> Any:
@@ -109,12 +108,12 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
 
 
 def _parts(hint: object) -> tuple[Any, Any]:
-    """Return the type of an annotation, and what limits its values."""
+    """Return the type of an annotation and the limits of its values."""
     return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
 
 
 def _checked(name: str, hint: Any, value: Any) -> Any:
-    """Return an argument as it is declared; numbers may come from JSON."""
+    """Return an argument converted to its declared type; numbers may come from JSON."""
     declared, limit = _parts(hint)
     kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
     if value is None and NoneType in kinds:
@@ -137,13 +136,13 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
 
 
 class ControlGroup:
-    """Controls that act on an engine."""
+    """Base of controls, which act on an engine."""
 
     _engine: Engine
-    _key: str  # the key whose tenant is meant where none is named
+    _key: str  # key of the default tenant
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
-        """Carry out a control here; a served sandbox has it done there."""
+        """Run a control in this process; a client of a served sandbox sends it to the server."""
         try:
             checked = {name: _checked(name, row.hints[name], value) for name, value in given.items()}
             present = self._engine.catch_up()
@@ -159,9 +158,7 @@ class ControlGroup:
         return result
 
     def _for_key(self, api_key: str) -> Self:
-        """Return this sandbox as the tenant of a key sees it: its events, records, requests and examples are the
-        tenant's.
-        """
+        """Return a view of this sandbox for the tenant of a key: its events, records, requests and examples."""
         seen = copy.copy(self)
         seen._key = api_key
         return seen
@@ -173,15 +170,13 @@ class ControlGroup:
         return record
 
     def _tenant_id(self, api_key: str | None = None) -> str:
-        """Return the id of a key's tenant; by default of the sandbox's own key, or nothing if that is not a known
-        one.
-        """
+        """Return the id of a key's tenant. The default is the key of the sandbox; "" if that is unknown."""
         owner = self._engine.store.get("key", api_key or self._key)
         if owner is None and api_key is not None:
             raise wrong_argument(Problem("api_key", "unknown", "is not a key of this sandbox"))
         return str(owner["tenant"]) if owner else ""
 
     def _theirs(self, rows: Iterable[Record], api_key: str | None, all_tenants: bool) -> Iterator[Record]:
-        """Iterate over the rows of a tenant, or over all."""
+        """Iterate over the rows of a tenant, or over all rows."""
         tenant = self._tenant_id(api_key)
         return (row for row in rows if all_tenants or row["tenant"] == tenant)

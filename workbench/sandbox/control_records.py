@@ -18,7 +18,7 @@ from workbench.schema.walk import Array, DateTime, DecimalNumber, Kind, build, i
 
 @record
 class ApplicationState:
-    """Where the application of a user, an owner or a company stands."""
+    """Status of the application of a user, an owner or a company."""
 
     id: str = about("User, owner or company", ID)
     status: str = about("Application status")
@@ -35,7 +35,7 @@ class CardState:
 
 @record
 class CompanyState:
-    """A company, and where its application stands."""
+    """A company and the status of its application."""
 
     id: str = about("Company", ID)
     status: str = about("Application status")
@@ -82,7 +82,7 @@ class DepositReceived:
 
 @record
 class PendingSignatures:
-    """How the next requests for a withdrawal signature are answered."""
+    """Number of the next withdrawal signature requests that are answered with `pending`."""
 
     times: int = about("Requests that are answered with `pending`")
     retry_after: int = about("Seconds in `retryAfter`")
@@ -189,7 +189,7 @@ class Delivery:
 
 @record
 class FlushResult:
-    """Whether nothing is left to deliver."""
+    """Result of a flush: whether no delivery is due."""
 
     done: bool = about("Whether no delivery is due")
     waiting: int = about("Deliveries that wait for their next attempt")
@@ -197,7 +197,7 @@ class FlushResult:
 
 @record
 class FaultRule:
-    """A fault rule, and how often it was met."""
+    """A fault rule, with the number of calls or deliveries it matched."""
 
     id: int = about("Number of the rule")
     kind: str = about("What goes wrong")
@@ -217,7 +217,7 @@ class FaultRule:
 
 @record
 class RequestEntry:
-    """A request to the sandbox, and how it was answered. Private values are masked."""
+    """A request to the sandbox and its response. Private values are masked."""
 
     request_id: str | None = about("Request, if it changed something", default=None)
     operation: str | None = about("Operation; absent: the path is not served", default=None)
@@ -234,7 +234,7 @@ class RequestEntry:
 
 
 class Envelope(MaskedDict):
-    """An event by its wire names; it prints masked."""
+    """An event in its wire format; it prints masked."""
 
     __slots__ = ()
 
@@ -242,13 +242,13 @@ class Envelope(MaskedDict):
         super().__init__({**raw, "body": MaskedDict(raw.get("body") or {})})
 
     def shown(self) -> dict[str, Any]:
-        """Return it with the body masked by its kind, or entirely if the kind is unknown."""
+        """Return the envelope with its body masked by kind, or masked entirely if the kind is unknown."""
         kind = EVENT_KINDS.get(f"{self.get('resource')}.{self.get('action')}")
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
 
 
 class ListedEvent(MaskedDict):
-    """An event, and what caused it; it prints masked."""
+    """An event and its cause; it prints masked."""
 
     __slots__ = ()
 
@@ -256,7 +256,7 @@ class ListedEvent(MaskedDict):
         super().__init__({**raw, "event": Envelope(raw["event"])})
 
     def shown(self) -> dict[str, Any]:
-        """Return it with the event masked."""
+        """Return the item with its event masked."""
         return {**self, "event": self["event"].shown()}
 
 
@@ -266,14 +266,14 @@ class StoredRecord(MaskedDict):
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
-        """Return it with every member masked that is private in the interface."""
+        """Return the record with its private members masked."""
         shown: dict[str, Any] = _masked(self)
         return shown
 
 
 @cache
 def _private() -> Mapping[str, About]:
-    """Return the members that are private wherever they occur in the interface, by attribute name."""
+    """Return the attribute names of the members that are private everywhere in the interface."""
     roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     members = [leaf for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, leaf in leaves(cls)]
     opened = {member.name for member in members if member.about.privacy is OPEN}
@@ -285,7 +285,7 @@ def _private() -> Mapping[str, About]:
 def _masked(raw: object, name: str = "") -> Any:
     if isinstance(raw, Mapping):
         shown = {inner: _masked(value, inner) for inner, value in raw.items()}
-        # next to the name of its sender an amount proves who owns an account; elsewhere amounts are open
+        # with the name of its sender, an amount proves who owns an account; other amounts are public
         return {**shown, "amount": DOTS} if "originator_name" in raw else shown
     if isinstance(raw, list | tuple):
         return [_masked(item, name) for item in raw]
@@ -294,7 +294,7 @@ def _masked(raw: object, name: str = "") -> Any:
 
 
 def to_json(result: object) -> Any:
-    """Return a result as JSON values: records by attribute name, times as text."""
+    """Convert a result to JSON values: records by attribute name, times as text."""
     if is_record(result):
         return {member.name: to_json(getattr(result, member.name)) for member in members(type(result))}
     if isinstance(result, list | tuple):
@@ -307,9 +307,7 @@ def to_json(result: object) -> Any:
 
 
 def from_json(annotation: Any, raw: Any) -> Any:
-    """Return JSON values as what a control is annotated to return; times are text, or milliseconds as the store keeps
-    them.
-    """
+    """Convert JSON values to the annotated return type of a control; times are text or milliseconds."""
     if get_origin(annotation) is list:
         return [from_json(get_args(annotation)[0], value) for value in raw]
     if isinstance(annotation, type) and is_record(annotation):

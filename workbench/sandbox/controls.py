@@ -1,4 +1,4 @@
-"""The controls of a sandbox: applications, cards and money, withdrawals, time, copies, and what there is to see.
+"""The controls of a sandbox: applications, cards, money, withdrawals, time, snapshots and reading its state.
 
 `CONTROLS` lists them by name, for servers, commands and documentation; arguments are JSON values, results mostly
 records.
@@ -83,7 +83,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         """
         return chain.TeachingWallet(self, admin)
 
-    if not TYPE_CHECKING:  # a type checker would take any name
+    if not TYPE_CHECKING:  # a type checker would accept any name
 
         def __getattr__(self, name):
             raise AttributeError(f"a sandbox has no {name}{renamed(f'sandbox.{name}')}")
@@ -98,7 +98,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
         """Activate, lock, unlock and cancel cards."""
         return Cards(self)
 
-    # what there is to see
+    # reading the state
 
     @control(changes=False)
     def guide(self, api_key: str | None = None) -> Record:
@@ -131,12 +131,12 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
 
     @control(changes=False)
     def _last_event(self) -> int:
-        """Return the sequence number of the last event, 0 if there is none."""
+        """Return the sequence number of the last event, 0 without events."""
         return self._engine.last_event
 
     @control(changes=False)
     def _world_id(self) -> str:
-        """Return the id of this world: another one after a reset, or where a sandbox in memory starts anew."""
+        """Return the id of this world, which changes with a reset or a restart of a sandbox in memory."""
         return str(self._engine.store.get("meta", "made").get("world", ""))
 
     @control(changes=False)
@@ -452,9 +452,7 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
 
     @contextmanager
     def _replacing(self, **settings: object) -> Iterator[None]:
-        """Remove the state for another one, but keep its settings, and never use the number of an event or a request
-        twice.
-        """
+        """Replace the state, but keep the settings; event and request numbers are never reused."""
         store = self._engine.store
         settings = {**store.get("meta", "made"), **settings, "world": new_world()}
         counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint", "fault")}
@@ -469,12 +467,12 @@ class Controls(CreationControls, WebhookControls, WithTimeline):
 
 
 def _prefix(name: str) -> str:
-    """Return how the kinds of a snapshot begin."""
+    """Return the prefix of the kinds of a snapshot."""
     return f"snapshot/{name.encode(errors='surrogatepass').hex()}/"
 
 
 class Create:
-    """What the sandbox can create: `sandbox.create.user(status="denied")`."""
+    """Controls that create records: `sandbox.create.user(status="denied")`."""
 
     def __init__(self, sandbox: Controls) -> None:
         self.tenant = sandbox._create_tenant
@@ -487,7 +485,7 @@ class Create:
 
 
 class Cards:
-    """Changes of a card's status: `sandbox.cards.lock(card_id)`."""
+    """Controls that change a card's status: `sandbox.cards.lock(card_id)`."""
 
     def __init__(self, sandbox: Controls) -> None:
         self.activate = sandbox._activate_card

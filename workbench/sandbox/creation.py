@@ -1,4 +1,4 @@
-"""The controls that make something for a tenant: tenants and keys, users, companies, contracts and payment routes."""
+"""Controls that create tenants, keys, users, companies, contracts and payment routes."""
 
 import re
 from typing import Annotated
@@ -14,7 +14,7 @@ from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 
 class CreationControls(ControlGroup):
-    """Make tenants, and what a tenant has."""
+    """Create tenants and their records."""
 
     @control(changes=False)
     def tenants(self) -> list[Tenant]:
@@ -175,10 +175,10 @@ class CreationControls(ControlGroup):
         return record
 
     def _context(self, name: str) -> RequestContext:
-        """Return the context of a control that makes something for the tenant."""
+        """Return the context of a control that creates a record of the tenant."""
         return self._engine.context(name, {"tenant": self._tenant_id()})
 
 
 def application_state(applicant: Record) -> ApplicationState:
-    """Return where an application stands."""
+    """Return the status of an application."""
     return ApplicationState(id=applicant["id"], status=str(applicant["status"]), reason=applicant["reason"])

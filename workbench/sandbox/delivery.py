@@ -1,10 +1,9 @@
-"""Events and outgoing webhooks: each event of a tenant goes to its endpoints, signed and in order, with retries until
-it is accepted.
+"""Events and outgoing webhooks: each event is delivered to its tenant's endpoints, signed, in order, with retries.
 
-An event is stored as it happened; its wire form is made when it is read. The state of every delivery is in the store,
-so it survives a restart. Each endpoint has a thread of its own and waits for no other; of several processes on one
-file, one delivers. Times are those of the sandbox: a retry is due when its clock says so. A process killed between the
-response of a receiver and its note sends that event again: delivery is at least once.
+Events are stored as records and serialized when read. The state of every delivery is in the store, so it survives a
+restart. Each endpoint has a separate thread and waits for no other. Of several processes on one file, one delivers.
+Retries are due by the sandbox's clock. Delivery is at least once: if the process is killed after the receiver's
+response but before that is recorded, the event is sent again.
 
 # Registration, signing and retries are not documented.
 # assumed: event_endpoints, event_signing, event_retries, event_retry_spread, event_ids, event_order, event_gone
@@ -37,13 +36,13 @@ from workbench.schema.walk import build
 from workbench.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 
 Record = dict[str, Any]
-_BUSY_INTERVAL = 0.5  # seconds until a file that is busy is tried again
-_CLOSING = 0.5  # seconds that the end waits for deliveries in flight
+_BUSY_INTERVAL = 0.5  # seconds before a busy file is tried again
+_CLOSING = 0.5  # seconds that `close` waits for deliveries in flight
 _GONE = 410
 
 
 class WebhookDispatcher:
-    """Sends what is due, in a thread per endpoint. Without endpoints there is no thread."""
+    """Delivers events that are due, in one thread per endpoint. Without endpoints, no thread runs."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class WebhookDispatcher:
         hosts: Collection[str],
         keep_time: Callable[[], None],
     ) -> None:
-        self._keep_time = keep_time  # called where there are endpoints
+        self._keep_time = keep_time  # called if endpoints exist
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._keeps_answers = True
@@ -63,30 +62,30 @@ class WebhookDispatcher:
         self._news = threading.Condition()
         self._notices = 0  # number of notifications so far
         self._threads: dict[str, threading.Thread] = {}
-        self._idle: dict[str, int] = {}  # by endpoint, the notification after which nothing was left to send
+        self._idle: dict[str, int] = {}  # by endpoint, the notification after which nothing was due
         self._seen: dict[str, int] = {}  # by endpoint, the number of the last event that was looked at
         self._closed = threading.Event()
 
     @property
     def active(self) -> bool:
-        """Whether there are endpoints."""
+        """Whether any endpoint is registered."""
         return bool(self._store.count("endpoint"))
 
     def distrust_callers(self) -> None:
-        """Keep to what others may be allowed: nothing on this machine is reached, and no answer is shown."""
+        """Restrict deliveries for untrusted callers: none goes to this machine, and no response is shown."""
         self.reach -= {"loopback"}
         self._keeps_answers = False
 
     def check(self, url: str) -> Target:
-        """Return where a URL leads.
+        """Resolve a URL and return its target.
 
         Raises:
-            ForbiddenUrl: Webhooks may not go there.
+            ForbiddenUrl: Webhooks to this URL are not allowed.
         """
         return check_url(url, reach=self.reach, hosts=self.hosts)
 
     def notify(self) -> None:
-        """Wake the threads: there may be something to send."""
+        """Wake the threads, since a delivery may be due."""
         if not self.active:
             return
         with self._news:
@@ -102,7 +101,7 @@ class WebhookDispatcher:
             self._news.notify_all()
 
     def flush(self, timeout: float) -> bool:
-        """Wait until nothing is due, at most some seconds; return whether that was reached."""
+        """Wait until no delivery is due, or until the timeout; return whether none is due."""
         if not self.active:
             return True
         self.notify()
@@ -117,10 +116,12 @@ class WebhookDispatcher:
         with self._news:
             self._closed.set()
             self._news.notify_all()
-            threads = tuple(self._threads.values())  # a thread that ends takes itself out
+            threads = tuple(self._threads.values())  # a thread removes itself when it ends
         deadline = time.monotonic() + _CLOSING
         for thread in threads:
-            thread.join(max(deadline - time.monotonic(), 0))  # one that still waits sends again after a restart
+            thread.join(
+                max(deadline - time.monotonic(), 0)
+            )  # a delivery that is still waiting is sent again after a restart
 
     def _work(self, endpoint: str) -> None:
         while not self._closed.is_set():
@@ -142,7 +143,7 @@ class WebhookDispatcher:
                     self._news.wait()
 
     def _step(self, endpoint: str) -> bool:
-        """Send what is due first; return whether there was anything."""
+        """Send the delivery that is due first; return whether any was due."""
         with self._store:
             row = self._store.get("endpoint", endpoint)
             due_delivery = self._due(row) if row is not None and row["enabled"] else None
@@ -166,7 +167,7 @@ class WebhookDispatcher:
         return True
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
-        """Return the time, the delivery and the event of what is due first."""
+        """Return the time, the delivery and the event that are due first."""
         now = self._environment.clock.at
         waiting = (number for _, number in self._store.until(f"waiting/{row['id']}", due_by(now), 1))
         candidates = [self._delivery(row["id"], number) for number in waiting]
@@ -191,7 +192,7 @@ class WebhookDispatcher:
         return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
-        """Return the first event that was not sent to the endpoint yet, as a new delivery."""
+        """Return a new delivery of the first event that was not sent to the endpoint yet."""
         after = max(row["next"], self._seen.get(row["id"], 0)) - 1
         for event in self._store.numbered("event", after):
             if event["tenant"] == row["tenant"]:
@@ -216,7 +217,7 @@ class WebhookDispatcher:
 
     def _send(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
         try:
-            target = self.check(url)  # each time: the address of a name may change
+            target = self.check(url)  # on each attempt, since the address of a host name may change
         except ForbiddenUrl as error:
             return PostResult(status=None, error=f"not sent: {error}")
         return post(target, headers, body)
@@ -243,17 +244,17 @@ class WebhookDispatcher:
             state = "failed"
         else:
             wait = int(min(first * factor ** (tried - 1), longest) * 1000)
-            spread = int(wait * settings["event_retry_spread"])  # what failed together is not sent again together
+            spread = int(wait * settings["event_retry_spread"])  # spread the retries of deliveries that failed together
             due = now + wait - self._environment.seeds.number(f"retry:{delivery['id']}:{len(attempts)}", 0, spread)
         self.enqueue(row, {**delivery, "attempts": attempts, "tried": tried, "state": state, "due": due, "held": None})
         if result.status == _GONE:
             self._store.put("endpoint", endpoint, {**self._store.get("endpoint", endpoint), "enabled": False})
-        for sequence in self._store.all(f"held/{endpoint}"):  # release what was held until the next one
+        for sequence in self._store.all(f"held/{endpoint}"):  # release the delivery that was held until the next one
             if sequence != delivery["sequence"]:
                 self.enqueue(row, {**self._delivery(endpoint, sequence), "held": "released"})
 
     def enqueue(self, row: Record, delivery: Record) -> None:
-        """Store a delivery to an endpoint; it is sent when it is due, unless it was accepted or given up."""
+        """Store a delivery to an endpoint. It is sent when it is due, unless it was accepted or abandoned."""
         sequence = delivery["sequence"]
         self._leave(row["id"], self._delivery(row["id"], sequence))
         self._store.put(f"delivery/{row['id']}", str(sequence), delivery)
@@ -266,15 +267,13 @@ class WebhookDispatcher:
         return self._store.get(f"delivery/{endpoint}", str(sequence))
 
     def _leave(self, endpoint: str, delivery: Record | None) -> None:
-        """Remove a delivery from those that wait."""
+        """Remove a delivery from the queue."""
         if delivery is not None and delivery["state"] == "waiting":
             self._store.delete(*_place(endpoint, delivery))
 
 
 def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
-    """Return the kind and id by which a delivery that waits is found: those that are due first, or held for the next
-    one.
-    """
+    """Return the kind and id of a queued delivery: ordered by due time, or held for the next one."""
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
@@ -295,7 +294,7 @@ class Delivered(bytes):
 
 
 def wire_event(environment: Environment, kept: Record) -> Record:
-    """Return an event as it is sent, in its envelope."""
+    """Return an event in its envelope, as it is sent."""
     resource, _, action = kept["kind"].partition(".")
     event: Record = {
         "id": environment.seeds.uuid(f"event:{kept['sequence']}"),
@@ -312,7 +311,7 @@ def wire_event(environment: Environment, kept: Record) -> Record:
 
 
 def listed(environment: Environment, kept: Record) -> ListedEvent:
-    """Return an event as the sandbox lists it: the wire form, and what caused it."""
+    """Return an event as the sandbox lists it: in its wire format, with its cause."""
     return ListedEvent(
         {
             "sequence": kept["sequence"],

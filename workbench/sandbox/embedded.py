@@ -52,7 +52,7 @@ _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionRese
 
 
 class DirectTransport:
-    """Answers calls without httpx, and is a transport of `httpx.AsyncClient`, for which it is loaded.
+    """In-process transport that answers calls without httpx. It also works as a transport of `httpx.AsyncClient`.
 
     Args:
         handler: Answers a request.
@@ -64,7 +64,7 @@ class DirectTransport:
     def respond(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
     ) -> "Response | SandboxTransport":
-        """Return the response, or a transport that plays it where a fault delays it or breaks the connection."""
+        """Return the response, or a transport that simulates it if a fault delays it or breaks the connection."""
         path, _, query = target.partition("?")
         answer = self._handler(Request(method, path, query, headers, body))
         if answer.manner == "whole" and not answer.seconds:
@@ -76,7 +76,7 @@ class DirectTransport:
         return await self.over_httpx().handle_async_request(request)
 
     def over_httpx(self) -> "SandboxTransport":
-        """Return a transport for clients of httpx, which is loaded now."""
+        """Load httpx, and return a transport for its clients."""
         from workbench.sandbox.transport import SandboxTransport
 
         return SandboxTransport(self._handler)
@@ -91,7 +91,7 @@ class Sandbox(Controls):
 
     Args:
         seed: Random seed of the world; default 1.
-        environment: In "production" the simulations are not found.
+        environment: "sandbox" or "production"; in "production", simulations answer with 404.
         behavior: Where the interface document is silent: what fits it best ("documented"), or what live services do
             ("observed"); or a TOML file or mapping with settings, by their id in `assumptions()`, as
             {"behavior": "observed", "settle_route": False}.
@@ -100,9 +100,9 @@ class Sandbox(Controls):
             environment and behavior stay: they are taken from it if not given.
         public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
-        random_keys: Whether API keys are made at random. By default they are made from the seed, the same everywhere;
-            to serve beyond this machine they have to be random. Kept in the file, as the seed is.
-        api_key: Full API key, of 16 characters or more; the other keys are made from it. Kept in the file.
+        random_keys: Whether API keys are random. By default they are derived from the seed, the same everywhere; to
+            serve beyond this machine they must be random. Stored in the file, like the seed.
+        api_key: Full API key, of 16 characters or more; the other keys are derived from it. Stored in the file.
         clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
         world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or
@@ -159,7 +159,7 @@ class Sandbox(Controls):
         self._engine = engine
         self.clock = engine.clock
         self._key = self._engine.full_key
-        self._shared: list[Any] = []  # what `share` serves by, and its URL; views share the list
+        self._shared: list[Any] = []  # server and URL of `share`; views use the same list
 
     @property
     def full_key(self) -> str:
@@ -178,12 +178,12 @@ class Sandbox(Controls):
         return answer
 
     def _drain(self, after: int = 0, api_key: str | None = None) -> tuple[list[tuple[int, dict[str, str], bytes]], int]:
-        """Return up to a thousand deliveries after a sequence number, each with its number, and the number of the last
-        event that was looked at; where there are a thousand, more may follow it.
+        """Return up to 1,000 deliveries after a sequence number, each with its number, and the number of the last event
+        read. If 1,000 are returned, more may follow.
 
         Args:
             after: Sequence number of an event.
-            api_key: A key of the tenant, which signs the deliveries; default: the session's.
+            api_key: Key of the tenant, which also signs the deliveries; default: the session's.
         """
         engine, key = self._engine, api_key or self._key
         engine.catch_up()
@@ -198,7 +198,7 @@ class Sandbox(Controls):
         return self._direct().over_httpx()
 
     def _direct(self, *, faults: bool = True) -> DirectTransport:
-        """Return a transport for a client in this process, which loads no HTTP library.
+        """Return an in-process transport that loads no HTTP library.
 
         Args:
             faults: Whether fault rules apply to its calls.
@@ -206,7 +206,7 @@ class Sandbox(Controls):
         return DirectTransport(partial(self._engine.answer, faults=faults))
 
     def fork(self) -> "Sandbox":
-        """Return an independent copy in memory. It does not deliver what this one delivers."""
+        """Return an independent copy in memory. The copy does not send the pending deliveries of the original."""
         store = Store()
         for kind, values in self._engine.store.copy().items():
             if in_world(kind) or kind.startswith("snapshot"):
@@ -279,7 +279,7 @@ class Sandbox(Controls):
 
     @property
     def _url(self) -> str:
-        """The URL that `share` returned; empty where it was not called."""
+        """The URL that `share` returned; empty if it was not called."""
         return self._shared[1] if self._shared else ""
 
     def _http_app(self, url: str, local: bool = True) -> "App":
@@ -296,7 +296,7 @@ class Sandbox(Controls):
         return App(self._engine, self, url, local)
 
     def close(self) -> None:
-        """Stop serving and webhook deliveries, and close the file, if there are any."""
+        """Stop serving and webhook deliveries, and close the file."""
         if self._shared:
             self._shared[0].__exit__(None, None, None)
             self._shared.clear()
@@ -310,7 +310,7 @@ class Sandbox(Controls):
 
 
 def problems(given: Mapping[str, Any]) -> list[Problem]:
-    """Return what is wrong with the arguments of a sandbox."""
+    """Return the problems of the arguments of a sandbox."""
     problems_found = []
     if type(given.get("seed", 1)) is not int:
         problems_found.append(Problem("seed", "type", "must be a whole number"))
@@ -334,13 +334,13 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
 
 
 def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
-    """Return when the time of a new sandbox starts, and how fast it runs; it stands still where `speed` is None.
+    """Return the start time and the speed of a new sandbox's clock; a speed of None means a fixed clock.
 
     Args:
         clock: "fixed" or None, "now", a time (also as text) from which it runs, or a speed, as "x60".
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: `clock` is none of these.
     """
     wall = int(time.time() * 1000)
     text = "fixed" if clock is None else clock
@@ -373,10 +373,10 @@ def renew_file(path: Path) -> None:
 
 
 def _make(store: Store, start: int, **given: object) -> bool:
-    """Make the world in an empty store; one that has a world must have been made with the same.
+    """Create the world in an empty store, or check that an existing one was created with the same arguments.
 
     Returns:
-        Whether it was made now.
+        Whether the world was created by this call.
     """
     settings: dict[str, Any] | None = store.get("meta", "made")
     if settings is None:

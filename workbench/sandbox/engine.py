@@ -1,8 +1,7 @@
-"""The parts of one sandbox put together: state, clock, service, faults, and the events that go out.
+"""Engine of a sandbox: combines state, clock, service, faults and webhook deliveries.
 
-It logs the last requests: what was asked, how it was answered, how long that took, and which fault rule applied. They
-are in memory, and in the file of a sandbox that has one: written a few at a time, so a killed process may lose the
-last.
+The engine logs the last requests with their response, duration and fault rule. The log is in memory, and in the
+sandbox's file if it has one. It is written in batches, so a killed process may lose the last entries.
 """
 
 import threading
@@ -31,11 +30,11 @@ from workbench.schema.masks import DOTS, masked
 from workbench.system.messages import Request, Response
 
 Record = dict[str, Any]
-_TICK = 0.25  # seconds between looks at a running clock, and at what other processes on the file did
+_TICK = 0.25  # seconds between checks of a running clock and of changes by other processes
 
 
 class Engine:
-    """Everything of a sandbox but its controls.
+    """A sandbox without its controls.
 
     Args:
         store: State with a world in it.
@@ -69,7 +68,7 @@ class Engine:
         self.dispatcher.notify()
 
     def answer(self, request: Request, faults: bool = True) -> Response:
-        """Answer a request, and apply the fault rules to it unless they are left out."""
+        """Answer a request, and apply the fault rules unless they are turned off."""
         began = time.perf_counter()
         with self.catch_up():
             if faults and self.faults.count:
@@ -89,19 +88,17 @@ class Engine:
 
     @property
     def last_event(self) -> int:
-        """The number of the last event, 0 if there is none."""
+        """The number of the last event, 0 without events."""
         return self.store.get("counter", "event") or 0
 
     def events(self, after: int = 0) -> Iterator[Record]:
-        """Iterate over the events after a number, as they are stored; those of a transaction that is damaged are left
-        out.
-        """
+        """Iterate over the stored events after a number; events of a damaged transaction are skipped."""
         for kept in self.store.numbered("event", max(after, 0)):
             if "transaction" not in kept or self.store.readable("transaction", kept["transaction"]) is not None:
                 yield kept
 
     def event_of(self, event_id: str) -> Record | None:
-        """Return the event of an id, as it is stored; looked for from the last one back."""
+        """Return the stored event with an id, searching from the newest."""
         return next(
             (
                 self.store.get("event", str(number))
@@ -112,7 +109,7 @@ class Engine:
         )
 
     def catch_up(self) -> AbstractContextManager[None]:
-        """Let what became due on a running clock happen; the time it shows can be kept for what follows."""
+        """Apply the changes that became due on a running clock; return a context that fixes the time it shows."""
         if not self.clock.runs:
             return nullcontext()
         at = self.clock.at
@@ -122,14 +119,17 @@ class Engine:
         return self.clock.showing(at)
 
     def keep_time(self) -> None:
-        """Keep up with a running clock and with other processes in a thread: what is due happens though nobody asks."""
+        """Apply scheduled changes and follow other processes in a background thread, without waiting for a request."""
         if self._ticking is not None or not (self.clock.runs or (self.store.shared and self.dispatcher.active)):
             return
 
         def tick() -> None:
             seen = -1
             while not self._closed.wait(_TICK):
-                with suppress(UnusableFile), self.store:  # reads what other processes did; if it is busy, the next does
+                with (
+                    suppress(UnusableFile),
+                    self.store,
+                ):  # reads changes of other processes; if the file is busy, the next round does
                     self.catch_up()
                 if self.clock.runs or self.store.version != seen:
                     seen = self.store.version
@@ -139,7 +139,7 @@ class Engine:
         self._ticking.start()
 
     def _move_clock(self, by: int) -> None:
-        """Move the clock by milliseconds; what is due on the way happens at its own time."""
+        """Advance the clock by milliseconds; scheduled changes on the way happen at their due times."""
         with self.store:
             end = self.clock.at + by
             self._happen_until(end)
@@ -169,7 +169,7 @@ class Engine:
             people.decide(context, kind, key, "approved", action="conclude")
 
     def close(self) -> None:
-        """End the deliveries and close the file."""
+        """Stop the deliveries and close the file."""
         self._closed.set()
         if self._ticking is not None:
             self._ticking.join(10)
@@ -191,7 +191,7 @@ class RequestLog:
     def __init__(self, service: Service, store: Store) -> None:
         self._service = service
         self._file = store if isinstance(store, FileStore) else None
-        # With a file, those that are not written yet.
+        # With a file, the requests that are not written yet.
         self._entries: deque[tuple[Request, Response, int, float]] = deque(maxlen=KEPT)
         self._saved = time.monotonic()
 
@@ -208,22 +208,22 @@ class RequestLog:
             self.save()
 
     def clear(self) -> None:
-        """Forget all requests."""
+        """Delete all requests."""
         self._entries.clear()
         if self._file is not None:
             self._file.remove_requests()
 
     def save(self) -> None:
-        """Write the requests into the file, if there is one."""
+        """Write the requests to the file, if the sandbox has one."""
         if self._file is None or not self._entries:
             return
-        with suppress(UnusableFile), self._file:  # if it is busy, they wait for the next ones
+        with suppress(UnusableFile), self._file:  # if it is busy, they are written with the next requests
             self._saved = time.monotonic()
             self._file.keep_requests(starmap(self._row, self._entries), KEPT)
             self._entries.clear()
 
     def entries(self, tenant: str | None, *, reveal: bool) -> list[dict[str, Any]]:
-        """Return the requests, the oldest first.
+        """Return the requests, oldest first.
 
         Args:
             tenant: Id of the tenant; empty for requests without a known key, None for all.
@@ -234,7 +234,7 @@ class RequestLog:
         return [self._shown(entry, reveal) for entry in entries if tenant in (None, entry["tenant"])]
 
     def _row(self, request: Request, response: Response, at: int, seconds: float) -> dict[str, Any]:
-        """Return a request as it is kept; never with a key."""
+        """Return a request in its stored form, without its key."""
         context = response.context
         number = context.cause[0] if context is not None else 0
         return {

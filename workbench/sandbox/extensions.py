@@ -1,6 +1,5 @@
-"""What the sandbox does beyond the interface document, each part assumed: settling by a call, the lists of routes, and
-conventions of HTTP services (keys as bearer tokens, idempotency keys, rate limits) and of later releases, each a
-behavior that can be set.
+"""Assumed behavior beyond the interface document: a call that settles, lists of routes, conventions of HTTP services
+(bearer tokens, idempotency keys, rate limits) and of later releases. Each is a behavior that can be set.
 """
 
 import hashlib
@@ -18,7 +17,7 @@ from workbench.schema.rules import Full
 _DAY = 24 * 60 * 60 * 1000  # milliseconds
 _MINUTE = 60 * 1000
 LATER = "addedLater"
-"""Name and value of what a later release may add."""
+"""Name and value of a member that a later release may add."""
 _MAX_KEY = 255  # characters of an idempotency key
 
 
@@ -43,7 +42,7 @@ class ListPaymentRoutes:
 
 @record
 class PaymentRoute(Answer):
-    """A payment route; nothing of it is served."""
+    """A payment route, without any members."""
 
 
 _ALL: tuple[Operation[..., Any], ...] = (
@@ -84,7 +83,7 @@ ASSUMED: Mapping[str, str] = {
     "list_payment_routes": "payment_routes",
     "list_automations": "payment_routes",
 }
-"""Their ids among the assumptions."""
+"""Ids of the assumptions about these operations."""
 
 
 def key_of(headers: Any, *, bearer: bool) -> str:
@@ -94,9 +93,7 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 
 def rehearse(settings: Mapping[str, Any], answer: object) -> Any:
-    """Return an answer or a body of an event as a later release may write it.
-    assumed: unknown_members, unknown_values
-    """
+    """Return a response or an event body as a later release may write it. assumed: unknown_members, unknown_values"""
     more, values = settings["unknown_members"], settings["unknown_values"]
     if not (more or values):
         return answer
@@ -112,17 +109,17 @@ def rehearse(settings: Mapping[str, Any], answer: object) -> Any:
 
 
 class RateLimit:
-    """Counts the requests of each key in the current minute of the sandbox's clock. assumed: rate_limit"""
+    """Rate limiter: counts the requests of each key per minute of the sandbox's clock. assumed: rate_limit"""
 
     def __init__(self) -> None:
         self._minute = 0
         self._counts: dict[str, int] = {}
 
     def count(self, context: RequestContext, key: str) -> None:
-        """Count a request, and state the limit in the headers of its response.
+        """Count a request, and put the limit into the headers of its response.
 
         Raises:
-            ApiError: 429, if there were too many.
+            ApiError: 429, if the limit is exceeded.
         """
         limit = context.settings["rate_limit"]
         if limit is None:
@@ -146,11 +143,11 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write; one with an idempotency key of the last 24 hours as it was answered then.
-    assumed: idempotency_keys
+    """Answer a write. A repeated idempotency key of the last 24 hours gets the stored response. assumed:
+    idempotency_keys
 
     Raises:
-        ApiError: 400, if the key is too long; 409, if it was that of another write.
+        ApiError: 400, if the key is too long; 409, if another write used it.
     """
     key = headers.get("idempotency-key")
     if not key or not context.settings["idempotency_keys"]:

@@ -1,7 +1,7 @@
-"""Fault rules: which calls or deliveries go wrong, how often, and in what way.
+"""Fault rules: which calls or deliveries fail, how often, and how.
 
-Rules are kept in the sandbox's file, if it has one, until they are removed; a reset leaves them, and a fork has none.
-While there is a rule, the `Workbench-Fault` header of every response says so.
+Rules are stored in the sandbox's file, if it has one, until they are removed. A reset keeps them; a fork has none.
+While any rule exists, every response has a `Workbench-Fault` header.
 """
 
 import json
@@ -32,7 +32,7 @@ OF_ANSWERS: Mapping[str, str] = {
     "malformed": "executed; the response body is not JSON",
     "slow_body": "executed; the response body is sent byte by byte over `seconds`",
 }
-"""What can go wrong with a call."""
+"""Kinds of faults of calls."""
 
 OF_DELIVERIES: Mapping[str, str] = {
     "duplicate": "the event is delivered twice",
@@ -40,7 +40,7 @@ OF_DELIVERIES: Mapping[str, str] = {
     "delay": "the event is delivered after `seconds` of the sandbox's clock",
     "bad_signature": "the signature is wrong",
 }
-"""What can go wrong with the delivery of an event."""
+"""Kinds of faults of deliveries."""
 
 _EXECUTED = frozenset({"latency", "lost", "cut", "malformed", "slow_body"})
 _WHOLE = frozenset({"latency", "status", "malformed"})
@@ -63,13 +63,13 @@ BODIES: Mapping[str, Callable[[int, str | None], tuple[str, bytes]]] = {
     "text": lambda status, name: ("text/plain", b"upstream connect error"),
     "html": lambda status, name: ("text/html", b"<html><body><h1>Bad Gateway</h1></body></html>"),
 }
-"""Error bodies met in practice, by name."""
+"""Error bodies seen in practice, by name."""
 
 _GENERAL = (table.UNAUTHORIZED, table.FORBIDDEN, table.TEAM_NOT_FOUND, table.INVALID_ACCOUNT, table.SERVER_FAILURE)
 
 
 def _documented(status: int, name: str | None) -> dict[str, Any]:
-    """Return the error body that the document has for a status, of the operation itself where it has one."""
+    """Return the documented error body for a status, preferably that of the operation."""
     own = table.OPERATIONS[name].failures if name is not None and name in table.OPERATIONS else ()
     of_status = [failure for failure in (*own, *_GENERAL) if failure.status == status and "{" not in failure.message]
     error, message = "InternalServerError", "Injected by a fault rule"
@@ -79,7 +79,7 @@ def _documented(status: int, name: str | None) -> dict[str, Any]:
 
 
 def _meets(arguments: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Whether arguments have the values; those of a query are text."""
+    """Return whether arguments have the given values; query arguments are text."""
     values = {path: get_path(arguments, path) for path in where}
     return all(values[path] == value or str(values[path]) == str(value) for path, value in where.items())
 
@@ -89,7 +89,7 @@ def _json(body: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 class FaultRules:
-    """The rules of one sandbox, with counts."""
+    """Fault rules of one sandbox, with their counts."""
 
     def __init__(self, store: Store, seeds: Seeds) -> None:
         self._store = store
@@ -102,19 +102,19 @@ class FaultRules:
 
     @property
     def rules(self) -> list[FaultRule]:
-        """The rules, the oldest first."""
+        """The rules, oldest first."""
         return [build(FaultRule, row) for row in self._store.all("fault")]
 
     def put(self, rule: FaultRule) -> FaultRule:
-        """Add a rule, or replace the one of its number."""
-        kept = strict_json.dumps(dict(given(rule)))  # with decimals as numbers
+        """Add a rule, or replace the one with its number."""
+        kept = strict_json.dumps(dict(given(rule)))  # decimals become numbers
         self._store.put("fault", str(rule.id), json.loads(kept))
         return rule
 
     def match(
         self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
     ) -> FaultRule | None:
-        """Return the first rule that applies to a call or a delivery; every matching rule counts it.
+        """Return the first rule that applies to a call or a delivery, and count it for every matching rule.
 
         Args:
             arguments: Returns the arguments of the call, or the body of the event.
@@ -138,7 +138,7 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request as the rules say; the `Workbench-Fault` header names their number, and the rule applied."""
+        """Answer a request under the fault rules; the `Workbench-Fault` header has their count and the applied rule."""
         text = f"{self.count} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name

@@ -1,6 +1,4 @@
-"""The operations of a served sandbox as one HTML page, without scripts: fields, rules, errors and a curl command for
-each.
-"""
+"""HTML page of the operations of a served sandbox, without scripts: fields, rules, errors and a curl command each."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -26,9 +24,9 @@ def page(operations: Iterable[Operation[..., Any]], url: str, converter: Convert
     """Return the page.
 
     Args:
-        operations: What is served.
+        operations: Served operations.
         url: Base URL, with its `/v1`.
-        converter: Knows the wire names of the served behavior.
+        converter: Converter with the wire names of the served behavior.
     """
     rows = list(operations)
     contents = "".join(

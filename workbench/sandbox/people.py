@@ -1,8 +1,7 @@
-"""Users, companies and their owners: applications, their life, and what may be changed.
+"""Users, companies and their owners: applications, status changes and updates.
 
-The life of an application: filed, it is `pending`; after `review_seconds` of the sandbox's time it has its outcome. A
-status word in the last name decides it immediately. Terms that are not accepted make `approved` wait as
-`tosNotAccepted`.
+A new application is `pending`; after `review_seconds` of sandbox time it gets its outcome. A status word in the last
+name decides it immediately. Until the terms are accepted, `approved` becomes `tosNotAccepted`.
 """
 
 from typing import Any
@@ -46,7 +45,7 @@ _KEPT = (
 
 
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
-    """File an application, or the one that was initiated before."""
+    """Create an application, or complete an initiated one."""
     tenant = context.tenant
     if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
@@ -70,7 +69,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
 
 
 def update_user(context: RequestContext, request: UpdateUser) -> User:
-    """Change what is given; nothing given changes nothing."""
+    """Update the given members of a user; without any, change nothing."""
     user = context.get_for_tenant("user", request.user_id)
     changes = plain(request)
     del changes["user_id"]
@@ -85,7 +84,7 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
-    """Store a user; names that events have shown are kept for these."""
+    """Store a changed user, and keep the earlier names for the events that showed them."""
     names = {name: user.get(name) for name in HOLDER}
     if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
         number = user.get("names", 0)
@@ -95,13 +94,13 @@ def _change_user(context: RequestContext, user: Record, changes: Record) -> Reco
 
 
 def holder_of(store: Store, user_id: str, names: int) -> Record:
-    """Return the names of a user as they were when an event happened."""
+    """Return the names of a user at the time of an event."""
     user: Record = store.get("user", user_id)
     return user if user.get("names", 0) == names else {"id": user_id, **store.get("former", f"{user_id}:{names}")}
 
 
 def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplication:
-    """Let an owner reapply: owner and company are reviewed again. assumed: owner_reapplies"""
+    """Update an owner's application: owner and company are reviewed again. assumed: owner_reapplies"""
     company = context.get_for_tenant("company", request.company_id)
     owner = context.get_for_tenant("owner", request.ubo_id)
     if owner["company_id"] != company["id"]:
@@ -129,7 +128,7 @@ def submit(context: RequestContext, kind: str, key: str, action: str, last_name:
 
 
 def outcome_in(last_name: str) -> str | None:
-    """Return the status a last name asks for, in any case and anywhere inside it. assumed: outcome_by_name"""
+    """Return the status that a last name contains, ignoring case. assumed: outcome_by_name"""
     text = last_name.lower()
     return next((status for word, status in _WORDS if word in text), None)
 
@@ -149,9 +148,9 @@ def decide(
     Args:
         kind: "user", "owner" or "company".
         key: Its id.
-        reason: Rejection labels; None for those usual with the status.
+        reason: Rejection labels; None for the usual ones of the status.
         cause: The event's statusChangeReason.
-        action: What moves it, as in `rules.APPLICATION`.
+        action: Action that changes the status, as in `rules.APPLICATION`.
     """
     applicant: Record = context.store.get(kind, key)
     if action == "review" and status == applicant["status"] and reason in (None, applicant["reason"]) and cause is None:
@@ -167,7 +166,7 @@ def decide(
         status = step.to or status
         applicant = {**applicant, "terms": True}
     elif status == "approved" and not applicant.get("terms", True):  # assumed: terms_not_accepted
-        if action == "review":  # a control is taken at its word
+        if action == "review":  # a control sets the requested status
             applicant = {**applicant, "terms": True}
         else:
             status = "tosNotAccepted"
@@ -199,7 +198,7 @@ def links(applicant: Record, sign: Any = None) -> Record:
 
 
 def shown(context: RequestContext, user: Record) -> User:
-    """Return a user as it is answered."""
+    """Return a user in the form of a response."""
     record: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
@@ -208,7 +207,7 @@ def shown(context: RequestContext, user: Record) -> User:
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
-    """Return a company with its owners as it is answered."""
+    """Return a company with its owners in the form of a response."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
     members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
     application: CompanyApplication = from_json(CompanyApplication, members)
@@ -225,26 +224,26 @@ def _application(context: RequestContext, applicant: Record) -> Record:
 
 
 def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
-    """Make a user as the store keeps it."""
+    """Return a new user in the form of the store."""
     state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
     return {"id": key, "tenant": tenant, **state, **members}
 
 
 def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
-    """Make an owner of a company as the store keeps it."""
+    """Return a new owner of a company in the form of the store."""
     of = {"id": key, "tenant": tenant, "company_id": company}
     return {**of, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
 def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:
-    """Make a company as the store keeps it; its status is that of its owners."""
+    """Return a new company in the form of the store; its status follows from its owners."""
     keys, address = [owner["id"] for owner in owners], owners[0].get("address")
     return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}
 
 
 def _common(owners: list[Record]) -> Record:
-    """Return what a company's application shows (assumed: company_outcome): approved when all owners are, pending while
-    one is, else as the first that is not approved.
+    """Return the application status of a company (assumed: company_outcome): approved if all owners are, pending while
+    one is, else that of the first owner who is not approved.
     """
     open_ = [owner for owner in owners if owner["status"] != ApplicationStatus.APPROVED]
     if any(owner["status"] == "pending" for owner in open_):
@@ -253,7 +252,7 @@ def _common(owners: list[Record]) -> Record:
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
-    """Return the person behind a share token; a personal application brings its own. assumed: share_token_person"""
+    """Return the personal data of an application, or of its share token. assumed: share_token_person"""
     if request.first_name is not None:
         return {}
     number = context.store.next("shared person")
@@ -261,7 +260,7 @@ def _from_provider(context: RequestContext, request: CreateUserApplication) -> R
 
 
 def _claim(context: RequestContext, user: Record, external_id: str | None) -> None:
-    """Take an external id, which nobody else in the tenant may have. assumed: duplicate_external_id"""
+    """Reserve an external id, which must be unique in the tenant. assumed: duplicate_external_id"""
     if external_id is None or user.get("external_id") == external_id:
         return
     tenant = user["tenant"]
@@ -274,7 +273,7 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
 
 
 def _company_follows(context: RequestContext, key: str) -> None:
-    """Move a company with its owners. assumed: owner_reapplies"""
+    """Update the status of a company after a change of an owner. assumed: owner_reapplies"""
     company = context.store.get("company", key)
     common = _common([context.store.get("owner", owner) for owner in company["owners"]])
     if common["status"] != company["status"]:

@@ -1,4 +1,4 @@
-"""The control of a served sandbox: the same methods as of an embedded one, over HTTP."""
+"""Client for the controls of a served sandbox: the methods of an embedded one, over HTTP."""
 
 import os
 import ssl
@@ -22,8 +22,7 @@ from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
 _NONE_KEPT = httpx.Limits(max_keepalive_connections=0)
-"""Connections end with each response: neither the control of a served sandbox nor a transport of it is closed by
-anybody.
+"""Close connections after each response, since callers close neither the client of a served sandbox nor its transport.
 """
 
 
@@ -36,14 +35,12 @@ _WAYS = (
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
-    """Return what a connection trusts: the certificates of a file, or the usual ones."""
+    """Return the trusted certificates: those of a file, or the system's."""
     return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
 class RemoteSandbox(Controls):
-    """Controls a sandbox that is served at a URL. Its methods are those of the controls: `settle`, `advance`,
-    `events`…
-    """
+    """Client for the controls of a sandbox served at a URL. Each control is a method: `settle`, `advance`, `events`…"""
 
     @hide_arguments
     def __init__(
@@ -59,7 +56,7 @@ class RemoteSandbox(Controls):
         Args:
             url: URL printed by `serve`, with or without `/v1`.
             api_key: Full key; a sandbox on this machine needs none, since its guide has it.
-            ca_file: Certificates to trust in place of the usual ones.
+            ca_file: File of certificates to trust in place of the system's.
 
         Raises:
             WrongEnvironment: Not a sandbox of the workbench.
@@ -73,7 +70,7 @@ class RemoteSandbox(Controls):
                 "Keys are not sent to another machine without TLS: use https://, or a tunnel to 127.0.0.1."
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
-        self._hosted = bool(path)  # one of several on their server
+        self._hosted = bool(path)  # one of several sandboxes on a server
         self._url = f"{parts.scheme}://{parts.netloc}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
@@ -90,16 +87,14 @@ class RemoteSandbox(Controls):
         self.clock = RemoteClock(self)
 
     def _guide(self, api_key: str | None) -> Any:
-        """Return the guide: without a key where the sandbox is open to this machine, else with the key that was
-        given.
-        """
+        """Fetch the guide, without a key if the sandbox is open to this machine, else with the given key."""
         if self._full_key is None:
             try:
                 return self._exchange("guide", {}, method="GET")
             except WrongEnvironment:
                 if api_key is None:
                     raise
-            self._full_key = api_key  # as of a container that publishes its port here
+            self._full_key = api_key  # for example in a container that publishes its port here
         return self._exchange("guide", {})
 
     @property
@@ -122,7 +117,7 @@ class RemoteSandbox(Controls):
         raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
 
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """Ask its server for something besides the interface and the controls, and return the JSON of the answer."""
+        """Send a request outside the interface and the controls to the server, and return the JSON of the response."""
         host = self._http.base_url.host
         try:
             answer = self._http.request(method, path, json=content)
@@ -133,11 +128,11 @@ class RemoteSandbox(Controls):
         return answer.json()
 
     def transport(self) -> httpx.HTTPTransport:
-        """Return a transport for further clients, as an embedded sandbox has one; they reach `base_url` by HTTP."""
+        """Return a transport for further clients, which connect to `base_url` over HTTP."""
         return httpx.HTTPTransport(limits=_NONE_KEPT)
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments of a control with the key whose tenant is meant where none is named."""
+        """Return arguments of a control with the key of the default tenant added."""
         key = arguments.get("api_key") or self._key
         return {**arguments, **({"api_key": key} if key else {})}
 
@@ -202,7 +197,7 @@ class RemoteClock:
 
 
 def _is_guide(guide: Any) -> bool:
-    """Return whether an answer is a guide, as far as a connection needs it."""
+    """Return whether a response has the members of a guide that a connection needs."""
     keys = guide.get("api_keys") if isinstance(guide, dict) else None
     is_keyed = isinstance(keys, dict) and bool(keys) and all(isinstance(key, str) for key in keys.values())
     return is_keyed and isinstance(guide.get("seed"), int) and isinstance(guide.get("environment"), str)

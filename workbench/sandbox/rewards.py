@@ -1,10 +1,9 @@
-"""Rewards: a settled purchase earns points by the rate of its category, a refund takes them back, redemptions spend
-them.
+"""Rewards: settled purchases earn points by the rate of their category, refunds take them back, redemptions spend them.
 
-Points are posted and minted some days later, when the clock is there. Users of the seeded world also have a history,
-made from the seed when it is first asked for. In the rows, as in practice: merchant names padded with blanks,
-adjustments that read CARD_SPEND all the same, and travel redemptions that are PENDING or FAILED, which are hidden
-before paging. assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
+Points are posted and minted some days later by the sandbox's clock. Users of the seeded world also have a history,
+generated from the seed on first use. As in practice, merchant names are padded with blanks, adjustments have the type
+CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before paging. assumed: rewards_order,
+rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,14 +23,12 @@ _HIDDEN = frozenset({"PENDING", "FAILED"})
 
 
 class Category(NamedTuple):
-    """What the program knows of a merchant category code: its description, the category of spending, points a
-    dollar.
-    """
+    """A merchant category code: description, spending category and points per dollar."""
 
     description: str
     spending: str
     rate: int
-    usual: int = 20  # dollars of a purchase in the seeded worlds
+    usual: int = 20  # range of a purchase in the seeded worlds, in dollars
 
 
 CATEGORIES: Mapping[str, Category] = {
@@ -62,11 +59,11 @@ _MERCHANTS = (
 
 
 def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, after: int) -> Record:
-    """Make a row for a purchase, or for a refund that takes points back; it is posted and minted later.
+    """Return a row for a purchase, or for a refund that takes points back; it is posted and minted later.
 
     Args:
-        before: Cents of the transaction that count so far.
-        after: Cents that count then.
+        before: Cents of the transaction counted before.
+        after: Cents of the transaction counted afterwards.
     """
     posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
     category = CATEGORIES.get(transaction["merchant_category_code"], OTHER)
@@ -85,18 +82,18 @@ def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, af
 
 
 def redeemed(key: str, at: int, points: int, status: str) -> Record:
-    """Make a row for points that were spent."""
+    """Return a row for redeemed points."""
     return {"id": f"rwd_{key}", "type": "redeemed", "at": at, "points": points, "status": status}
 
 
 def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
-    """Record points for a purchase that settled, or take them back for a refund, as `earned` makes the row."""
+    """Record the points of a settled purchase, or take them back for a refund; arguments as for `earned`."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
     put(context.store, transaction["user"], earned(context.seeds, key, transaction, context.clock.at, before, after))
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
-    """Spend points of a user."""
+    """Redeem points of a user."""
     key = context.seeds.octets(f"redemption:{context.store.next('redemption')}", 16).hex()
     row = redeemed(key, context.clock.at, points, status)
     put(context.store, user["id"], row)
@@ -111,7 +108,7 @@ def put(store: Store, user: str, row: Record) -> None:
 
 
 def counts(environment: Environment, user: Record) -> tuple[int, int]:
-    """Return how many rows of a user a complete read has, and how many redemptions are hidden from it."""
+    """Return the number of a user's listed rows, and the number of hidden redemptions."""
     generated, kept = user.get("rewards", 0), environment.store.count(kept_in(user["id"]))
     hidden = (environment.store.get("hidden", user["id"]) or 0) + _hidden_in_history(
         environment.seeds, user["id"], generated
@@ -120,12 +117,12 @@ def counts(environment: Environment, user: Record) -> tuple[int, int]:
 
 
 def kept_in(user: str) -> str:
-    """Return the kind of the store in which the rows of a user are."""
+    """Return the kind in the store that holds the rows of a user."""
     return f"reward/{user}"
 
 
 def points_of(environment: Environment, user: Record) -> int:
-    """Return the points a user can redeem: what is minted, less what was redeemed."""
+    """Return the points a user can redeem: minted minus redeemed."""
     now = environment.clock.at
     return sum(
         -row["points"] if row["type"] == "redeemed" else row["points"]
@@ -135,7 +132,7 @@ def points_of(environment: Environment, user: Record) -> int:
 
 
 def list_rewards_activity(context: RequestContext, request: ListRewardsActivity) -> RewardsActivity:
-    """Return one page of a user's activity, the newest first."""
+    """Return one page of a user's activity, newest first."""
     user = context.get_for_tenant("user", request.user_id)
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
     rows = (
@@ -149,7 +146,7 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
 
 
 def _item(row: Record, now: int) -> RewardsItem:
-    """Return a row as it is sent: with what was posted and minted by now."""
+    """Return a row in its wire format, with the points posted and minted by now."""
     item = {**row, "created_at": row["at"]}
     item |= {f"{name}_at": row[name] for name in ("posted", "minted") if row.get(name, now + 1) <= now}
     if row["type"] == "earned":
@@ -159,7 +156,7 @@ def _item(row: Record, now: int) -> RewardsItem:
 
 
 def _rows(environment: Environment, user: Record) -> Iterator[Record]:
-    """Iterate over all rows of a user, the newest first."""
+    """Iterate over all rows of a user, newest first."""
     yield from environment.store.all(kept_in(user["id"]), newest=True)
     count, months = user.get("rewards", 0), user.get("rewards_months", 12)
     yield from _history(environment.seeds, user["id"], count, months, environment.store.get("meta", "made")["start"])
@@ -170,7 +167,7 @@ def _dice(seeds: Seeds, user: str, number: int) -> bytes:
 
 
 def _redemption(dice: bytes) -> str | None:
-    """Return the status of a row of the history that is a redemption."""
+    """Return the status of a redemption in the history."""
     if dice[1] >= 20:
         return None
     return "PENDING" if dice[2] < 40 else "FAILED" if dice[2] < 64 else "COMPLETED"
@@ -183,7 +180,7 @@ def _hidden_in_history(seeds: Seeds, user: str, count: int) -> int:
 
 @lru_cache(maxsize=256)
 def _history(seeds: Seeds, user: str, count: int, months: int, start: int) -> tuple[Record, ...]:
-    """Make what a seeded user did before, evenly over the months since they joined, the newest first."""
+    """Generate the history of a seeded user, spread evenly over the months since they joined, newest first."""
     rows: list[Record] = []
     span = int(365 * DAY * months / 12)
     for i in range(count):

@@ -1,13 +1,10 @@
-"""The sandbox over HTTP, for any client in any language, with its controls.
+"""HTTP server of the sandbox and its controls, for clients in any language.
 
-    /v1/…                  the interface
-    /openapi.json          its description
-    /docs/                 the same as a page
-    /_sandbox/health       200 while it can answer; needs no key
-    /_sandbox/guide        what to start from; needs no key on this machine
-    /_sandbox/NAME         a control: POST with a JSON object of its arguments, and the full API key
+/v1/… the interface /openapi.json its description /docs/ the same as a page /_sandbox/health 200 while the server is
+ready; needs no key /_sandbox/guide base URL, keys and example ids; needs no key on this machine /_sandbox/NAME a
+control: POST with a JSON object of its arguments, and the full API key
 
-Pages in a browser are refused: other hosts and origins, and bodies that are not declared as JSON.
+Requests of browser pages are rejected: other hosts and origins, and bodies that are not declared as JSON.
 """
 
 import asyncio
@@ -37,7 +34,7 @@ from workbench.system.messages import Request, Response
 
 CONTROL_PATH = "/_sandbox/"
 IDENTITY = "workbench-sandbox"
-"""The header of control responses that tells one sandbox from another."""
+"""Header of control responses that identifies the sandbox."""
 
 FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
@@ -51,7 +48,7 @@ _NOTICE = "All people, cards and money are made up. The addresses are not wallet
 
 
 def is_foreign(request: Request, url: str) -> bool:
-    """Return whether a page of another origin sent a request to what is served at a URL."""
+    """Return whether a page of another origin sent a request to the server at a URL."""
     origin = request.headers.get("origin")
     return origin is not None and origin != f"{url.partition(':')[0]}://{request.headers.get('host')}"
 
@@ -64,16 +61,16 @@ def is_json(request: Request) -> bool:
 def refused(
     status: int, message: str, error: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """Return an error in the documented shape. Source: Errors."""
+    """Return a response with an error in the documented format. Source: Errors."""
     body = {"statusCode": status, "error": error or table.ERRORS[status], "message": message}
     return Response(status=status, headers={**_JSON, **headers}, body=strict_json.dumps(body))
 
 
 class App:
-    """Handles the HTTP requests for one sandbox at one address.
+    """HTTP application of one sandbox at one address.
 
     Args:
-        engine: The sandbox without its controls.
+        engine: Engine of the sandbox.
         sandbox: The sandbox.
         url: Address it is served at.
         local: Whether only this machine can connect.
@@ -102,7 +99,7 @@ class App:
                 if self._engine.store.enter(wait=False):
                     stack.push(self._engine.store)
                     return self._engine.answer(request)
-            return await asyncio.to_thread(self._engine.answer, request)  # the event loop waits for nothing
+            return await asyncio.to_thread(self._engine.answer, request)  # does not block the event loop
         except UnusableFile as error:
             busy = isinstance(error, FileBusy)
             return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
@@ -150,7 +147,9 @@ class App:
             return refused(400, f"the body cannot be read: {error}")
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
-        return await asyncio.to_thread(self._perform, name, arguments)  # it may wait, as for deliveries
+        return await asyncio.to_thread(
+            self._perform, name, arguments
+        )  # it may block, for example until deliveries are sent
 
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         try:
@@ -172,9 +171,9 @@ class App:
 
 
 def introduction(sandbox: Any, url: str) -> list[str]:
-    """Return what to print about a served sandbox: base URL, keys with their permissions, and what it is not.
+    """Return the text to print about a served sandbox: base URL, keys with their permissions, and a disclaimer.
 
-    A key that was given is in no log, nor are those that are made from it.
+    A given key and the keys derived from it are never logged.
     """
     keys = sandbox.guide()["api_keys"]
     width = max(map(len, keys))
@@ -198,12 +197,11 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
-    """Write a certificate for host names and its private key, unless a valid one is there; return its SHA-256
-    fingerprint.
+    """Create a self-signed certificate and its private key, unless valid ones exist; return its SHA-256 fingerprint.
 
     Args:
-        certfile: File for the certificate; who connects trusts it by `ca_file`.
-        keyfile: File for the key, readable by its owner alone.
+        certfile: File for the certificate; clients trust it by `ca_file`.
+        keyfile: File for the key, readable only by its owner.
         names: Host names and addresses that it is valid for.
     """
     from cryptography import x509
@@ -221,7 +219,9 @@ def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
 
     now = datetime.now(UTC)
     wanted = x509.SubjectAlternativeName([general(name) for name in sorted(set(names))])
-    with suppress(FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound):  # missing, or not a pair of ours
+    with suppress(
+        FileNotFoundError, ValueError, TypeError, x509.ExtensionNotFound
+    ):  # missing, or not a certificate and key of the workbench
         existing = x509.load_pem_x509_certificate(certfile.read_bytes())
         its_names = existing.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         its_key = serialization.load_pem_private_key(keyfile.read_bytes(), None).public_key()

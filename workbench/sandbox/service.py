@@ -1,7 +1,6 @@
-"""One request in, one response out: routes from the operation table, checks in a fixed order, and never an exception.
+"""Request handling: routes from the operation table and checks in a fixed order. Errors become responses.
 
-The order of checks: route, key, environment, role, syntax of ids, body, team, record and state.
-assumed: order_of_checks
+Order of checks: route, key, environment, role, syntax of ids, body, team, record and state. assumed: order_of_checks
 """
 
 import re
@@ -40,10 +39,10 @@ NO_METHOD = Failure(
 )
 
 _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
-"""Rules that the document does not give, with their ids among the assumptions."""
+"""Rules outside the interface document, with the ids of their assumptions."""
 
 Handler = Callable[[RequestContext, Any], Any]
-"""Takes the context and the checked request; returns an answer's record, a list of them, or None for no body."""
+"""Called with the context and the checked request; returns a record, a list of records, or None for no body."""
 
 HANDLERS: Mapping[str, Handler] = {
     "list_contracts": contracts.list_contracts,
@@ -68,9 +67,9 @@ HANDLERS: Mapping[str, Handler] = {
 class Route:
     """An operation and its handler."""
 
-    row: Any  # an Operation; typed so, it would act as a descriptor here
+    row: Any  # an Operation; with that type it would act as a descriptor here
     handler: Handler
-    ids: tuple[str, ...]  # placeholders of its path that are UUIDs
+    ids: tuple[str, ...]  # UUID placeholders of its path
     assumed: tuple[str, ...]
 
 
@@ -79,7 +78,7 @@ _PART = re.compile(r"(\{\w+\})")
 
 
 def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]]:
-    """Return the routes by path and method: those without placeholders by the path itself, the others by pattern."""
+    """Return the routes by path and method: by exact path without placeholders, else by pattern."""
     by_path: dict[str, Methods] = {}
     for row in (*table.OPERATIONS.values(), *extensions.ROWS.values()):
         assumed = (extensions.ASSUMED.get(row.name, row.name),) if row.assumed else ()
@@ -97,8 +96,8 @@ def _routes() -> tuple[dict[str, Methods], list[tuple[re.Pattern[str], Methods]]
 
 @lru_cache(maxsize=16)
 def _http_date(second: int) -> str:
-    """Return a time as HTTP writes it; it is the same for all responses of a second."""
-    moment = moment_of(second * 1000)  # by hand: email.utils would cost a command as much as its call
+    """Format a time as an HTTP date, cached for responses in the same second."""
+    moment = moment_of(second * 1000)  # without email.utils, whose import takes as long as a call
     day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][moment.weekday()]
     month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][moment.month - 1]
     return f"{day}, {moment:%d} {month} {moment:%Y %H:%M:%S} GMT"
@@ -122,7 +121,7 @@ class Service:
         self._unit_flag = environment.wire_name(table.Operations.sign_withdrawal.request, "is_amount_native")
 
     def handle(self, request: Request) -> Response:
-        """Answer one request; a refused one changes nothing."""
+        """Answer one request; a rejected request changes nothing."""
         context = RequestContext(self._environment, "")
         operation = None
         try:
@@ -146,21 +145,21 @@ class Service:
         return Response(status, headers, body, context=context)
 
     def operation_of(self, request: Request) -> Operation[..., Any] | None:
-        """Return the operation that a request is for, None where nothing is served."""
+        """Return the operation of a request, None for an unknown route."""
         route = self._match(request.path)[0].get(request.method)
         return None if route is None else route.row
 
     def tenant_of(self, request: Request) -> str:
-        """Return the id of the tenant whose key a request has, empty for an unknown key."""
+        """Return the id of the tenant of a request's key, empty for an unknown key."""
         key = self._environment.store.get("key", self.key_of(request))
         return str(key["tenant"]) if key else ""
 
     def key_of(self, request: Request) -> str:
-        """Return the API key of a request, empty if it has none."""
+        """Return the API key of a request, empty without one."""
         return extensions.key_of(request.headers, bearer=self._environment.settings["bearer_keys"])
 
     def arguments_of(self, request: Request) -> dict[str, Any]:
-        """Return what a request asks for, by wire names: the ids of its path, its query and its body."""
+        """Return the arguments of a request by wire names: path ids, query and body."""
         try:
             body = strict_json.loads(request.body) if request.body else None
         except strict_json.NotJson:
@@ -242,7 +241,7 @@ class Service:
         )
         problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
         if problems_found:
-            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem a member is enough
+            said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member is enough
             context.assumed += (
                 _ASSUMED_RULES[problem.rule] for problem in problems_found if problem.rule in _ASSUMED_RULES
             )
@@ -281,5 +280,5 @@ class Service:
 
 
 def error_body(error: ApiError) -> bytes:
-    """Write an error as the document shows it. Source: Errors."""
+    """Return the documented body of an error. Source: Errors."""
     return strict_json.dumps({"statusCode": error.status, "error": error.error, "message": error.message})

@@ -1,13 +1,12 @@
 """The state of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
 
-A stored value is never changed in place; whoever changes a record puts a new one. A copy of the store is therefore a
-copy of its outer dictionaries.
+Stored values are never changed in place: a changed record is stored as a new value. A copy of the store therefore
+copies only its outer dictionaries.
 
-A file has a log with what the last transactions changed, and a table with all other values, compressed; both have
-checksums. Changes move from the log to the table some hundred transactions at once. Values are read when they are asked
-for, and those used last stay in memory, so that neither the memory nor the time of a restart grows with the history.
-Several processes may share the file. A commit survives a killed process; it does not wait for the disk, since the
-people and the money of a sandbox are made up.
+A file has a log of the last transactions and a compressed table of all other values, both with checksums. Changes move
+from the log to the table in batches of some hundred transactions. Values are read on demand, and a cache holds the most
+recently used, so neither memory nor restart time grows with the history. Several processes may share the file. A commit
+survives a killed process, but does not wait for the disk, since the data of a sandbox is fictitious.
 """
 
 import os
@@ -35,13 +34,13 @@ CREATE TABLE request(n INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE head(placed INTEGER NOT NULL);
 INSERT INTO head VALUES (0)"""
 APART = frozenset({"snapshot", "endpoint", "delivery", "waiting", "held", "fault"})
-"""Kinds that are not part of the world: a reset leaves them."""
+"""Kinds that are not part of the world and survive a reset."""
 _WHOLE = frozenset({"meta", "counter", "key", "tenant", "endpoint", "fault"})
-"""Kinds with few values, which are in memory as a whole."""
+"""Kinds with few values, all held in memory."""
 _PUT = "INSERT INTO value VALUES (?, ?, ?, ?) ON CONFLICT(kind, id) DO UPDATE SET data = excluded.data"
 _DELETE = "DELETE FROM value WHERE kind = ? AND id = ?"
 _ABSENT = object()
-_MAX_LOGGED = 300  # transactions that are in the log alone
+_MAX_LOGGED = 300  # transactions that are only in the log
 _REMEDY = "To start anew, delete it; `workbench sandbox reset` resets the sandbox that commands act on."
 _TYPICAL = (
     b'"declined","posted_at":"reversed","cleared":"settled","type":"redeemed","status":"COMPLETED","points'
@@ -56,22 +55,22 @@ _TYPICAL = (
     b'ate_authorization","transaction":"","state":{"status":"authorized","held":1,"settled":0,"posted_at":'
     b"null}}"
 )
-"""Text of which values consist, for their compression: part of the format of the file."""
-_WINDOW = -11  # 2 kB, enough for a value, and quickly set up
+"""Preset dictionary for the compression of values: part of the file format."""
+_WINDOW = -11  # 2 kB: enough for a value, and fast to set up
 _COMPRESSION = zlib.compressobj(1, zlib.DEFLATED, _WINDOW, 4, zlib.Z_DEFAULT_STRATEGY, _TYPICAL)
 
 
 def open_store(path: str | os.PathLike[str] | None) -> "Store":
-    """Return the store of a file, or one in memory.
+    """Open the store in a file, or create one in memory.
 
     Raises:
-        UnusableFile: The file is not a sandbox's, is older or newer than this program, is damaged, or cannot be opened.
+        UnusableFile: The file is not a sandbox, has an older or newer version, is damaged, or cannot be opened.
     """
     return Store() if path is None else FileStore(path)
 
 
 def made_earlier(path: Path) -> dict[str, Any] | None:
-    """Return what the world of a file of an earlier version was made with; None for another file."""
+    """Return the arguments of the world in a file of an earlier version; None for any other file."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
             header = [file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
@@ -92,20 +91,22 @@ def in_world(kind: str) -> bool:
 class Store:
     """Values by kind and id, in memory. A kind may have parts, as "reward/USER".
 
-    `with store:` is one transaction; an exception undoes it, and an interrupt waits for its end. A nested transaction
-    that fails is undone alone.
+    `with store:` is one transaction. An exception rolls it back; an interrupt waits for its end. A nested transaction
+    that fails is rolled back alone.
     """
 
     shared = False
     """Whether other processes may change the state."""
     version = 0
-    """Another number after another process changed the state."""
+    """Number that changes when another process changes the state."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, dict[str, Any]] = {}
-        self._undo: list[tuple[str, str | None, Any]] = []  # kind, id and value before; all of a kind without an id
+        self._undo: list[
+            tuple[str, str | None, Any]
+        ] = []  # kind, id and previous value; without an id, all values of the kind
         self._lock = RLock()
-        self._begun: list[int] = []  # for each open transaction, the length of the undo list when it began
+        self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
 
     def lease(self, work: str) -> bool:
         """Return whether this process is the one that does some work; of several on one file, only one is."""
@@ -119,8 +120,8 @@ class Store:
         return self
 
     def enter(self, *, wait: bool) -> bool:
-        """Enter a transaction, and return True; without waiting, return False where another thread or process holds the
-        state.
+        """Begin a transaction and return True. Without waiting, return False if another thread or process holds the
+        lock.
         """
         uninterrupted.__enter__()
         locked = entered = False
@@ -172,7 +173,7 @@ class Store:
         return None if values is None else values.get(key)
 
     def readable(self, kind: str, key: str) -> Any:
-        """Return a value; None where there is none, or where it is damaged."""
+        """Return a value; None if it is missing or damaged."""
         with suppress(UnusableFile):
             return self.get(kind, key)
 
@@ -186,9 +187,7 @@ class Store:
         return (value for _, value in self.items(kind, newest=newest))
 
     def numbered(self, kind: str, after: int) -> Iterator[Any]:
-        """Iterate over the values of a kind whose ids are the numbers of its counter, those after a number, in
-        order.
-        """
+        """Iterate in order over the values of a kind whose ids are numbers of its counter, after a given number."""
         last = self.get("counter", kind) or 0
         if after < last and self.readable(kind, str(after + 1)) is None:  # a reset deletes them
             after = next((int(key) - 1 for key, _ in self.items(kind) if int(key) > after), last)
@@ -205,7 +204,7 @@ class Store:
         return len(self._kinds.get(kind, ()))
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds that have values, or had some."""
+        """Return the kinds that have or had values."""
         return tuple(self._kinds)
 
     def put(self, kind: str, key: str, value: object) -> None:
@@ -232,7 +231,7 @@ class Store:
         self._kinds[kind] = dict(values)
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind by those of another one."""
+        """Replace all values of a kind with those of another kind."""
         self.fill(to, self._kinds.get(kind, {}))
 
     def next(self, counter: str) -> int:
@@ -248,28 +247,28 @@ class Store:
 
 
 class _Undone(Exception):
-    """The transaction failed, for a reason that its caller has."""
+    """Internal: rolls back the transaction of the file; the caller propagates the original error."""
 
 
 class FileStore(Store):
     """Values by kind and id, in a file.
 
     Args:
-        recent: Values that stay in memory after they were read, at most.
-        unplaced: Values that are in the log alone, about; at a start they are read from it again.
+        recent: Maximum number of cached values.
+        unplaced: Approximate number of values that are only in the log; they are read again on open.
     """
 
     shared = True
 
     def __init__(self, path: str | os.PathLike[str], *, recent: int = 8_192, unplaced: int = 1_000) -> None:
-        super().__init__()  # with what is in the log, None where it is deleted, and with all of some kinds
+        super().__init__()  # also the values in the log (None: deleted), and all values of some kinds
         self._max_recent, self._max_unplaced = recent, unplaced
         self._file = Database(
             path, application=APPLICATION, schema=SCHEMA, version=3, oldest=3, remedy=_REMEDY, survives_power_loss=False
         )
         self._run = self._file.run
-        self._wrote = False  # whether the transaction wrote into the file
-        self._last = self._placed = -1  # the last transaction, and the last time that values were placed, known here
+        self._wrote = False  # whether the transaction wrote to the file
+        self._last = self._placed = -1  # last transaction and last move to the table known to this process
         self._unplaced: dict[tuple[str, str], Any] = {}
         self._recent: dict[tuple[str, str], Any] = {}
         self._numbers: dict[str, int] = {}  # of kinds
@@ -310,13 +309,13 @@ class FileStore(Store):
         finally:
             super()._end(keep=keep)
             lost, self._wrote = self._wrote and not keep, False
-            if lost:  # what is in memory may not be in the file
+            if lost:  # memory and file may differ
                 self._placed, self.version, self._numbers = -1, 0, {}
                 with suppress(UnusableFile):  # the next transaction tries again
                     self._follow()
 
     def _save(self) -> None:
-        """Write what the transaction put."""
+        """Write the changes of the transaction."""
         many = len(self._unplaced) + len(self._undo) > self._max_unplaced
         if many or self._last - self._placed >= _MAX_LOGGED:
             self._place()
@@ -328,11 +327,11 @@ class FileStore(Store):
             self._unplaced |= changed
 
     def _changed(self) -> dict[tuple[str, str], Any]:
-        """Return what the transaction put; None where it was deleted."""
+        """Return the values that the transaction stored; None for deleted ones."""
         return {(kind, key): self._kinds[kind].get(key) for kind, key, _ in self._undo if key is not None}
 
     def _follow(self) -> None:
-        """Learn what other processes did; anew what is held in memory, if values were placed meanwhile."""
+        """Apply the changes of other processes; reload the values in memory if changes moved to the table."""
         ((placed,),) = self._run("SELECT placed FROM head")
         if placed != self._placed:
             self._last = self._placed = placed
@@ -346,13 +345,15 @@ class FileStore(Store):
                     del self._kinds[kind][key]
 
     def _place(self) -> None:
-        """Put what the transaction and those in the log changed into its place."""
+        """Move the changes of this transaction and of those in the log to the table."""
         self._wrote = True
         values = self._unplaced | self._changed()
         self._last += 1
         self._placed = self._last
         put, delete = [], []
-        for o, (at, value) in enumerate(values.items(), self._last << 32):  # in the order in which they were first put
+        for o, (at, value) in enumerate(
+            values.items(), self._last << 32
+        ):  # in the order in which they were first stored
             number = self._number(at[0])
             if value is None:
                 delete.append((number, at[1]))
@@ -364,11 +365,11 @@ class FileStore(Store):
         self._run("DELETE FROM log")
         self._run("UPDATE head SET placed = ?", (self._placed,))
         self._unplaced = {}
-        self._undo.clear()  # if the transaction fails, all is read anew
+        self._undo.clear()  # if the transaction fails, everything is read again
         self._kinds = {kind: held for kind, held in self._kinds.items() if kind in _WHOLE}
 
     def _number(self, kind: str) -> int:
-        """Return the number of a kind; it is given one in a transaction that writes."""
+        """Return the number of a kind; a transaction that writes assigns one."""
         number = self._numbers.get(kind)
         if number is None:
             if self._wrote:
@@ -389,7 +390,7 @@ class FileStore(Store):
         self._recent[at] = value
 
     def _read(self, data: bytes, load: Callable[[bytes], Any]) -> Any:
-        """Return what a row holds; None, with a warning, where it is damaged."""
+        """Return the value of a row; None, with a warning, if it is damaged."""
         if data == _summed(data[4:]):
             return load(data[4:])
         advise(f"{self._file.path}: a damaged record is set aside; the others can be read")
@@ -407,7 +408,7 @@ class FileStore(Store):
         if kind in _WHOLE:
             return None
         at = kind, key
-        with self._lock:  # so that no newer value is remembered meanwhile
+        with self._lock:  # so that the cache gets no newer value meanwhile
             if at not in self._recent:
                 query = "SELECT data FROM value WHERE kind = ? AND id = ?"
                 rows = self._run(query, (self._number(kind), key))
@@ -420,7 +421,7 @@ class FileStore(Store):
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
         """Iterate over the ids and values of a kind, in the order they were first put, or the newest first.
 
-        A damaged value is left out, with a warning.
+        A damaged value is skipped with a warning.
         """
         return super().items(kind, newest=newest) if kind in _WHOLE else self._scan(kind, newest=newest)
 
@@ -434,7 +435,7 @@ class FileStore(Store):
         end, order, sign = (2**63 - 1, "DESC", "<") if newest else (0, "ASC", ">")
         query = f"SELECT o, id, data FROM value WHERE kind = ? AND o {sign} ? ORDER BY o {order} LIMIT ?"
         limit = 50
-        while True:  # in parts, so that no statement is open meanwhile
+        while True:  # in batches, so that no statement stays open
             rows = self._run(query, (self._number(kind), end, limit))
             for _, key, data in rows:
                 if key not in held:
@@ -450,7 +451,7 @@ class FileStore(Store):
             yield from added
 
     def _placed_of(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return the ids that have a place."""
+        """Return the ids stored in the value table."""
         query = "SELECT id FROM value WHERE kind = ? AND id IN (SELECT value FROM json_each(?))"
         values = self._number(kind), orjson.dumps(list(ids)).decode()
         return {key for (key,) in self._run(query, values)} if ids else set()
@@ -475,7 +476,7 @@ class FileStore(Store):
         return int(total) - len(placed) + sum(value is not None for value in held.values())
 
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds that have values, or had some."""
+        """Return the kinds that have or had values."""
         return tuple(
             dict.fromkeys([*(kind for (kind,) in self._run("SELECT name FROM kind ORDER BY number")), *self._kinds])
         )
@@ -493,7 +494,7 @@ class FileStore(Store):
                 self._place()
 
     def copy_kind(self, kind: str, to: str) -> None:
-        """Replace all values of a kind by those of another one."""
+        """Replace all values of a kind with those of another kind."""
         self._clear(to)
         if len(self._begun) > 1:  # which may fail alone
             for key, value in self.items(kind):
@@ -516,20 +517,20 @@ class FileStore(Store):
         self._recent = {}
 
     def keep_requests(self, entries: Iterable[Any], most: int) -> None:
-        """Keep what requests were, and of all at most a number; the oldest are deleted."""
+        """Store requests in the log, and delete the oldest beyond a maximum number."""
         with self:
             self._wrote = True
             self._file.run_many("INSERT INTO request(data) VALUES (?)", [(orjson.dumps(entry),) for entry in entries])
             self._run("DELETE FROM request WHERE n <= (SELECT max(n) FROM request) - ?", (most,))
 
     def remove_requests(self) -> None:
-        """Delete what requests were."""
+        """Delete the log of requests."""
         with self:
             self._wrote = True
             self._run("DELETE FROM request")
 
     def requests(self) -> list[Any]:
-        """Return what requests were, the oldest first."""
+        """Return the logged requests, oldest first."""
         return [orjson.loads(data) for (data,) in self._run("SELECT data FROM request ORDER BY n")]
 
 

@@ -1,7 +1,7 @@
-"""What happened in a sandbox, in one order: requests, the events they caused, and each attempt to deliver those.
+"""Timeline of a sandbox: requests, the events they caused, and the attempts to deliver them.
 
-api.sandbox.timeline()            # everything, the oldest first
-api.sandbox.why(event_id)         # the request behind an event, the event, and its deliveries
+api.sandbox.timeline() # everything, oldest first api.sandbox.why(event_id) # the request behind an event, the event,
+and its deliveries
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,8 +19,8 @@ from workbench.sandbox.control_records import to_json
 from workbench.schema.walk import get_path
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
-"""What happens, with the sign of its lane; an entry of the caller's journal stands after its request."""
-_MOST_DRAWN = 40  # happenings; more would stand on each other
+"""Lanes and their signs; a journal entry follows its request."""
+_MOST_DRAWN = 40  # maximum number of happenings; more would overlap
 
 
 @attrs.frozen(kw_only=True)
@@ -28,17 +28,17 @@ class Happening:
     """One thing that happened: a request, an event or an attempt to deliver one.
 
     Attributes:
-        key: Tells it from others; the same at each look.
-        at: When, by the sandbox's clock.
+        key: Unique key, which never changes.
+        at: Time by the sandbox's clock.
         lane: "request", "event", "delivery" or "journal".
         title: Operation, kind of event, or kind and endpoint.
         status: HTTP status, the event's status, or why a delivery failed.
-        request_id: The request it came from, where one is known.
-        event_id: The event, of events and deliveries.
+        request_id: Request that caused it, if known.
+        event_id: Event, for events and deliveries.
         subject: Id of the resource that changed.
-        failed: Whether it was refused or not delivered.
-        details: Everything known of it, masked, as JSON values.
-        record: The record it was made from.
+        failed: Whether it was rejected or not delivered.
+        details: All known members, masked, as JSON values.
+        record: Source record.
     """
 
     key: str
@@ -54,13 +54,13 @@ class Happening:
     record: Any = attrs.field(default=None, repr=False)
 
     def line(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the happening as JSON values."""
         shown = attrs.asdict(self, recurse=False, filter=lambda field, _: field.name not in ("at", "key", "record"))
         return shown | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
 
 
 class Timeline(Shown):
-    """Happenings in order; it shows as a table."""
+    """Happenings in order; displayed as a table."""
 
     def __init__(self, happenings: Iterable[Happening], title: str = "Timeline") -> None:
         self.happenings = tuple(happenings)
@@ -95,8 +95,8 @@ class Timeline(Shown):
         return drawn + super()._repr_html_()
 
     def swimlanes(self) -> str:
-        """Return an SVG picture: a lane for each kind of happening, from left to right, causes joined to what they
-        caused.
+        """Return an SVG drawing with a lane for each kind of happening, from left to right. Lines join causes and
+        effects.
         """
         lanes = [lane for lane in LANES if any(happening.lane == lane for happening in self)]
         step, first = max(16, min(110, 600 // max(len(self), 1))), 90
@@ -128,9 +128,7 @@ class Timeline(Shown):
 
 
 def _caused(cause: Happening, happening: Happening) -> bool:
-    """Whether a happening is what brought another one about: a request its events and entries, an event its
-    deliveries.
-    """
+    """Return whether one happening caused another: a request its events and entries, an event its deliveries."""
     if happening.lane == "delivery":
         return cause.lane == "event" and cause.event_id == happening.event_id
     return (
@@ -139,14 +137,14 @@ def _caused(cause: Happening, happening: Happening) -> bool:
 
 
 def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happening]:
-    """Yield requests, each followed by its events, and the events of controls where they happened."""
+    """Yield each request followed by its events, and the events of controls in order of time."""
     place: dict[str | None, list[int]] = {}
     for number, event in enumerate(events):
         place.setdefault(event.request_id, []).append(number)
     done = 0
     for request in requests:
         caused = place.get(request.request_id) if request.request_id else None
-        if caused:  # before them lie those of controls, of the clock, of requests long ago
+        if caused:  # events of controls, of the clock and of older requests come first
             yield from events[done : caused[0]]
             done = caused[-1] + 1
         yield request
@@ -155,7 +153,7 @@ def _merged(requests: list[Happening], events: list[Happening]) -> Iterator[Happ
 
 
 def _entries(requests: list[Happening], journal: Iterable[Any]) -> dict[str, list[Happening]]:
-    """Return the journal's entries by the key of their request: the first one with its operation, status and
+    """Return the journal's entries by the key of their request: the first request with the same operation, status and
     subject.
     """
     waiting = list(journal)
@@ -200,7 +198,7 @@ def _request(number: int, request: Any) -> Happening:
 
 
 def _subject(answer: object) -> str:
-    """Return the id of what an answer is about."""
+    """Return the id of the resource in a response."""
     known = answer if isinstance(answer, Mapping) else {}
     return str(get_path(known, "transactionId") or get_path(known, "id") or "")
 
@@ -241,13 +239,13 @@ def _delivery(delivery: Any, number: int, attempt: Any, known: dict[str | None, 
 
 
 class WithTimeline:
-    """What embedded and served sandboxes tell of themselves in the order in which it happened."""
+    """Timeline methods of embedded and served sandboxes."""
 
     def timeline(self, journal: Iterable[Any] = ()) -> Timeline:
-        """Return the requests and events of the session's tenant, and the attempts to deliver those.
+        """Return the requests and events of the session's tenant, and the delivery attempts, in order.
 
         Args:
-            journal: The caller's journal: each entry stands after the request that it is of.
+            journal: Journal of the caller, whose entries are placed after their requests.
         """
         sandbox: Any = self
         requests = [_request(number, request) for number, request in enumerate(sandbox.requests())]
@@ -265,7 +263,7 @@ class WithTimeline:
         ]
         return Timeline(
             sorted(happenings, key=lambda happening: happening.at)
-        )  # stable: what happened at one time keeps its order
+        )  # stable: entries with the same time keep their order
 
     def why(self, event_id: str, journal: Iterable[Any] = ()) -> Timeline:
         """Return the request that caused an event, all events of that request, and the attempts to deliver this one.

@@ -1,4 +1,4 @@
-"""The sandbox as an httpx transport: clients take their real path, and no socket is opened."""
+"""In-process httpx transport of the sandbox: clients run their real code, and no socket is opened."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ _ERRORS: Mapping[str, tuple[type[httpx.TransportError], str]] = {
     "closed": (httpx.RemoteProtocolError, _CLOSED),
     "lost": (httpx.RemoteProtocolError, _CLOSED),
 }
-"""Connection faults as the errors that httpx raises for them."""
+"""Connection faults and the errors that httpx raises for them."""
 
 
 class SandboxTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Sends the requests of a sync or async client to a function.
+    """Transport that passes the requests of a sync or async client to a function.
 
     Args:
         handler: Answers a request.
@@ -53,7 +53,7 @@ def _delay(request: httpx.Request, answer: Response) -> float:
     """Return the seconds to wait for a delayed response.
 
     Raises:
-        ReadTimeout: It is longer than the client's timeout; raised at once instead of after the wait.
+        ReadTimeout: The delay exceeds the client's timeout; raised immediately, without waiting.
     """
     if answer.manner == "slow_body":
         return 0.0

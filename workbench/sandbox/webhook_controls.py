@@ -1,4 +1,4 @@
-"""The controls of outgoing webhooks and of fault rules."""
+"""Controls of outgoing webhooks and of fault rules."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,7 +32,7 @@ class WebhookControls(ControlGroup):
         """
         tenant = self._tenant_id(api_key)
         try:
-            self._engine.dispatcher.check(url)  # may look a name up, for which no request waits
+            self._engine.dispatcher.check(url)  # may resolve a host name, which must not block requests
         except ForbiddenUrl as error:
             raise wrong_argument(Problem("url", "url", f"cannot be used: {error}")) from None
         with self._engine.store as store:
@@ -220,7 +220,7 @@ class WebhookControls(ControlGroup):
 
 
 def _names_to_match(kind: str, of: str | None) -> list[str]:
-    """Return the members that a fault rule of a kind can look at: of calls, or of the bodies of events."""
+    """Return the members that a fault rule of a kind can match: of calls, or of event bodies."""
     if kind in OF_DELIVERIES:
         bodies = [row.body for name, row in EVENT_KINDS.items() if of in (None, name)]
     else:

@@ -1,9 +1,9 @@
-"""The seeded world: tenants of each kind, and in them something in every state. Reserved test data only.
+"""The seeded world: tenants of each kind, with records in every state. Reserved test data only.
 
-Its guide is what one needs to start from outside, as plain data. In larger worlds the first tenant also has a year of a
-card program: people who join month by month, buy by season and habit, and sometimes leave. Their purchases are
-declined, reversed, refunded and disputed now and then, and earn and spend points. Everything comes from the seed, and
-nothing lies after the present of the sandbox.
+Its guide holds the base URL, keys and example ids as plain data. In larger worlds the first tenant also has a year of a
+card program: people join month by month, buy by season and habit, and sometimes leave. Some of their purchases are
+declined, reversed, refunded or disputed, and they earn and spend points. Everything is derived from the seed, and no
+time is after the sandbox's present.
 """
 
 import math
@@ -40,7 +40,7 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
     "team not found": ("nowhere", tuple(Role)),
     **{name: (name, tuple(Role)) for name in TENANTS if name != PRIMARY},
 }
-"""What a key may do, its tenant, its roles."""
+"""Tenant and roles of each key, by the name of the key."""
 
 _FIRST = (
     "Ada",
@@ -147,7 +147,7 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
 
 
 def new_world() -> str:
-    """Return a random id for a world that begins, so that what belongs to it is not taken for part of another one."""
+    """Return a random id for a new world, which distinguishes its data from that of other worlds."""
     return os.urandom(6).hex()
 
 
@@ -155,7 +155,7 @@ def world(settings: Mapping[str, Any]) -> Store:
     """Return the world of a sandbox.
 
     Args:
-        made: What it is made with: its seed, its `size` and `start` (its present, in milliseconds since 1970).
+        made: Arguments of the world: seed, `size` and `start` (its present, in milliseconds since 1970).
     """
     seeds, store = Seeds.of(settings), Store()
     for kind, values in _base(seeds, settings["start"]).items():
@@ -168,9 +168,7 @@ def world(settings: Mapping[str, Any]) -> Store:
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return what every world has, made once for each seed: its keys take milliseconds, and no value is changed in
-    place.
-    """
+    """Return the base of every world, cached by seed: its keys take milliseconds, and no value is changed in place."""
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)
@@ -182,7 +180,7 @@ def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
 
 
 class _Tenant:
-    """Makes what one tenant has."""
+    """Builder of the records of one tenant."""
 
     def __init__(self, store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> None:
         self.store = store
@@ -221,7 +219,7 @@ class _Tenant:
         return self.seeds.uuid(f"{self.name}:{kind}:{number}")
 
     def person(self) -> Record:
-        """Return the names of the next person; all addresses and numbers are reserved for examples."""
+        """Return the data of the next person; all addresses and numbers are reserved for examples."""
         self.people += 1
         number = self.people
         first = _FIRST[number % len(_FIRST)]
@@ -277,7 +275,7 @@ class _Tenant:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Make a contract on each kind of chain; those of the first people are their own collateral."""
+        """Create a contract on each kind of chain; the first people have theirs as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
             # the second person on has collateral, so that the first may change any wallet
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
@@ -294,15 +292,15 @@ class _Tenant:
             )
 
     def cards(self, people: list[Record], states: tuple[str, ...]) -> None:
-        """Make an active card for each person, and cards in every other state for some."""
+        """Create an active card for each person, and cards in every other state for some."""
         wanted = [(person, "active", (25_000 - 500 * i) * 100) for i, person in enumerate(people)]
         wanted += [(people[i % len(people)], state, 500_000) for i, state in enumerate(states * 2) if state != "active"]
-        wanted.append((people[-1], "active", 5_000))  # one whose credit is soon used up
+        wanted.append((people[-1], "active", 5_000))  # a card whose credit is soon used up
         for number, (person, state, limit) in enumerate(wanted):
             self.store.save("card", new_card(self.new("card", number), person, number, limit, state))
 
     def accounts(self, people: list[Record], company_id: str | None) -> None:
-        """Make payment accounts, and payment routes with and without a fiat deposit address."""
+        """Create payment accounts, and payment routes with and without a fiat deposit address."""
         for number in range(2):
             person = people[number]
             owner = {"company_id": company_id} if company_id else {"user_id": person["id"]}
@@ -321,7 +319,7 @@ class _Tenant:
             )
 
     def disputes(self, person: Record) -> None:
-        """Make two disputes of each status, about settled transactions of the first card."""
+        """Create two disputes of each status, about settled transactions of the first card."""
         card = next(card for card in self.store.all("card") if card["user"] == person["id"])
         for i, status in enumerate(tuple(DisputeStatus) * 2):
             at = self.start - (40 - i) * DAY
@@ -344,7 +342,7 @@ class _Tenant:
 
 
 class _Person:
-    """Makes one person, a card, and what happened on it."""
+    """Builder of one person, a card and its transactions."""
 
     def __init__(self, store: Store, seeds: Seeds, tenant: str, start: int, number: int, count: int) -> None:
         self.store, self.seeds, self.start = store, seeds, start
@@ -372,7 +370,7 @@ class _Person:
         self.made = 0
 
     def live(self) -> None:
-        """Put the person, the card and its transactions into the store."""
+        """Store the person, the card and its transactions."""
         rows: list[Record] = []
         at = self.joined + int(DAY * self.dice.random())
         while at < self.end:
@@ -418,7 +416,7 @@ class _Person:
         self.store.save("transaction", transaction)
 
     def _afterwards(self, transaction: Record, rows: list[Record]) -> Record:
-        """Earn points, and sometimes refund or dispute a settled purchase."""
+        """Earn points for a settled purchase, and sometimes refund or dispute it."""
         cents, at, dice = transaction["settled"], transaction["posted_at"], self.dice
         rows.append(self._row(transaction, at, 0, cents))
         later, luck = at + int(20 * DAY * dice.random()), dice.random()
@@ -454,13 +452,13 @@ class _Person:
 
 
 def _merchant(dice: Random) -> str:
-    """Return the name of a merchant: few are met often, and many once."""
+    """Return the name of a merchant: few appear often, and many once."""
     rank = int(len(_ADJECTIVES) * len(_NOUNS) * dice.random() ** 4)
     return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"
 
 
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
-    """Return base URL, keys by what they may do, and example ids of a tenant and of the others, as the records are now.
+    """Return base URL, keys with their permissions, and current example ids, those of the given tenant first.
 
     Args:
         tenant: Id of the tenant whose examples come first.

@@ -1,6 +1,6 @@
-"""Records to DataFrames: typed, exact, masked, with the caveats in `attrs`.
+"""Convert records to typed, exact and masked DataFrames, with caveats in `attrs`.
 
-`wb.to_frame` makes frames, `wb.export` writes them, `wb.rewards.read` and `wb.events.read` read at any size.
+`wb.to_frame` makes frames and `wb.export` writes them. `wb.rewards.read` and `wb.events.read` read at any size.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""The columns of a record class: their names, what they hold, and their Arrow types by kind and rule.
+"""Columns of a record class: names, kinds and Arrow types.
 
 A member of a nested record is a dotted column such as `address.city`. A list of records, such as the tokens of a
-contract, makes one row each; any other list is one text. The column `extra` holds what the others cannot, as JSON text
-by wire path: members that the document does not name, and values that do not fit the column of their kind.
+contract, makes one row per item; any other list becomes one text. The column `extra` holds, as JSON text by wire path,
+undocumented members and values that do not fit the type of their column.
 """
 
 import inspect
@@ -43,14 +43,14 @@ from workbench.schema.walk import (
 
 EXTRA = "extra"
 DECIMAL_TEXT = "whole tokens, as decimal text"
-"""The unit of a text member that is a decimal number: it becomes a decimal column."""
+"""Unit of text members that hold decimal numbers; they become decimal columns."""
 
 OPEN = About(doc="", rule=ANY, wire=None, privacy=Privacy.OPEN, assumed=None, needed=False, partial=False)
 
 
 @attrs.frozen(kw_only=True)
 class Column:
-    """A column: its dotted attribute path, its wire path, what it holds, and whether it may be shown."""
+    """A column: dotted attribute path, wire path, kind, and whether it may be shown."""
 
     name: str
     wire: str
@@ -61,13 +61,13 @@ class Column:
 
     @property
     def private(self) -> bool:
-        """Whether it is masked unless revealed."""
+        """Whether the column is masked unless revealed."""
         return self.about.privacy is not Privacy.OPEN
 
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """The columns of a record class, and its list of records that makes one row each, if any."""
+    """The columns of a record class, and its list that is expanded into rows, if any."""
 
     of: type[Any]
     kind: str
@@ -81,7 +81,7 @@ class Plan:
         """Return the names of the private columns that `reveal` names, by their path or its last part.
 
         Raises:
-            UsageError: A name is not a masked column, or one that cannot be revealed.
+            UsageError: A name is not a masked column, or the column cannot be revealed.
         """
         private = [column for column in self.columns if column.private]
         prefixes: set[str] = set()
@@ -102,7 +102,7 @@ def plan(cls: type[Any]) -> Plan:
     """Return the columns of a record class, or of any attrs class with plain annotations.
 
     Raises:
-        UsageError: It holds two lists of records, or a type that cannot be a column.
+        UsageError: The class has two lists of records, or a type that cannot be a column.
     """
     columns: list[Column] = []
     opened: list[str] = []
@@ -153,7 +153,7 @@ def _members(cls: type[Any]) -> list[tuple[str, str, About, Kind]]:
     if is_record(cls):
         return [(member.name, member.wire, member.about, member.kind) for member in members(cls)]
     hints = get_type_hints(cls)
-    # A plain attrs class marks with repr=False what is not to be shown.
+    # A plain attrs class marks private attributes with repr=False.
     names = [f.name for f in attrs.fields(cls) if f.repr] if attrs.has(cls) else list(hints)
     return [(name, name, OPEN, kind_of(hints[name], f"{cls.__name__}.{name}")) for name in names]
 
@@ -175,7 +175,7 @@ _PLAIN: Mapping[Any, Kind] = {
 
 
 def kind_of(hint: object, where: str) -> Kind:
-    """Return the kind of a plain annotation, for classes that are not records of the interface.
+    """Return the kind of a plain annotation, for classes that are not interface records.
 
     Raises:
         UsageError: The annotation cannot be a column.
@@ -218,12 +218,12 @@ def _json_value(value: object) -> Any:
 
 
 def encodable(text: str) -> str:
-    """Return text that can be encoded: an unpaired surrogate becomes an escape."""
+    """Return text with unpaired surrogates escaped, so that it can be encoded as UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 UNFIT = object()
-"""Stands for a value that does not fit the column of its kind."""
+"""Marker for a value that does not fit the type of its column."""
 
 
 def _exact(value: object) -> Any:
@@ -245,7 +245,7 @@ def _day(value: object) -> Any:
 
 @attrs.frozen
 class Form:
-    """The Arrow type of a kind, and the function that turns a value into one of it, or into `UNFIT`."""
+    """The Arrow type of a kind, and the function that converts a value to it, or to `UNFIT`."""
 
     arrow: Any
     convert: Callable[[Any], Any]
@@ -278,7 +278,7 @@ def form(column: Column) -> Form:
         UsageError: The kind cannot be a column.
     """
     if column.many or (isinstance(column.kind, Integer) and column.kind.full):
-        return _TEXT_FORM  # lists are one text; FULL is text among numbers
+        return _TEXT_FORM  # a list becomes one text; FULL is text in a column of numbers
     if type(column.kind) not in _FORMS:
         raise UsageError(f"{column.name}: cannot make a column of {column.kind}")
     return _FORMS[type(column.kind)]
@@ -293,6 +293,6 @@ def masked(column: Column, value: object) -> str | None:
 
 
 def joined(values: Sequence[Any], kind: Kind) -> str | None:
-    """Return a list as one text, its items separated by a comma and a space; None if it is empty."""
+    """Return the items of a list joined by ", "; None if the list is empty."""
     take = json_text if isinstance(kind, Untyped) else str
     return ", ".join(take(value) for value in values) if values else None

@@ -1,6 +1,4 @@
-"""Frames of webhook events, with a time for each and where it is from; and of card transactions, one row each, made of
-their events.
-"""
+"""Frames of webhook events with their times, and of card transactions built from their events."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -23,16 +21,16 @@ from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.store import StoredEvent
 
 DELIVERY = "delivery"
-"""The source of a time that the event does not hold: when it was delivered, or happened in the sandbox."""
+"""Source of a time that is not in the event: its delivery, or its time in the sandbox."""
 
 COMPUTED = ("kind", "at", "at_source")
-"""Columns of events that are no members of them."""
+"""Columns of event frames that are not members of the event."""
 
 _COMPLETED = EVENT_KINDS["transaction.completed"].name
 
 
 def has_events(x: object) -> bool:
-    """Whether x is an event, an inbox, a session, or a list of events as inboxes, sandboxes or runs have them."""
+    """Return whether x is an event, an inbox, a session, or a list of events from an inbox, a sandbox or a run."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_is_event, x))
     return isinstance(x, Inbox) or _is_event(x) or _is_session(x)
@@ -53,10 +51,11 @@ def _envelope(x: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
-    """Return events, and when each was delivered or happened, where that is known.
+    """Return events, and the time of delivery or occurrence of each, where known.
 
     Args:
-        x: Events, an inbox, a session (with a sandbox its times are used), a run of a sequence, or what these list.
+        x: Events, an inbox, a run of a sequence, a list from one of these, or a session (with a sandbox, the sandbox's
+            times are used).
     """
     happened: dict[str, datetime] = {}
     if _is_session(x):
@@ -81,11 +80,10 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
 
 
 def kinds_of(of: str | None) -> frozenset[str] | None:
-    """Return the kinds of events that a name or a pattern such as "transaction.*" means; None for all, unknown ones
-    too.
+    """Return the event kinds that match a name or a pattern such as "transaction.*"; None for all, even unknown ones.
 
     Raises:
-        UsageError: There is no such kind; the message lists those there are.
+        UsageError: No kind matches; the message lists the known kinds.
     """
     if of is None:
         return None
@@ -99,11 +97,11 @@ def kinds_of(of: str | None) -> frozenset[str] | None:
 
 
 def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ()) -> pd.DataFrame:
-    """Return the frame of events: the envelope, `at`, then `body.…` columns for each kind that occurs.
+    """Return a frame of events: the envelope, `at`, then the `body.…` columns of each kind that occurs.
 
     Args:
         x: The events; see `delivered_events`.
-        of: Keep events of this kind, or of a pattern, only; its columns are there even without events.
+        of: Keep only events of this kind or pattern. Its columns exist even in an empty frame.
         reveal: Names of masked columns to show.
     """
     kinds = kinds_of(of)
@@ -115,10 +113,10 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
 
 
 def with_times(table: Table, delivered: object = None) -> Table:
-    """Fill in when each event happened, and the column or `delivery` that says so; the rest of a table stays.
+    """Add the time of each event, and the column or `delivery` it was taken from, to a table.
 
-    That is `event_received_at`, else the delivery, else the time that the body has: of posting for a completed
-    transaction, of its authorization for another one, of arrival for a micro deposit.
+    The time is `event_received_at`, else the delivery, else a time in the body: posting for a completed transaction,
+    authorization for any other transaction, arrival for a micro deposit.
     """
     columns = table.columns
     completed = pc.equal(columns["kind"], _COMPLETED)

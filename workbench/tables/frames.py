@@ -1,8 +1,8 @@
-"""Frames: one `to_frame(x)` for everything, `export` to files that are safe to open and read back the same, and `load`.
+"""Convert anything to a DataFrame (`to_frame`), and write and read frames losslessly (`export`, `load`).
 
-What x is selects the conversion, from an ordered list of (applies, build). A file is written under a temporary name,
-synced, then renamed, so a crash leaves the old one intact. Text that a spreadsheet would run as a formula stays text;
-control characters become visible escapes, and are counted.
+An ordered list of (applies, build) selects the conversion. Files are written under a temporary name, synced, renamed;
+a crash leaves the old file intact. Text that a spreadsheet would run as a formula stays text. Control characters
+become visible escapes and are counted.
 """
 
 import json
@@ -41,20 +41,20 @@ Build = Callable[[Any, Any, Reveal], pd.DataFrame]
 def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> pd.DataFrame:
     """Return a DataFrame of a record, a list of records, a page, events, or a result of this package.
 
-    Columns are named like the attributes, with dots for nested ones; a contract makes one row per token. Dtypes follow
-    the field's rule and are the same in an empty frame: text `str` (leading zeros kept), cents Int64, decimals exact,
-    flags boolean, times datetime64[us, UTC], enums categories with unknown values kept.
+    Columns are named after the attributes, with dots for nested ones; a contract makes one row per token. Dtypes do
+    not depend on the data, so an empty frame has the same ones: `str` for text (with leading zeros), Int64 for cents,
+    exact decimals, boolean flags, datetime64[us, UTC] for times, and categories for enums (unknown values included).
 
     Args:
         x: What to convert.
-        of: What the rows are, where x may be empty: a record class, an operation or its name, or an event kind such as
-            "user.updated" or "transaction.*".
+        of: Type of the rows, for an x that may be empty: a record class, an operation or its name, or an event kind
+            such as "user.updated" or "transaction.*".
         reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), and so are its
             exports.
 
     Returns:
-        The frame. `frame.attrs` holds `kind`, `notes` (caveats as sentences) and `unknown` (members that the document
-        does not name, with their number of rows). The column `extra` holds those members.
+        The frame. `frame.attrs` holds `kind`, `notes` (caveats as sentences) and `unknown` (undocumented members, with
+        the number of rows of each). The column `extra` holds the values of those members.
 
     Raises:
         UsageError: x cannot be converted, or its rows are of several kinds.
@@ -104,9 +104,7 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 
 
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
-    """Return mappings as rows with dotted columns, as a guide lists them or a sandbox stores them; private members
-    masked.
-    """
+    """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
     rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
     frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
     frame = frame.convert_dtypes() if len(frame) else frame
@@ -122,7 +120,7 @@ def _flat(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def guide_rows(guide: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the records that a sandbox's guide lists, each with its kind, its status and its id; no keys."""
+    """Return the kind, status and id of each record in a sandbox's guide, without keys."""
     rows: list[dict[str, Any]] = []
     for kind, listed in guide.items():
         groups = listed if isinstance(listed, Mapping) else {None: listed}
@@ -175,9 +173,9 @@ _FORMS: dict[str, dict[str, Any]] = {
     "text": {"num_format": "@"}, "head": {"num_format": "@", "bold": True}, "wrapped": {"text_wrap": True}, "time": {},
     "day": {"num_format": "yyyy-mm-dd"}, "money": {"num_format": "#,##0.00"}, "number": {},
 }  # fmt: skip
-_MEASURED, _WIDEST = 1_000, 60  # rows that are measured for the width of a column, and the most it has
+_MEASURED, _WIDEST = 1_000, 60  # number of rows measured for the width of a column, and the maximum width
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and line feed, halves of surrogate pairs, and changes of direction."""
+"""Control characters except tab and line feed, unpaired surrogates, and bidirectional controls."""
 
 
 @attrs.frozen(kw_only=True)
@@ -209,20 +207,19 @@ def export(
 ) -> Saved:
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes.
 
-    Notes are written to a second sheet (XLSX), the metadata (Parquet), or `….csv.notes.txt` (CSV, if there are any).
-    The file of a frame made with `reveal=` is readable by its owner only.
+    Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet), or `….csv.notes.txt` (CSV). A file
+    with revealed columns (`reveal=`) is readable by its owner only.
 
     Args:
         frame: The frame or the column.
-        path: The file; its extension is the format.
+        path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
             leave it unchanged ("keep").
-        tz: In XLSX files, the time zone of times. Dates there are dates, columns are as wide as their values, and the
-            amounts of transactions and reports are dollars.
+        tz: In XLSX files, the time zone of times. Amounts of transactions and reports are written there in dollars.
 
     Raises:
-        FileExistsError: The file exists, and `overwrite` is False.
+        FileExistsError: The file exists and `overwrite` is False.
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
     if isinstance(path, bytes):
@@ -342,7 +339,7 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
         sheet.set_column(j, j, min(max(widest + 2, len(tz) + 22 if form == "time" else 12), _WIDEST))
         sheet.write_string(0, j, name[:EXCEL_CELL], forms["head"])
         columns.append((values, forms[form]))
-    for i in range(len(frame)):  # rows come one by one: the sheet is written as it goes
+    for i in range(len(frame)):  # rows are written one at a time
         for j, (values, form) in enumerate(columns):
             if (value := values[i]) is not None:
                 sheet.write(i + 1, j, value, form)
@@ -358,7 +355,7 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
 
 
 def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:
-    """Return the values of a column, None where missing, and their format: numbers only if no digit is lost."""
+    """Return the values of a column (None where missing) and their format; numbers that would lose digits stay text."""
     values = [None if is_missing(value) else value for value in column.tolist()]
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, date) and 1901 <= value.year <= 9998 for value in known):
@@ -394,18 +391,17 @@ def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
 
 
 def load(path: str | Path, *, max_rows: int | None = None, max_size: int | None = None) -> pd.DataFrame:
-    """Return a frame that `export` wrote to Parquet, with its types, marks and notes; other Parquet files are read
-    alike.
+    """Read a Parquet file into a frame; one written by `export` keeps its types, marks and notes.
 
     Args:
         path: The file.
-        max_rows: Rows at most; 20 million without it.
-        max_size: Bytes in memory at most, about; 2 GB without it. A small file can unpack to much more.
+        max_rows: Maximum number of rows; default 20 million.
+        max_size: Approximate maximum size in memory, in bytes; default 2 GB. A small file can unpack to much more.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        UsageError: It is not a Parquet file, or holds more than it may. CSV and XLSX files keep no types: `bulk.load`
-            reads their rows.
+        FileNotFoundError: The file does not exist.
+        UsageError: The file is not a Parquet file, or exceeds a limit. CSV and XLSX files store no types; read their
+            rows with `bulk.load`.
     """
     path = Path(path)
     if path.suffix.lower() != ".parquet":
@@ -416,7 +412,7 @@ def load(path: str | Path, *, max_rows: int | None = None, max_size: int | None 
     }
     try:
         frame: pd.DataFrame = table.to_pandas(types_mapper=exact.get)
-    except Exception as error:  # noqa: BLE001 - metadata of others can make pandas fail in any way
+    except Exception as error:  # noqa: BLE001 - untrusted metadata can raise anything in pandas
         problem = f"its metadata cannot be used ({type(error).__name__})"
     else:
         return frame

@@ -1,4 +1,4 @@
-"""Parquet files that are not trusted: looked at before they are read, and read in parts until a limit is passed."""
+"""Read untrusted Parquet files: check their metadata first, then read in parts up to a limit."""
 
 from pathlib import Path
 from typing import Any
@@ -9,21 +9,21 @@ import pyarrow.parquet as pq
 from workbench.errors import UsageError
 from workbench.system.limits import FRAMES, LimitExceeded, Limits, too_large, too_many_columns, too_many_rows
 
-_ROWS = 200_000  # cells of a part
+_ROWS = 200_000  # cells per part
 
 
 def check_parquet(file: Any, limits: Limits) -> None:
-    """Refuse a Parquet file by its metadata.
+    """Check the metadata of a Parquet file against the limits.
 
     Raises:
-        LimitExceeded: It holds more than it may.
+        LimitExceeded: The file exceeds a limit.
     """
     head = file.metadata
     if head.num_columns > limits.columns:
         raise too_many_columns(head.num_columns, limits)
     if head.num_rows > limits.rows:
         raise too_many_rows(head.num_rows, limits)
-    # Not of each column: there, pyarrow ends the process over some damages.
+    # Not of each column: pyarrow ends the process there on some damaged files.
     unpacked = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
     if max(unpacked, 8 * head.num_rows * head.num_columns) > limits.size:
         raise too_large(limits)
@@ -33,8 +33,8 @@ def read_parquet(path: Path, limits: Limits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        UsageError: It is no Parquet file, is damaged, or holds more than it may.
+        FileNotFoundError: The file does not exist.
+        UsageError: The file is not a Parquet file, is damaged, or exceeds a limit.
     """
     try:
         size = path.stat().st_size
@@ -53,6 +53,6 @@ def read_parquet(path: Path, limits: Limits = FRAMES) -> Any:
         raise
     except LimitExceeded as error:
         problem = str(error)
-    except Exception as error:  # noqa: BLE001 - a file that is not trusted can make the reader fail in any way
+    except Exception as error:  # noqa: BLE001 - an untrusted file can raise anything in the reader
         problem = f"not a readable Parquet file ({type(error).__name__})"
     raise UsageError(f"{path.name}: {problem}")

@@ -1,4 +1,4 @@
-"""Times and periods as arguments of reports."""
+"""Convert the time and period arguments of reports."""
 
 from datetime import UTC, date, datetime
 from typing import Any, Literal
@@ -16,12 +16,12 @@ def moment(value: Any, name: str, tz: str | None = None) -> datetime | None:
     """Return a time as an aware datetime.
 
     Args:
-        value: A datetime, a date, ISO text such as "2025-12-01", or None. A day is its beginning.
-        name: The argument, for the message.
-        tz: Time zone of days, and of times without a zone; None: days are UTC, and times must have a zone.
+        value: A datetime, a date, ISO text such as "2025-12-01", or None. A date means its first moment.
+        name: Name of the argument, for the error message.
+        tz: Time zone of dates, and of times without a zone. With None, dates are UTC and times must have a zone.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: The value is none of these.
     """
     if isinstance(value, str):
         try:
@@ -45,7 +45,7 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
     """Return the first day of the day, week (from Monday) or month of each time, in a time zone.
 
     Raises:
-        UsageError: `freq` is none of these.
+        UsageError: `freq` is not "day", "week" or "month".
     """
     if freq not in PERIODS:
         raise UsageError([not_allowed("freq", freq, PERIODS)])
@@ -54,6 +54,6 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
 
 
 def end_of_month(first: Any, tz: str) -> datetime:
-    """Return when the month of a first day ends in a time zone, in UTC."""
+    """Return the end, in UTC, of the month that begins on a day in a time zone."""
     after = pd.Timestamp(first) + pd.DateOffset(months=1)
     return datetime(after.year, after.month, 1, tzinfo=ZoneInfo(tz)).astimezone(UTC)

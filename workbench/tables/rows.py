@@ -1,9 +1,8 @@
-"""Records to frames: the values of each column are converted, masked or moved to `extra`, then made into one array.
+"""Convert records to frames: each value is converted, masked or moved to `extra`, then columns become arrays.
 
-A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits make it
-`decimal256(37, 18)`, then
-`decimal256(75, 18)`, so no digit is lost; a column that fits none of these, such as one with a balance of 78 digits,
-stays text.
+A decimal column is `decimal128(18, 6)`, which pandas can add, multiply and divide. Values with more digits widen it to
+`decimal256(37, 18)`, then `decimal256(75, 18)`, so no digit is lost. A column that fits none of these types, such as
+one with a balance of 78 digits, stays text.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from workbench.schema.walk import Choice, DecimalNumber, Numeric
 from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
-"""The types of a decimal column, the usual one first."""
+"""Types of decimal columns, narrowest first."""
 EXACT = Context(prec=1000, Emin=-10_000, Emax=10_000)
 
 
 def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
-    """Return decimals as an Arrow array of the first type that holds them all exactly; as text where none does.
+    """Return decimals as an Arrow array of the first type that holds all of them exactly, or as text if none does.
 
     Args:
         values: The numbers, None where missing.
-        at_least: The first of `WIDTHS` to try.
+        at_least: Index of the first type in `WIDTHS` to try.
     """
     for width in WIDTHS[WIDTHS.index(at_least) if at_least in WIDTHS else 0 :]:
         try:
@@ -46,7 +45,7 @@ def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a cell is missing, in any of the ways that pandas has."""
+    """Return whether a cell is missing, in any of the representations of pandas."""
     return value is None or value is pd.NA or value is pd.NaT or value != value
 
 
@@ -54,7 +53,7 @@ def decimals(column: pd.Series[Any]) -> list[Decimal | None]:
     """Return the values of a column as Decimals, None where missing.
 
     Raises:
-        UsageError: A value is not an exact number: a float, a masked value, a word.
+        UsageError: A value is not an exact number, such as a float, a masked value or a word.
     """
     return [_decimal(value, column.name) for value in column.to_list()]
 
@@ -72,7 +71,7 @@ def _decimal(value: Any, name: object) -> Decimal | None:
 
 
 def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return a column of decimals, with the index and the name of `like` and at least as wide."""
+    """Return a column of decimals with the index and name of `like`, and a type at least as wide."""
     width = getattr(like.dtype, "pyarrow_dtype", None) if like is not None else None
     array = packed(values, at_least=width)
     dtype = "str" if pa.types.is_large_string(array.type) else pd.ArrowDtype(array.type)
@@ -81,12 +80,11 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
 
 
 def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the running sum of a decimal column, exactly: pandas has none. Missing values stay missing and add
-    nothing.
+    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values stay missing, count as 0.
 
     Args:
         column: A column of decimals or whole numbers.
-        by: A column of the same length; the sum restarts for each of its values.
+        by: A grouping column of the same length; each group has its own sum.
     """
     if not hasattr(column, "dtype"):
         raise UsageError([Problem("column", "type", f"must be a column, not a {type(column).__name__}")], of="cumsum")
@@ -102,12 +100,12 @@ def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Serie
 
 TEXT: Any = pd.StringDtype("pyarrow", na_value=np.nan)
 CHUNK = 100_000
-"""Rows in one chunk of a long column: few enough to be copied in passing."""
+"""Rows in one chunk of a long column."""
 
 
 @attrs.define
 class Notes:
-    """What a frame says besides its columns: notes, and counts of unknown members and unusual values."""
+    """The caveats of a frame: notes, and counts of unknown members and unusual values."""
 
     notes: list[str] = attrs.field(factory=list)
     unknown_members: Counter[str] = attrs.field(factory=Counter)
@@ -115,7 +113,7 @@ class Notes:
     pages: Counter[str] = attrs.field(factory=Counter)  # unknown members beside the items of a page
 
     def add(self, other: Notes) -> None:
-        """Add the notes and counts of another part of the same frame."""
+        """Add the notes and counts of another part of the frame."""
         self.notes += [note for note in other.notes if note not in self.notes]
         self.unknown_members.update(other.unknown_members)
         self.unusual.update(other.unusual)
@@ -146,7 +144,7 @@ class Table:
 
 
 def check_in_memory(x: object) -> None:
-    """Refuse a frame of a cluster, and say how to reduce it."""
+    """Raise UsageError for a frame on a cluster, with how to reduce it."""
     if hasattr(x, "compute"):
         raise UsageError(
             "a frame of a cluster: pass frame.compute(), or reduce it first with frame.groupby(…).sum().compute()"
@@ -156,9 +154,7 @@ def check_in_memory(x: object) -> None:
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the marks of a report. One of a frame that lost its marks, as by `pd.concat`, has none: a chart then says
-    so.
-    """
+    """Set the marks of a report. After `pd.concat` a frame has lost its marks; a chart of it then says so."""
     known = getattr(source, "attrs", {"kind": kind})
     complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     frame.attrs = {} if complete is None else {"complete": complete}
@@ -168,13 +164,13 @@ def mark_report(
 
 
 def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:
-    """Return the frame of records (or mappings of the same names) by the plan of their class."""
+    """Return a frame of records, or of mappings with the same names, with the columns of their class."""
     shown = plan.shown(reveal)
     return table_frame(plan, [arrow_table(plan, records, shown)], shown)
 
 
 def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
-    """Return the frame of tables with the columns of a plan. Tables are emptied, so that memory holds a column once."""
+    """Return a frame of tables with the columns of a plan. The tables are emptied, so no column is in memory twice."""
     tables = tables or [arrow_table(plan, [], shown)]
     notes = Notes()
     for table in tables:
@@ -198,7 +194,7 @@ def _is_decimal(column: Column) -> bool:
 
 
 def joined_chunks(chunks: Sequence[Any]) -> Any:
-    """Return one column made of many, in chunks of at least `CHUNK` rows; decimals get a type that holds all."""
+    """Concatenate columns into one, in chunks of at least `CHUNK` rows. Decimals get a type that holds all values."""
     if len({chunk.type for chunk in chunks}) > 1:  # decimals of several types, or text among them
         values = [None if v is None else Decimal(v) for chunk in chunks for v in chunk.to_pylist()]
         return pa.chunked_array([packed(values)])
@@ -214,7 +210,7 @@ def joined_chunks(chunks: Sequence[Any]) -> Any:
 
 
 def merged(tables: Sequence[Table]) -> Table:
-    """Return one table made of several, so that the memory of small pieces is released."""
+    """Concatenate tables into one, so that the memory of the parts is released."""
     notes = Notes()
     for table in tables:
         notes.add(table.notes)
@@ -225,8 +221,8 @@ def merged(tables: Sequence[Table]) -> Table:
 def to_pandas(values: Any, column: Column | None = None) -> Any:
     """Return the pandas array of an Arrow column.
 
-    Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]; days and decimals keep Arrow's types.
-    A member of an enum is a category, with the known values first and in their order.
+    Text is `str`, whole numbers Int64, flags boolean, times datetime64[us, UTC]. Dates and decimals have Arrow types.
+    An enum is a category; its known values come first, in their order.
     """
     kind = values.type
     if column is not None and isinstance(column.kind, Choice) and not column.many:
@@ -252,7 +248,7 @@ Row = tuple[Any, Any]  # the record, and the item of its list that makes this ro
 
 
 def arrow_table(plan: Plan, records: Iterable[Any], shown: Collection[str]) -> Table:
-    """Return the Arrow columns of records; private ones are masked unless their names are in `shown`."""
+    """Return the Arrow columns of records. Private columns are masked unless `shown` contains their names."""
     rows: list[Row] = []
     for record in records:
         items = _attribute(record, plan.rows_of) if plan.rows_of else None
@@ -294,7 +290,7 @@ def _getter(path: str, rows_of: str | None) -> Callable[[Row], Any]:
 
 
 def _array(column: Column, values: list[Any], shown: bool, extras: Sequence[dict[str, Any]], notes: Notes) -> Any:
-    """Return the Arrow array of values; those that do not fit move to `extras` under their wire path."""
+    """Return the Arrow array of values; a value that does not fit is moved to `extras` under its wire path."""
     if column.private and not shown:
         return _texts([masked(column, value) for value in values])
     if column.many:

@@ -1,9 +1,9 @@
-"""Handlers of events, run from what is stored: a failure is recorded and tried again, a crash loses no event.
+"""Handlers of stored events: failures are recorded and retried, and a crash loses no event.
 
-A handler sees an event at least once: after a kill between its effect and the record that it is done, it runs again,
-and `event.id` shows it. The store knows how far each handler came, by its name: any process on the file can receive,
-and any other can handle. An `atomic` handler writes into the inbox's own file, in the transaction of that record:
-exactly once. An `async def` handler is awaited in an event loop of its own, one event after another.
+A handler runs at least once for each event: if the process is killed before the run is recorded, the handler runs again
+with the same `event.id`. The store has the position of each handler by name, so one process on the file can receive and
+another can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly
+once. An `async def` handler is awaited in a separate event loop, one event after another.
 """
 
 import inspect
@@ -25,30 +25,28 @@ from workbench.webhooks.store import Store
 log = logging.getLogger("workbench.webhooks")
 T = TypeVar("T")
 RETRY_AFTER = (1.0, 10.0, 60.0, 300.0, 1800.0, 7200.0, 21600.0, 54000.0)
-"""Seconds before each further try of a failed handler: about a day in all."""
-JITTER = 0.1  # part by which these vary at random
-POLL_INTERVAL = 0.05  # seconds between looks for what another process does
-_WORK_INTERVAL = 0.5  # seconds between looks of a handler's thread for events that another process received
+"""Seconds before each retry of a failed handler: about a day in total."""
+JITTER = 0.1  # random variation of these, as a fraction
+POLL_INTERVAL = 0.05  # seconds between checks for changes by another process
+_WORK_INTERVAL = 0.5  # seconds between a handler thread's checks for events that another process received
 _FREE = (
     "NOT EXISTS (SELECT 1 FROM events AS earlier CROSS JOIN effects AS its ON its.sequence = earlier.sequence"
     " WHERE earlier.about = events.about AND earlier.sequence < events.sequence"
     " AND its.handler = run.handler AND its.state = 'waiting')"
 )
-"""Whether no earlier event about the same resource waits for its next try by a handler."""
+"""True if no earlier event about the same resource waits for a retry by the handler."""
 _STORED = {"beginning": "0", "now": "(SELECT coalesce(max(sequence), 0) FROM events)"}
 
 
 class OneAtATime:
-    """Runs one call at a time. An interrupt cannot leave it occupied."""
+    """Lock that runs one call at a time. An interrupt cannot leave it locked."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holder: object = None
 
     def run(self, work: Callable[[], T]) -> T | None:
-        """Call a function and return its result; return None if a call runs, in another thread or further up this
-        one.
-        """
+        """Call a function and return its result; return None if a call is running, in another thread or in this one."""
         mine = object()
         try:
             with self._lock:
@@ -56,14 +54,14 @@ class OneAtATime:
                     return None
                 self._holder = mine
             return work()
-        finally:  # without a call, an interrupt cannot come between
+        finally:  # no call in between, so an interrupt cannot happen here
             if self._holder is mine:
                 self._holder = None
 
 
 @attrs.define
 class Handler:
-    """A function for events of a kind, known by a name that outlives the process."""
+    """A function for events of a kind, with a name that is stable across processes."""
 
     name: str
     pattern: str
@@ -73,15 +71,15 @@ class Handler:
     retry_after: Sequence[float]
     turn: OneAtATime
     loop: Any  # asyncio.Runner
-    looked_until: int = 0  # nothing up to this event is unseen
+    looked_until: int = 0  # every event up to this one was handled
 
     @property
     def is_async(self) -> bool:
-        """Whether the function has to be awaited."""
+        """Whether the function must be awaited."""
         return inspect.iscoroutinefunction(self.call) or inspect.iscoroutinefunction(type(self.call).__call__)
 
     def run(self, *arguments: object) -> None:
-        """Call the function, and await what it returns if it can be awaited."""
+        """Call the function, and await its result if it is awaitable."""
         result = self.call(*arguments)
         if inspect.isawaitable(result):
             self.loop.run(_wait_for(result))
@@ -92,7 +90,7 @@ async def _wait_for(awaitable: Any) -> None:
 
 
 def _in_event_loop() -> bool:
-    asyncio = sys.modules.get("asyncio")  # an inbox without handlers never needs it
+    asyncio = sys.modules.get("asyncio")  # only needed with async handlers
     try:
         return asyncio is not None and asyncio.get_running_loop() is not None
     except RuntimeError:
@@ -101,18 +99,18 @@ def _in_event_loop() -> bool:
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """A handler that failed with an event, or that waits for the store."""
+    """A failed run of a handler, or a handler that waits for the store."""
 
     handler: str
-    event_id: str | None  # None: the handler cannot use the store at present, and tries again
+    event_id: str | None  # None: the store is unavailable to the handler, which will retry
     kind: str | None
     tries: int
-    given_up: bool  # not tried again by itself; `inbox.retry()` tries again
-    error: str = attrs.field(repr=False)  # message of the exception; it may hold private values
+    given_up: bool  # not retried automatically; `inbox.retry()` retries it
+    error: str = attrs.field(repr=False)  # message of the exception; it may contain private values
 
 
 class Handlers:
-    """The handlers of an inbox, the events each has still to see, and the threads they run in.
+    """The handlers of an inbox, their pending events and their threads.
 
     Args:
         store: The events.
@@ -128,9 +126,9 @@ class Handlers:
         self._threads: dict[str, threading.Thread] = {}
         self._running = 0  # contexts of `running` that are open
         self._closed = False
-        self._missed: set[str] = set()  # handlers with events that another process was running
+        self._missed: set[str] = set()  # handlers with pending events that another process ran
         self._taking_over = OneAtATime()
-        self._waiting: dict[str, str] = {}  # why handlers cannot use the store at present
+        self._waiting: dict[str, str] = {}  # why the store is unavailable to handlers
 
     def register(
         self,
@@ -142,11 +140,11 @@ class Handlers:
         since: str,
         retry_after: Sequence[float],
     ) -> None:
-        """Register a handler; one of the same name is replaced, and continues where that was.
+        """Register a handler. It replaces a handler of the same name and continues at its position.
 
         Raises:
             UsageError: The function cannot be called with an event, or with an event and a database if `atomic`.
-            UsageError: `since` is the id of no stored event.
+            UsageError: No stored event has the id `since`.
         """
         arguments = ("event", "db") if atomic else ("event",)
         if not callable(call):
@@ -175,7 +173,7 @@ class Handlers:
         with self._store.file.write() as db:
             if db.execute("SELECT 1 FROM handlers WHERE name = ?", (name,)).fetchone():
                 return
-            # A file of an earlier version has no positions, only what each handler had to see.
+            # A file of an earlier version has no positions, only the pending events of each handler.
             old = db.execute("SELECT max(sequence) FROM effects WHERE handler = ?", (name,)).fetchone()[0]
             position = db.execute(f"SELECT {start}", () if since in _STORED else (since,)).fetchone()[0]
             if position is None:
@@ -183,14 +181,13 @@ class Handlers:
             db.execute("INSERT INTO handlers(name, position) VALUES (?, ?)", (name, position if old is None else old))
 
     def run(self) -> int:
-        """Run each handler on the events that are due for it, in order; return the number of successful runs."""
+        """Run each handler on its due events, in order; return the number of successful runs."""
         return sum(self._run_handler(handler) for handler in tuple(self._by_name.values()))
 
     def run_here(self) -> None:
-        """Run the handlers in this thread, unless they have their own.
+        """Run the handlers in this thread, unless they run in other threads.
 
-        Where another process runs one, that process also handles what arrived; a thread sees to it, should it end
-        before.
+        A handler that another process runs is left to that process; a thread takes over if that process ends.
         """
         if self._running:
             return
@@ -238,7 +235,7 @@ class Handlers:
                     self._changed.wait(_WORK_INTERVAL if due is None else min(_WORK_INTERVAL, max(due, 0.01)))
 
     def _try_to_run(self, name: str) -> float | None:
-        """Run a handler and return the seconds until it has to run again; nothing that happens here ends its thread."""
+        """Run a handler and return the seconds until its next run; no error ends its thread."""
         try:
             self._run_handler(self._by_name[name])
             due = self._store.file.run(
@@ -254,7 +251,9 @@ class Handlers:
         return None if due is None else due - self._clock()
 
     def _run_handler(self, handler: Handler) -> int:
-        """Run a handler on what is due, and look again afterwards: an event may arrive just before the lock is free."""
+        """Run a handler on its due events, and check again afterwards: an event may arrive just before the lock is
+        released.
+        """
         done = 0
         while (ran := handler.turn.run(lambda: self._run_leased(handler))) is not None:
             done += ran
@@ -263,7 +262,7 @@ class Handlers:
         return done
 
     def _run_leased(self, handler: Handler) -> int | None:
-        """Run a handler on what is due; return None if another process runs it."""
+        """Run a handler on its due events; return None if another process runs it."""
         if not self._store.file.lease(handler.name):
             self._missed.add(handler.name)
             return None
@@ -282,7 +281,7 @@ class Handlers:
         return sum(self._handle(handler, *row) for row in iter(lambda: self._next(handler), None))
 
     def _next(self, handler: Handler) -> tuple[int, bytes, int] | None:
-        """Return the next event that is due for a handler: one to try again, or the first one that it has not seen."""
+        """Return the next due event of a handler: one to retry, or the first one it has not handled."""
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
         again = self._store.file.run(
@@ -332,7 +331,7 @@ class Handlers:
     def _record(
         db: Any, handler: Handler, sequence: int, state: str, tries: int, due: float = 0, error: str | None = None
     ) -> None:
-        """Record how a run ended; nothing is recorded of an event that was purged meanwhile."""
+        """Record the outcome of a run; nothing is recorded if the event was purged meanwhile."""
         db.execute(
             "INSERT OR REPLACE INTO effects(handler, sequence, state, tries, due, error)"
             " SELECT ?, sequence, ?, ?, ?, ? FROM events WHERE sequence = ?",
@@ -364,7 +363,7 @@ class Handlers:
         )
 
     def make_due(self, handler: str | None, event_id: str | None) -> None:
-        """Make failed runs due now, with all their tries."""
+        """Make failed runs due now, with a new series of retries."""
         with self._store.file.write() as db:
             db.execute(
                 "UPDATE effects SET state = 'waiting', tries = 0, due = 0 WHERE state != 'done'"
@@ -374,7 +373,7 @@ class Handlers:
             )
 
     def close(self) -> None:
-        """Close the event loops of async handlers that do not run."""
+        """Close the event loops of async handlers that are not running."""
         self._closed = True
         for handler in self._by_name.values():
             handler.turn.run(handler.loop.close)

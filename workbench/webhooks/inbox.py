@@ -1,9 +1,9 @@
-"""An inbox of webhook events: each delivery is verified, each event stored once before it is acknowledged.
+"""Inbox of webhook events: verifies each delivery, and stores each event once before acknowledging it.
 
 Example:
     inbox = wb.Inbox("events.db", keys=[key])
     inbox.receive(headers, body)                       # from any web framework, or
-    with inbox.serve() as url: ...                     # its own receiver on loopback
+    with inbox.serve() as url: ...                     # the built-in receiver on loopback
     inbox.wait("user.updated", where={"application_status": "approved"}, timeout=30)
 
     @inbox.on("transaction.*")
@@ -70,7 +70,7 @@ CardHandler = TypeVar("CardHandler", bound=Callable[Concatenate[CardEvent, ...],
 Handler = TypeVar("Handler", bound=Callable[Concatenate[AnyEvent, ...], Any])
 """Handlers of events, called with the event, and with the database of the inbox if `atomic`."""
 Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
-"""Returns the deliveries after a number, each with its own number, and the number to ask after next time."""
+"""Returns the deliveries after a number, each with its number, and the number to pass next time."""
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
@@ -78,7 +78,7 @@ _PURGE_INTERVAL = 1000  # deliveries between purges of old events
 
 @attrs.frozen(kw_only=True)
 class Latest:
-    """The newest event about a resource, by both orders. They differ if deliveries overtook each other."""
+    """The newest event about a resource, by arrival and by event time; late deliveries make them differ."""
 
     by_arrival: AnyEvent | None
     by_event_time: AnyEvent | None  # None if no event has a time
@@ -101,7 +101,7 @@ class Replayed:
 
 @attrs.frozen
 class Refusal:
-    """A delivery that was not stored as an event: when, and why."""
+    """A delivery that was not stored as an event, with time and reason."""
 
     at: datetime
     reason: str
@@ -131,20 +131,20 @@ class Inbox:
         """Open the inbox.
 
         Args:
-            path: A file, readable by its owner alone; None keeps events in memory.
+            path: File for the events, readable only by its owner; None stores them in memory.
             keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is
                 true.
             scheme: How a signature is checked.
-            accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them on loopback
-                alone.
-            source: Deliveries to pull before each read, as those of an embedded sandbox.
-            keep_for: Purge events that are older than this, by their own times as well as by this machine's clock;
-                those count back from the newest event.
+            accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them only on
+                loopback.
+            source: Source of deliveries to pull before each read, such as an embedded sandbox.
+            keep_for: Purge events that are older than this, both by this machine's clock and by event time relative
+                to the newest event.
             max_body: Largest body in bytes.
-            now: Returns the time.
+            now: Function that returns the current time.
 
         Raises:
-            UsageError: There are no keys, so that anybody could send events, or a key is empty.
+            UsageError: No keys were given, so anybody could send events, or a key is empty.
             UnusableFile: The file is not an inbox, or cannot be used.
         """
         if isinstance(keys, str | bytes):
@@ -156,7 +156,7 @@ class Inbox:
                 "could send "
                 "events; accept_unsigned=True accepts them, marked as unverified."
             )
-        self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function shows them to no dump
+        self._keys: Callable[[], tuple[bytes, ...]] = lambda: held  # a function, so that no dump shows the keys
         self._scheme = scheme
         self._accept_unsigned = accept_unsigned
         self._source = source
@@ -177,10 +177,10 @@ class Inbox:
 
     @hide_arguments
     def receive(self, headers: Headers, body: bytes) -> Receipt:
-        """Verify a delivery and store it once; it is stored when this returns.
+        """Verify a delivery and store its event once, durable when this returns.
 
-        Handlers run after that: in their own threads while `serve()` or `running()` is on, otherwise in this thread,
-        where failed ones are tried again only at a later delivery.
+        Handlers run afterwards: in separate threads during `serve()` or `running()`, otherwise in this thread, where
+        failed runs are retried only at a later delivery.
 
         Raises:
             InvalidWebhook: The signature or the format is wrong; nothing was stored.
@@ -195,8 +195,8 @@ class Inbox:
     def respond(self, headers: Headers, body: bytes) -> int:
         """Receive a delivery in a web framework, and return the HTTP status to respond with.
 
-        204: stored. 401: not correctly signed, 413: too large, 400: not an event. 503: it could not be stored, so that
-        the sender has to try again.
+        204: stored. 401: not correctly signed. 413: too large. 400: not an event. 503: could not be stored; the sender
+        should retry.
         """
         try:
             self.receive(headers, body)
@@ -236,7 +236,7 @@ class Inbox:
         self._refusals.append(Refusal(self._now(), reason))
 
     def _pull(self) -> int:
-        """Receive the deliveries of the source and return the number of new events. Reads do this first."""
+        """Receive the deliveries of the source and return the number of new events. Called before each read."""
         new = self._pulling.run(self._receive_pulled) if self._source is not None else None
         if new is None:
             return 0
@@ -246,7 +246,7 @@ class Inbox:
     def _receive_pulled(self) -> int:
         assert self._source is not None
         new, more = 0, True
-        while more:  # they come in parts, so until a part is empty
+        while more:  # they come in batches: repeat until one is empty
             deliveries, last = self._source(self._pulled)
             more = False
             for _, headers, body in deliveries:
@@ -392,10 +392,10 @@ class Inbox:
         """Return the newest matching event, or wait for the next one.
 
         Args:
-            timeout: Seconds to wait; of `clock` if given, which is then advanced second by second.
+            timeout: Seconds to wait, in real time or in the time of `clock`, which is then advanced second by second.
             where: As for `stored`.
             since: Only events that arrived after a time, or after a number from `mark()`.
-            clock: A clock that is moved explicitly, as `api.sandbox.clock`.
+            clock: A clock that is advanced explicitly, such as `api.sandbox.clock`.
 
         Raises:
             EventTimeout: No matching event arrived in time.
@@ -487,20 +487,20 @@ class Inbox:
     ) -> Callable[[Any], Any]:
         """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
-        A function declared with `async def` is awaited. A failure is recorded and tried again, and does not stop other
-        handlers. A handler of the same name, here or in another process, continues where it was, and of several
-        processes on one file one at a time runs it; after a crash it may see an event a second time.
+        A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
+        handlers. A handler with a known name continues at its stored position, also in another process. Of several
+        processes on one file, one at a time runs it. After a crash it may receive an event a second time.
 
         Args:
             name: Name of the handler in the store; by default its module and name.
-            atomic: Call it with the event and the inbox's database, inside the transaction that records it as done:
-                what it writes there happens exactly once.
-            ordered: Keep the order of arrival for each resource: while an event waits for its next try, later events
-                about the same resource wait as well.
-            since: Where a handler begins whose name is new to the store: "beginning" for all stored events, "now" for
-                later ones only, or the id of an event for those after it.
-            retry_after: Seconds before each further try of a failed event, varied by 10 % at random; by default
-                8 further tries in about a day. After the last one it is in `dead_letters()`.
+            atomic: Call it with the event and the inbox's database, inside the transaction that records the run: its
+                writes there happen exactly once.
+            ordered: Preserve the order of arrival for each resource: while an event waits for a retry, later events
+                about the same resource wait too.
+            since: Start position of a handler whose name is new to the store: "beginning" for all stored events,
+                "now" for later ones only, or the id of an event for those after it.
+            retry_after: Seconds before each retry of a failed event, varied by 10 % at random; by default 8 retries
+                in about a day. After the last one it is in `dead_letters()`.
 
         Raises:
             UsageError: There are no events of this kind. To handle kinds that are not documented, pass a pattern.
@@ -525,11 +525,11 @@ class Inbox:
         return self._handlers.failures()
 
     def dead_letters(self) -> tuple[Failure, ...]:
-        """Return the runs that failed at every try. `retry()` makes them due again, with all their tries."""
+        """Return the runs whose retries all failed. `retry()` starts them again with a new series of retries."""
         return tuple(failure for failure in self.failures() if failure.given_up)
 
     def retry(self, handler: str | None = None, event_id: str | None = None) -> int:
-        """Try failed runs again now, dead letters too; return the number of successful runs."""
+        """Retry failed runs now, including dead letters; return the number of successful runs."""
         self._handlers.make_due(handler, event_id)
         return self._handlers.run()
 
@@ -540,7 +540,7 @@ class Inbox:
         where: Where | None = None,
         since: Since = None,
     ) -> Replayed:
-        """Call a function with each stored event, in order of arrival; a failure does not stop the rest."""
+        """Call a function with each stored event, in order of arrival; a failure does not stop the replay."""
         handled, failures = 0, []
         for event in self.events(kind, where, since):
             try:
@@ -551,7 +551,7 @@ class Inbox:
         return Replayed(handled=handled, failures=tuple(failures))
 
     def running(self) -> AbstractContextManager[None]:
-        """Run each handler in its own thread while the context is open, so that a slow one delays nothing else."""
+        """Run each handler in a separate thread while the context is open, so that a slow one delays no other."""
         return self._handlers.running()
 
     # over HTTP
@@ -560,19 +560,19 @@ class Inbox:
     def serve(
         self, *, host: str = "127.0.0.1", port: int = 0, path: str = "/webhooks", hosts: Sequence[str] = ()
     ) -> Iterator[str]:
-        """Receive over HTTP and yield the URL to send to. Handlers run in their own threads meanwhile.
+        """Receive deliveries over HTTP and yield the URL. Handlers run in separate threads meanwhile.
 
         Args:
             host: Address to listen on: loopback, unless the inbox has keys and accepts nothing unsigned.
             port: Port to listen on; 0 chooses a free one.
             path: Path that accepts deliveries.
-            hosts: Further host names under which it is reached, as that of a tunnel; they require keys, or a path
-                that cannot be guessed.
+            hosts: Further host names of the receiver, such as that of a tunnel; they require keys, or a path that
+                cannot be guessed.
 
         Raises:
-            InvalidWebhook: Anybody could send anything this way.
+            InvalidWebhook: The arguments would let anybody send events.
         """
-        from workbench.system import http_server  # an inbox that is not served needs none
+        from workbench.system import http_server  # only needed for serving
 
         path = "/" + path.lstrip("/")
         if not (host in LOOPBACK or self._verifies):
@@ -612,9 +612,9 @@ class Inbox:
     # keeping
 
     def purge(self, *naming: str, before: datetime | None = None) -> int:
-        """Delete every event that contains one of the ids, or that arrived before a time; return the number deleted.
+        """Delete all events that contain one of the ids or arrived before a time; return the number deleted.
 
-        Nothing of them remains in the file but their envelope ids, so that a redelivery is not taken for a new event.
+        Only their envelope ids remain in the file, so that a redelivery does not count as a new event.
         """
         if any(not row for row in naming):
             raise UsageError("An empty id would match every event.")
@@ -653,7 +653,7 @@ class Inbox:
 
 
 class AsyncInbox(Inbox):
-    """The inbox of an async session: `wait` is awaited, and everything else answers at once."""
+    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
 
     @overload  # type: ignore[override]
     def wait(
@@ -714,7 +714,7 @@ class AsyncInbox(Inbox):
         since: Since = None,
         clock: Any = None,
     ) -> Any:
-        """Return the newest matching event, or wait for the next one without holding up the event loop.
+        """Return the newest matching event, or wait for the next one without blocking the event loop.
 
         Arguments and errors are those of `Inbox.wait`.
         """
@@ -730,7 +730,7 @@ def _refused(request: Request, path: str) -> tuple[int, str] | None:
     if request.path != path:
         return 404, "Another path than that of the inbox"
     if request.headers.get("origin") is not None:
-        return 403, "A web page in a browser"  # senders of webhooks set no Origin
+        return 403, "A web page in a browser"  # webhook senders set no Origin header
     kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
         return 415, "Declared as something else than JSON"

@@ -1,4 +1,4 @@
-"""The store of an inbox: each event once, conflicting deliveries beside it, and what each handler has seen."""
+"""Store of an inbox: each event once, conflicting deliveries, and the position of each handler."""
 
 import hashlib
 import os
@@ -53,7 +53,7 @@ CREATE TABLE effects(
 CREATE INDEX effects_of ON effects(sequence);
 CREATE INDEX effects_waiting ON effects(handler, state, sequence)
 """
-MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are kept: about 11,000 events in 13 MB
+MAX_PARSED = 4 * 2**20  # bytes of bodies whose records are cached: about 11,000 events in 13 MB
 _POSITIONS = "CREATE TABLE IF NOT EXISTS handlers(name TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID"
 _COLUMNS = "sequence, arrived, verified, times, repeat_of, body, id IN (SELECT id FROM conflicts)"
 
@@ -74,7 +74,7 @@ class StoredEvent:
 
 @attrs.frozen(kw_only=True)
 class Conflict:
-    """A delivery with the id of a stored event but other bytes; the first delivery stays."""
+    """A delivery with the id of a stored event but other bytes; the first delivery remains the event."""
 
     id: str
     arrived: datetime
@@ -92,16 +92,14 @@ class Receipt:
     duplicate: bool  # the id was known
     conflict: bool  # … with other bytes
     repeat_of: str | None  # the id of an earlier event that reported the same state of the same resource
-    sequence: int | None  # None if the event was purged before
+    sequence: int | None  # None if the event was purged earlier
 
 
 class ParsedEvents:
-    """The newest events of a store as records, parsed once for all who look, up to a number of bytes of their
-    bodies.
-    """
+    """Cache of the newest events of a store as parsed records, limited by the size of their bodies."""
 
     def __init__(self) -> None:
-        self._events: dict[int, AnyEvent] = {}  # by sequence, the oldest first
+        self._events: dict[int, AnyEvent] = {}  # by sequence, oldest first
         self._sizes: dict[int, int] = {}
         self._size = 0
         self._lock = threading.Lock()
@@ -110,12 +108,12 @@ class ParsedEvents:
         return len(self._events)
 
     def get(self, sequence: int, body: bytes) -> AnyEvent:
-        """Return the event of a body, parsed now if it has to be."""
+        """Return the event of a body, parsed if it is not in the cache."""
         known = self._events.get(sequence)
         return known if known is not None else self.put(sequence, body, read_delivery(body, len(body)))
 
     def put(self, sequence: int, body: bytes, event: AnyEvent) -> AnyEvent:
-        """Take in an event, unless it is older than all that fit; return it."""
+        """Add an event to the cache, unless it is older than all that fit; return it."""
         with self._lock:
             if sequence in self._events or (
                 self._size + len(body) > MAX_PARSED and sequence < next(iter(self._events), 0)
@@ -130,17 +128,17 @@ class ParsedEvents:
         return event
 
     def clear(self) -> None:
-        """Forget all."""
+        """Empty the cache."""
         with self._lock:
             self._events, self._sizes, self._size = {}, {}, 0
 
 
 class Store:
-    """The events of one inbox, in a file or in memory."""
+    """Event store of one inbox, in a file or in memory."""
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
         self.file = Database(path, application=APPLICATION, schema=SCHEMA, checked=["events", "conflicts"])
-        self.file.run(_POSITIONS)  # beside the schema: files of an earlier version have none
+        self.file.run(_POSITIONS)  # not in the schema: files of an earlier version have none
         self.parsed = ParsedEvents()
 
     def keep(self, event: AnyEvent, raw: bytes, verified: bool, arrived: datetime) -> Receipt:
@@ -181,7 +179,7 @@ class Store:
 
     @staticmethod
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
-        """Return the id of an earlier event with the same state: the one just before, or one of the same time.
+        """Return the id of an earlier event with the same state: the previous one, or one with the same time.
 
         assumed: event_repeats. The envelope id may differ between retries, so a repeat is recognized by resource,
         action and state as well. A state may recur, so an older event counts only if its time is the same.
@@ -254,9 +252,9 @@ class Store:
         return int(self.file.run("SELECT coalesce(max(sequence), 0) FROM events")[0][0])
 
     def purge_old(self, now: datetime, keep_for: timedelta) -> int:
-        """Delete events that are older than a time, both by the clock of this machine and by their own times.
+        """Delete events that are older than a time, both by this machine's clock and by event time.
 
-        A clock that is ahead does not make them old: their own times count back from that of the newest event.
+        Event time is relative to the newest event, so a clock that is ahead does not purge events.
         """
         newest = self.file.run("SELECT happened FROM events WHERE happened IS NOT NULL ORDER BY sequence DESC LIMIT 1")
         own = (datetime.fromisoformat(newest[0][0]) - keep_for).isoformat() if newest else ""
@@ -265,9 +263,9 @@ class Store:
         return self._delete([("events", test, (arrived, own))])
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
-        """Delete events that contain an id, or arrived before a time, so that nothing of them remains in the file.
+        """Delete events that contain an id or arrived before a time, and erase their bytes from the file.
 
-        The envelope ids are remembered, so that a redelivery is not a new event.
+        The envelope ids remain, so that a redelivery does not count as a new event.
         """
         tests: list[tuple[str, Any]] = [("instr(body, ?)", name.encode()) for name in naming]
         if before is not None:

@@ -1,5 +1,4 @@
-"""Deliveries: their signatures, and reading and matching them as events; signed samples. Unknown members of an event
-are kept.
+"""Verify, parse and match deliveries, and create signed samples. Unknown members of an event are preserved.
 
 # assumed: header `Signature` is the hex HMAC-SHA256 of the raw body, in any case, and `Secondary-Signature` the same
 with # the other key while one is rotated; signing of deliveries is not shown.
@@ -30,13 +29,13 @@ SECONDARY = "secondary-signature"
 Headers = Mapping[str, str] | Mapping[bytes, bytes] | Iterable[tuple[str, str]] | Iterable[tuple[bytes, bytes]]
 
 Scheme = Callable[[Mapping[str, str], bytes, Sequence[bytes]], bool | None]
-"""Checks headers (names in lower case), raw body and keys: True if correctly signed, False if wrongly, None if not
-signed.
+"""Function of headers (lower-case names), raw body and keys: True if the signature is valid, False if invalid, None if
+unsigned.
 """
 
 
 class SignatureRefused(InvalidWebhook):
-    """The signature is missing or wrong. The message is the same for all reasons."""
+    """The signature is missing or invalid. The message is the same for all reasons."""
 
     def __init__(self) -> None:
         super().__init__("Missing or wrong signature.")
@@ -53,7 +52,9 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     if not given:
         return None
     expected = [hmac.new(key, body, hashlib.sha256).hexdigest().encode() for key in keys]
-    read = [signature.encode("utf-8", "replace").lower() for signature in given]  # of bytes, so of ASCII letters alone
+    read = [
+        signature.encode("utf-8", "replace").lower() for signature in given
+    ]  # on bytes, so only ASCII letters change
     same = [hmac.compare_digest(right, signature) for right in expected for signature in read]
     return any(same)
 
@@ -71,7 +72,7 @@ def as_key(key: str | bytes) -> bytes:
 
 
 def lower_headers(headers: Headers) -> dict[str, str]:
-    """Return headers by lower-case name; repeated headers are joined, so a repeated signature is wrong."""
+    """Return headers by lower-case name; repeated headers are joined, so a repeated signature is invalid."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     lowered: dict[str, str] = {}
     for name, value in pairs:
@@ -133,15 +134,13 @@ def state_digest(event: Event) -> bytes:
 
 
 def check_kind(kind: str | None, of: str) -> None:
-    """Raise UsageError for a kind that no event has; a pattern such as `card.*` takes kinds that are not documented
-    too.
-    """
+    """Raise UsageError for an unknown kind of event; a pattern such as `card.*` also matches undocumented kinds."""
     if kind is not None and kind not in EVENT_KINDS and "*" not in str(kind):
         raise UsageError([not_allowed("kind", kind, (*EVENT_KINDS, "a pattern such as card.*"))], of=of)
 
 
 def matches(event: Event, kind: str | None, where: Where | None) -> bool:
-    """Whether an event is of a kind and meets a condition."""
+    """Return whether an event is of a kind and meets a condition."""
     if kind is not None and not fnmatchcase(event.kind, kind):
         return False
     if where is None or not isinstance(where, Mapping):
@@ -157,7 +156,7 @@ def _meets(event: Event, path: str, wanted: object) -> bool:
 
 
 def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
-    """Describe the events that did not match: how many there are, and which conditions none meets. Never a value."""
+    """Describe the events that did not match: their number, and the conditions that none meets. Never shows a value."""
     of_kind = [event for event in events if matches(event, kind, None)]
     if not of_kind:
         kinds = sorted({event.kind for event in events})
@@ -171,7 +170,7 @@ def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | 
 
 @attrs.frozen(kw_only=True)
 class Sample:
-    """A sample delivery: what to send, and the event it is read as."""
+    """A sample delivery: headers and body to send, and the parsed event."""
 
     headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=False)
@@ -192,7 +191,7 @@ def sample(
     Args:
         kind: Kind of event, as `user.updated`.
         key: Key to sign with.
-        event_id: Id of the envelope; a new one each time by default.
+        event_id: Id of the envelope; a new one for each sample by default.
         version: Version of the payload; as documented for the kind by default.
         event_received_at: Time of the event.
         overrides: Members of the body by attribute name, as `application_status="denied"`; nested ones as mappings.
