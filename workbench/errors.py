@@ -91,7 +91,7 @@ class Problem:
 
 
 MAX_PROBLEMS = 100
-"""Problems of one value that are kept; the others are counted."""
+"""Maximum number of problems stored for one value; further ones are only counted."""
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -133,11 +133,11 @@ LOG = logging.getLogger("workbench")
 
 
 class AdviceWarning(UserWarning):
-    """Something a careful person would look at; the call goes on."""
+    """A warning about an unusual value; the call continues."""
 
 
 def advise(text: str) -> None:
-    """Warn at the line that called the workbench."""
+    """Issue an `AdviceWarning` at the line that called the workbench."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] == "workbench":
         frame, level = frame.f_back, level + 1
@@ -221,11 +221,11 @@ def _public_name(function: Callable[..., Any]) -> str:
 
 
 _OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
-"""Errors that Python raises where an argument is of a wrong type."""
+"""Errors that Python raises for an argument of the wrong type."""
 
 
 def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
-    """Return the arguments that a function does not take, lacks, or whose type is not the annotated one."""
+    """Return the arguments that are unknown, missing, or of another type than annotated."""
     parameters = inspect.signature(function).parameters
     names = [
         name
@@ -291,7 +291,7 @@ def _wrong_type(name: str, value: object, hint: object) -> Problem:
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a value can be what an annotation says; what is inside of it is not looked at."""
+    """Return whether a value matches an annotation; the items of containers are not checked."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         return _fits(value, typing.get_args(hint)[0])
@@ -327,7 +327,7 @@ _NAMES = {
 
 
 def _named(hint: object) -> str:
-    """Return what an annotation takes, as text."""
+    """Return the types that an annotation allows, as text."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _named(parts[0])
@@ -350,7 +350,7 @@ def _listed(problems: tuple[Problem, ...]) -> str:
 
 
 def _in_python(problem: Problem) -> Problem:
-    """Return a problem by the names of arguments, not of wire members; the columns of a file keep their spelling."""
+    """Return a problem with argument names in place of wire names; columns of a file keep their spelling."""
     if problem.path.startswith("row "):
         return problem
     named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
@@ -369,7 +369,7 @@ def _as_problems(given: Iterable[Problem] | str) -> tuple[Problem, ...]:
 
 
 class InvalidRequest(WorkbenchError, ValueError):
-    """The request breaks a rule; nothing was sent. `problems` holds them all."""
+    """The request breaks a rule; nothing was sent. `problems` lists all broken rules."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
         self.problems = _as_problems(problems)
@@ -392,7 +392,7 @@ _MAX_LISTED = 12
 
 
 def allowed_names(names: Iterable[object]) -> str:
-    """Return names as a list, cut where they are many."""
+    """Return names as a list in text, truncated if it is long."""
     listed = [visible(str(name), 60) for name in names]
     more = f", … ({len(listed)} in all)" if len(listed) > _MAX_LISTED else ""
     return ", ".join(listed[:_MAX_LISTED]) + more
@@ -407,7 +407,7 @@ def _nearest(name: object, names: Iterable[object]) -> str:
 
 
 def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
-    """Return the problem of a name that is none of those known, with the nearest one."""
+    """Return the problem of an unknown name, with the closest known one."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
     return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")

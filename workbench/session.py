@@ -1,4 +1,4 @@
-"""A client, a sandbox or its control, and an inbox, put together by `connect()` or `connect_async()`."""
+"""Sessions: a client with sandbox controls, webhook inbox and journal, opened by `connect()` or `connect_async()`."""
 
 import inspect
 import os
@@ -39,7 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
-"""The session made last, for `latest()`. A weak reference keeps none alive.
+"""The most recently opened session, for `latest()`; a weak reference, so that it can be garbage-collected.
 """
 
 
@@ -66,12 +66,12 @@ class _Session(BaseClient):
         behaviors: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """Make a session; `connect()` does it with less to say.
+        """Create a session. Use `connect()` instead, which sets these arguments.
 
         Args:
-            sandbox: The sandbox behind it, or the control of a served one; None for a real service.
-            keys: Keys that webhook deliveries are signed with; the API key where none are given.
-            inbox: File in which events are kept; None keeps them in memory.
+            sandbox: The embedded sandbox, or the control of a served one; None for a real service.
+            keys: Keys that webhook deliveries are signed with (default: the API key).
+            inbox: File that stores the events; None stores them in memory.
             name: Name of the profile.
             behaviors: Behaviors of a real sandbox beyond the document, from its profile.
             settings: Arguments of the client.
@@ -97,7 +97,7 @@ class _Session(BaseClient):
         """The controls of the embedded or served sandbox behind this session.
 
         Raises:
-            WrongEnvironment: The session is connected to a real service, which has no such controls.
+            WrongEnvironment: The session is connected to a real service, which has no sandbox controls.
         """
         if self._sandbox is None:
             raise WrongEnvironment(
@@ -123,7 +123,7 @@ class _Session(BaseClient):
 
     @hide_arguments
     def guide(self) -> dict[str, Any]:
-        """Return the sandbox's keys by what they may do, and example ids of the tenant of this session's key.
+        """Return the sandbox's keys with their permissions, and example ids of this session's tenant.
 
         Raises:
             WrongEnvironment: The session is connected to a real service, which lists no examples.
@@ -150,14 +150,14 @@ class _Session(BaseClient):
 
 
 class Session(_Session, Client):
-    """A client with `.sandbox` and its controls, `.inbox` for events and `.journal` for calls with an effect."""
+    """A client with sandbox controls (`.sandbox`), webhook events (`.inbox`) and a history of writes (`.journal`)."""
 
 
 class AsyncSession(_Session, AsyncClient):
-    """A session whose operations are awaited, and `inbox.wait` too; `.sandbox`, `.journal` and the rest answer at once.
+    """A session whose operations and `inbox.wait` are awaited; `.sandbox`, `.journal` and the rest are synchronous.
 
-    Bulk runs, sequences in a file, withdrawals and interactive work need a session of `connect()`: call them in a
-    thread, as `await asyncio.to_thread(wb.bulk.run, …)`.
+    Bulk runs, sequence files, withdrawals and interactive tools need a synchronous session from `connect()`. Call
+    them in a thread, as `await asyncio.to_thread(wb.bulk.run, …)`.
     """
 
     @property
@@ -167,7 +167,7 @@ class AsyncSession(_Session, AsyncClient):
 
 
 def latest() -> Session | None:
-    """Return the session that was made last in this process, while it is still in use."""
+    """Return the most recently opened session of this process; None if it is no longer in use."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -177,7 +177,7 @@ def sandbox_of(api: Any) -> "Sandbox | None":
 
 
 def sandbox_times(api: Any) -> dict[str, datetime]:
-    """Return when each event of a session happened by the clock of its sandbox, by id; nothing of a real service."""
+    """Return the time of each event by the sandbox's clock, by event id; empty for a real service."""
     sandbox = sandbox_of(api)
     return (
         {}
@@ -187,7 +187,7 @@ def sandbox_times(api: Any) -> dict[str, datetime]:
 
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
-    """Return a session on another embedded sandbox, such as a fork, with the key and settings of a session."""
+    """Return a session on another embedded sandbox, such as a fork, with the key and settings of the given session."""
     clock, context = SandboxTime(sandbox), context_of(like)
     return Session(
         sandbox=sandbox,
@@ -209,12 +209,12 @@ def behaviors_of(api: Any) -> Mapping[str, Any]:
 
 
 def profile_of(api: Any) -> str:
-    """Return the name of the profile a session was opened by; empty where there is none."""
+    """Return the name of the profile that a session was opened with; empty if it was opened without one."""
     return api._name if isinstance(api, _Session) else ""
 
 
 def _show_records() -> None:
-    """Show records and errors in notebooks as the workbench draws them, from the first session on."""
+    """Register the notebook display of records and errors when the first session opens."""
     shell = ipython_shell()
     if shell is None or getattr(shell, "display_formatter", None) is None:
         return
@@ -226,7 +226,7 @@ def _show_records() -> None:
 
 
 class SandboxTime(Clock):
-    """The clock of a session on an embedded sandbox: the time of day is the sandbox's."""
+    """The clock of a session on an embedded sandbox; `now()` is the sandbox's time."""
 
     def __init__(self, sandbox: Any) -> None:
         self._sandbox = sandbox
@@ -259,10 +259,10 @@ def connect(
     world: WorldSize | None = None,
     http: Mapping[str, Any] | None = None,
 ) -> Session:
-    """Open a session: on an embedded sandbox, on a profile by its name, or on a sandbox served at a URL.
+    """Open a session on an embedded sandbox, on a named profile, or on a sandbox served at a URL.
 
     Args:
-        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. Where
+        where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
             WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
         api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key. A
             sandbox served by another machine, at https://…, needs its full key.
@@ -277,10 +277,10 @@ def connect(
         ca_file: Certificates to trust in place of the usual ones.
         idempotency_header: Header to send a key of each call in, the same for each attempt.
         seed: Embedded sandbox only: seed of its world (default 1). The same seed and calls give the same bytes.
-        behavior: Embedded sandbox only: "documented" (default), "observed" for what live services do where the document
+        behavior: Embedded sandbox only: "documented" (default), "observed" to follow live services where the document
             is silent, or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: Embedded sandbox only: "sandbox" (default) or "production", where simulations do not exist.
-        path: Embedded sandbox only: file that keeps its state.
+        path: Embedded sandbox only: file that stores its state; by default the state is in memory.
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
         clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as
             "x60".
@@ -288,7 +288,7 @@ def connect(
         http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
 
     Raises:
-        UsageError: Arguments are not allowed; all problems are named.
+        UsageError: Arguments are not allowed; the message lists all problems.
         InvalidProfile: The profile is unknown or invalid.
         NotSent: No sandbox answers at the URL.
     """
@@ -296,7 +296,7 @@ def connect(
 
 
 def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Pass a function that passes its arguments on the signature of another."""
+    """Copy the signature of another function to a function that forwards its arguments."""
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation
@@ -310,7 +310,7 @@ def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[...
 @hide_arguments
 @_takes_arguments_of(connect)
 async def connect_async(*args: Any, **given: Any) -> AsyncSession:
-    """Open a session whose operations are awaited; the arguments are those of `connect`."""
+    """Open an asynchronous session; the arguments are those of `connect`."""
     arguments = inspect.signature(connect).bind(*args, **given)
     arguments.apply_defaults()
     import asyncio  # not before there is an event loop
@@ -338,7 +338,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None and own is None and not embedded:
         where = os.environ.get("WORKBENCH_PROFILE") or None
     if own is not None and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
-        # As of an embedded sandbox, the journal is new: what is begun again has no earlier calls.
+        # The journal is new, as for an embedded sandbox: a reset sandbox has no earlier calls.
         client = {"journal": Journal(), **({"ca_file": own.ca_file} if own.ca_file else {}), **client}
         return _served(own.url, client)
     if where is None:
@@ -385,7 +385,7 @@ def _refuse(given: Mapping[str, Any], where: str) -> None:
 
 
 def _embedded_problems(given: Mapping[str, Any]) -> list[Problem]:
-    """Return what is wrong with the arguments of an embedded sandbox."""
+    """Return the problems of the arguments for an embedded sandbox."""
     if not given:
         return []
     from workbench.sandbox.embedded import problems

@@ -1,4 +1,4 @@
-"""What both clients share: how one is made, shown, armed and viewed, and how a call begins. It performs no I/O."""
+"""Base class of both clients: construction, views, arming and the start of a call. It performs no I/O."""
 
 import os
 import re
@@ -29,7 +29,7 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """The transport that a client and its views share: made at its first use, and anew for another owner.
+    """The transport that a client and its views share, created at first use and once for each owner.
 
     A forked process must not share its parent's connections, since answers would mix; asynchronous ones belong to one
     event loop.
@@ -50,14 +50,14 @@ class Connections:
         return held[1]
 
     def take(self, *owner: object) -> Any:
-        """Return the transport to be closed, where its owner has one; a new one is made at the next use."""
+        """Return the owner's transport, if any, to be closed; the next use creates a new one."""
         held, self._held = self._held, ((), None)
         return held[1] if held[0] == (os.getpid(), *owner) else None
 
 
 @hide_arguments_of_methods
 class BaseClient(Operations, ABC):
-    """What both clients share."""
+    """Base class of `Client` and `AsyncClient`."""
 
     _context: ClientContext
     _key: Key
@@ -82,12 +82,12 @@ class BaseClient(Operations, ABC):
         clock: Clock | None = None,
         http: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make a client.
+        """Create a client.
 
         Args:
             base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
-            api_key: The key, or a function that fetches it; better from a profile or the environment than written down.
-            environment: "sandbox" or "production", where simulations are refused and effects need `arm()`.
+            api_key: The key, or a function that fetches it. Prefer a profile or the environment to a literal.
+            environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds for a whole call, retries included; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
             check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
@@ -177,9 +177,9 @@ class BaseClient(Operations, ABC):
         Args:
             partial_address: Send part of an address; whether the service merges or replaces it is not shown.
             masked_value: Send values that hold •, as a masked value does.
-            unusual_text: Send characters that nobody can see.
+            unusual_text: Send invisible characters.
             unverified_address: Send an address with a wrong checksum, of another chain's family, or of zero bytes.
-            again: Send the same write as earlier within a day.
+            again: Send a write that repeats one of the last 24 hours.
             resend: Send a call with an effect again after a 429, which says that it was not carried out.
         """
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
@@ -191,12 +191,12 @@ class BaseClient(Operations, ABC):
         return view
 
     def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
-        """Allow operations with an effect in production for some minutes. It ends by itself, and with the process.
+        """Allow writes in production for a limited time. The permission ends after `minutes`, and with the process.
 
         Args:
             operations: Names or operations, as {"update_user"}.
-            minutes: How long, at most 120.
-            reason: Why; it is kept in the journal.
+            minutes: Duration in minutes (maximum 120).
+            reason: Reason, recorded in the journal.
         """
         arming = self._context.new_arming(operations, minutes, reason)
         until = f"{arming.until:%Y-%m-%d %H:%M:%S} UTC"
@@ -205,7 +205,7 @@ class BaseClient(Operations, ABC):
         return arming
 
     def disarm(self) -> None:
-        """End what `arm` allowed: calls with an effect in production are refused again."""
+        """Revoke what `arm` allowed: writes in production are refused again."""
         self._context.arming = None
         self._context.note("disarmed", "")
 
@@ -243,8 +243,9 @@ class BaseClient(Operations, ABC):
 
     @property
     def converter(self) -> Converter:
-        """The converter of records, with this client's wire names: a `cattrs.Converter` of its own, which takes
-        hooks.
+        """The client's own `cattrs.Converter` for records, with this client's wire names.
+
+        Hooks that you register apply to this client only.
         """
         context = self._context
         if context.converter is converter(context.converter.names):  # shared by all until somebody may register a hook
@@ -253,14 +254,14 @@ class BaseClient(Operations, ABC):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Notices found in answers, each once: deprecations, injected faults, unknown members."""
+        """Notices from answers, without duplicates: deprecations, injected faults, unknown members."""
         return tuple(self._context.noticed.values())
 
     @contextmanager
     def responses(self) -> Iterator[list[Response]]:
-        """Collect the answers to the calls of this client in a block, as they came: status, headers, request id, body.
+        """Collect the raw responses to this client's calls in a `with` block: status, headers, request id, body.
 
-        It is a list that grows with each answer, retries included, in this thread or task.
+        Yields a list that grows with each response in this thread or task, retries included.
         """
         responses: list[Response] = []
         before = RESPONSES.set((*RESPONSES.get(), (self._context, responses)))
@@ -271,7 +272,7 @@ class BaseClient(Operations, ABC):
 
     @contextmanager
     def idempotency(self, key: str) -> Iterator[None]:
-        """Send the call with an effect in a block with an idempotency key, as `with api.idempotency("order-1"):`.
+        """Send an idempotency key with the write in a `with` block, as `with api.idempotency("order-1"):`.
 
         A service that honors the header carries out one call for a key, however often it is sent; one that does not
         carries out each. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The journal keeps
@@ -281,8 +282,8 @@ class BaseClient(Operations, ABC):
             key: 1 to 255 printable ASCII characters, the same whenever this call is sent.
 
         Raises:
-            UsageError: No header can hold the key.
-            InvalidRequest: It was sent with another request.
+            UsageError: The key cannot be sent in a header.
+            InvalidRequest: The key was already used for another request.
         """
         given: object = key
         if not isinstance(given, str) or not re.fullmatch(r"[!-~](?:[ -~]{0,253}[!-~])?", given):
@@ -295,7 +296,7 @@ class BaseClient(Operations, ABC):
             IDEMPOTENCY.reset(before)
 
     def info(self) -> dict[str, Any]:
-        """Return versions, host, key fingerprint and settings for a bug report. Nothing in it is private."""
+        """Return versions, host, key fingerprint and settings for a bug report, without private values."""
         from importlib.metadata import version  # rarely asked for
 
         armed = self.armed
@@ -360,7 +361,7 @@ class BaseClient(Operations, ABC):
         Args:
             operation: Its name, or the method of a client.
             body: JSON text or an object; for operations with a query, its parameters.
-            path_arguments: What stands in the path, by attribute name, as `transaction_id=…`.
+            path_arguments: Path parameters by attribute name, as `transaction_id=…`.
 
         Raises:
             InvalidRequest: It is not JSON, or a member has another type; all problems are named.
@@ -369,11 +370,11 @@ class BaseClient(Operations, ABC):
         return from_wire(operation, body, self._context.converter, path_arguments)
 
 
-# for other packages: what a client knows and its users have no need of
+# internal access for other packages
 
 
 def context_of(client: BaseClient) -> ClientContext:
-    """Return what a client and its views hold for all their calls: what they may send, clock, notes."""
+    """Return the context that a client shares with its views: permissions, clock and notices."""
     return client._context
 
 

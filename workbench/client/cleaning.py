@@ -1,4 +1,4 @@
-"""One cleaning of what a service answers: whatever it repeats of private values is masked, wherever it stands."""
+"""Mask private values that a service repeats in its answers."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ from workbench.schema.walk import is_record
 
 
 class Cleaner:
-    """Masks what a text, or JSON values of any depth, repeat of private values, also in other case or grouping.
+    """Masks private values repeated in text or nested JSON values, also in another case or grouping.
 
     Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an
     export.

@@ -1,4 +1,4 @@
-"""The two clients: the same calls, one answering at once, one awaited. The network is loaded by the first call that
+"""The synchronous and the asynchronous client. The network modules are loaded by the first call that
 needs it.
 """
 
@@ -31,7 +31,7 @@ def network() -> Any:
 
 
 class _Calls(BaseClient):
-    """How a call of either client is built and run, and what it needs of the network."""
+    """Builds and runs the calls of either client over the network."""
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
@@ -131,7 +131,7 @@ class Client(_Calls, Sync):
             call.close()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait; in a view that is stopped meanwhile, nothing is sent any more."""
+        """Wait; a view that is stopped while waiting sends nothing more."""
         stopped = self._stopped or (lambda: False)
         step = seconds if self._stopped is None else 0.1
         while seconds > 0 and not stopped():
@@ -209,14 +209,14 @@ _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
 
 class Bodies(AsyncClient):
-    """Reads whose bodies are wanted as they came, many in flight at once, for tables that parse whole batches.
+    """Concurrent reads that return raw bodies, for tables that parse batches of them.
 
     It shares key, rates, pauses and budget with the client it is made of. The exchange is the usual one (checks, rates,
     retries, refusals); only the last step, reading the answer, is left out.
     """
 
     def __init__(self, client: BaseClient, *, on_rate_limit: Callable[[], None] = lambda: None) -> None:
-        """Make it of a client.
+        """Create a reader from a client.
 
         Args:
             client: The client whose calls these are; a transport of its own is used here too.
@@ -242,7 +242,7 @@ class Bodies(AsyncClient):
         return self._exchange(_BY_REQUEST[type(request)], request)  # its errors leave through who reads
 
     def _close_rest(self) -> None:
-        """Leave the journal to the client that this was made of."""
+        """Leave the journal open, since it belongs to the original client."""
 
 
 def refuse_async(api: object, of: str, instead: str = "") -> None:

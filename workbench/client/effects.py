@@ -1,4 +1,4 @@
-"""Calls with an effect: their outcome, what they do in words, what to do about an unknown one, and their record."""
+"""Calls with an effect: their outcome, their description, advice for an unknown outcome, and their journal entry."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -70,7 +70,7 @@ def next_step(name: str) -> str:
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
-    """Return what was sent, when, what is known of it, and what to do next."""
+    """Describe a call with an unknown outcome: what was sent, when, what is known and what to do next."""
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
@@ -82,7 +82,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Resolution:
-    """What a person said about a call with an unknown outcome."""
+    """A person's decision on a call with an unknown outcome."""
 
     outcome: Outcome
     note: str
@@ -95,7 +95,7 @@ class Resolution:
 
 @attrs.frozen(kw_only=True, repr=False)
 class Entry:
-    """One call with an effect as the journal keeps it: its request and its answer masked."""
+    """A journal entry of one call with an effect, its request and answer masked."""
 
     id: str
     operation: str
@@ -133,7 +133,7 @@ class Entry:
 
     @property
     def next_step(self) -> str | None:
-        """What to do about it, while its outcome is unknown."""
+        """Advice for this call while its outcome is unknown."""
         return next_step(self.operation) if self.is_unknown else None
 
     def __str__(self) -> str:

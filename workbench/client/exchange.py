@@ -1,4 +1,4 @@
-"""One call, without I/O of its own: what sends a request and what waits are given to it, awaited or not.
+"""One call, independent of I/O: the functions that send and wait are passed in, synchronous or asynchronous.
 
 A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
 tried up to three times; a call with an effect is sent again only where it provably never left.
@@ -66,7 +66,7 @@ IDEMPOTENCY_HEADER = "Idempotency-Key"  # where a caller gives a key and no prof
 
 
 class Exchange:
-    """One call under way: what to send, what was met, whether it may go on, how it ended."""
+    """One call in progress: its request, its attempts and its outcome."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Exchange:
     async def run(
         self, transmit: Callable[[Request], Awaitable[Any]], pause: Callable[[float], Awaitable[None]]
     ) -> Any:
-        """Check, record, send, retry reads, read the answer.
+        """Check and record the request, send it, retry reads, and return the parsed answer.
 
         Args:
             transmit: Sends a request and returns the `Response`, or what is `Broken`.
@@ -137,7 +137,7 @@ class Exchange:
                 advise(notice)
 
     async def send(self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any]) -> None:
-        """Send, again where that is allowed, until there is an answer or an error."""
+        """Send the request, retrying where allowed, until an answer or an error is final."""
         clock, timeout = self.context.clock, self.context.timeout
         self.deadline = outgoing.deadline = float("inf") if timeout is None else clock.monotonic() + timeout
         while True:
@@ -240,7 +240,7 @@ class Exchange:
         return first or (None if context.idempotency_header is None else self.resend_of or attempt)
 
     def end(self, outcome: Outcome, *, status: int | None = None, error: str | None = None) -> None:
-        """Take the call for over."""
+        """Mark the call as finished."""
         self.ending = (outcome, status, error)
         self.record_end()
 
@@ -265,19 +265,19 @@ class Exchange:
 
     @property
     def named(self) -> Attempt:
-        """The call as errors name it."""
+        """The call as an `Attempt`, for errors."""
         assert self.attempt is not None
         return self.attempt
 
     @property
     def described(self) -> str:
-        """What the call does, in words."""
+        """Description of what the call does."""
         return self.attempt.what if self.attempt is not None else self.operation.name
 
     # outcomes
 
     def interrupted(self, error: BaseException, outgoing: Request) -> None:
-        """Note what is known of a call with an effect that was stopped before it ended."""
+        """Record what is known about a write that was interrupted before it ended."""
         if self.attempt is None or self.ending is not None:
             return
         status, kind = outgoing.status, type(error).__name__
@@ -292,14 +292,14 @@ class Exchange:
             error.add_note(unknown_text(self.named, f"interrupted by {kind}"))
 
     def not_sent(self, why: str, cause: Exception | None = None) -> NoReturn:
-        """Raise for a call that never left."""
+        """Raise the error of a request that was not sent."""
         self.end(Outcome.NOT_SENT, error=why)
         raise errors.NotSent(
             f"{self.described}: never left this machine ({why}). It is safe to try again.{self.retry_budget_note}"
         ) from cause
 
     def outcome_unknown(self, known: str, response: Response | None = None) -> NoReturn:
-        """Raise for a call that left, and whose outcome is unknown."""
+        """Raise the error of a write that was sent and whose outcome is unknown."""
         refusal, status = Refusal(), None
         if response is not None:
             status, refusal = response.status, messages.refusal(response, self.clean)
@@ -318,7 +318,7 @@ class Exchange:
 
     @property
     def retry_budget_note(self) -> str:
-        """A sentence where the budget for retries is used up."""
+        """A sentence for errors when the retry budget is used up, otherwise empty."""
         if 0 < self.tries < ATTEMPTS and self.context.budget.left < 10:
             return " Too many calls failed, so none is tried twice until some succeed again."
         return ""
@@ -338,7 +338,7 @@ class Exchange:
         return delay(self.tries, self.context.clock.random())
 
     def give_up(self, outcome: Broken | Response) -> NoReturn:
-        """Raise, without another try."""
+        """Raise the error of the last attempt without a further retry."""
         broken = outcome if isinstance(outcome, Broken) else outcome.broken
         if isinstance(outcome, Response) and (broken is None or outcome.status >= 300):
             self.refused(outcome)
@@ -526,7 +526,7 @@ class Exchange:
             _trace(traces, call, failed=status is None or status >= 400)
 
     def read_notices(self, response: Response) -> None:
-        """Keep the service's time, and what it says about itself."""
+        """Record the service's time and its notices."""
         date = response.headers.get("date")
         if date is not None:
             self.context.newest_date = (date, self.context.clock.now().timestamp())

@@ -1,4 +1,4 @@
-"""Guards before a call: arming in production, caps, a list of recipients, the same write twice."""
+"""Checks before a call: arming in production, caps, allowed recipients and duplicate writes."""
 
 import json
 import os
@@ -62,7 +62,7 @@ class Limits:
 
 @attrs.frozen(kw_only=True)
 class Arming:
-    """What may have an effect in production, until when, and why."""
+    """Permission for writes in production: operations, end and reason."""
 
     operations: frozenset[str]
     until: datetime
@@ -80,7 +80,7 @@ class Confirmation:
 
 @attrs.define(kw_only=True, eq=False, repr=False)
 class ClientContext:
-    """What one client and its views hold for all their calls, and whether these may be sent."""
+    """State that a client shares with its views, and the checks that decide whether a call may be sent."""
 
     environment: str
     limits: Limits
@@ -197,7 +197,7 @@ class ClientContext:
         return None if there is None else here - there
 
     def note(self, kind: str, text: str) -> None:
-        """Record something besides calls in the journal, where there is one."""
+        """Record a note in the journal, if the client has one."""
         if self.recorder is not None:
             self.recorder.note(kind, text)
 

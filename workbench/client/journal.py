@@ -43,6 +43,7 @@ from workbench.schema.rules import FULL
 from workbench.schema.walk import is_record
 from workbench.system.database import Database
 from workbench.system.files import check_place
+from workbench.system.interrupts import uninterrupted
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -133,9 +134,10 @@ class Recorder:
                 )
                 self._database.remove_ended_leases()
             if self._unwritten:
-                with self._database.write():
-                    self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
-                self._unwritten.clear()
+                with uninterrupted:  # or an interrupt after the commit would leave them to be written again
+                    with self._database.write():
+                        self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
+                    self._unwritten.clear()
             return self._database
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:
@@ -143,7 +145,7 @@ class Recorder:
             self.opened().run(statement, values)
 
     def rows(self, table: str, columns: str, test: str = "1", values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Return the undamaged rows that pass a test, in the order in which they were written."""
+        """Return the undamaged rows that match a filter, in the order they were written."""
         if self._path is not None and self._database is None and not self.is_file:
             return []
         with _usable("read"):
@@ -163,7 +165,7 @@ class Recorder:
         its outcome is unknown.
 
         Raises:
-            CannotRecord: It cannot be recorded, so it must not leave.
+            CannotRecord: The call cannot be recorded, so it must not be sent.
         """
         row = [
             entry.id,
@@ -239,7 +241,7 @@ class Recorder:
         """Refuse a request that is not the one of an entry.
 
         Raises:
-            UsageError: It is another one.
+            UsageError: It is a different request.
         """
         (entry,) = self.entries("id = ?", (attempt,))
         if not _is_same(entry, operation, shown, digest):
@@ -254,7 +256,7 @@ class Recorder:
         """Refuse an idempotency key that was sent with another request.
 
         Raises:
-            InvalidRequest: It was.
+            InvalidRequest: The key was sent with another request.
         """
         for entry in self.entries("id IN (SELECT call FROM keys WHERE key = ?)", (key,)):
             if not _is_same(entry, operation, shown, digest):
@@ -263,12 +265,12 @@ class Recorder:
                 )
 
     def resolve(self, attempt: str, outcome: Outcome, note: str, by: str) -> None:
-        """Record how a call with an unknown outcome ended, and who said so."""
+        """Record how a call with an unknown outcome ended, and who resolved it."""
         said = {"end": outcome.value, "note": note, "by": by, "at": _stored(self.clock.now())}
         self._write("UPDATE calls SET ending = 'unknown', said = ? WHERE id = ?", (_json(said), attempt))
 
     def note(self, kind: str, text: str) -> None:
-        """Record something about the client itself."""
+        """Record a note about the client."""
         now = _stored(self.clock.now())
         self._write("INSERT INTO notes (at, kind, text) VALUES (?, ?, ?)", (now, kind, text))
 
@@ -291,7 +293,7 @@ class Recorder:
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
 
     def close(self) -> None:
-        """Close the file; the next use opens it again. What is in memory stays."""
+        """Close the file; the next use reopens it. A journal in memory is preserved."""
         if self._database is not None and self._path is not None:
             self._database.end_lease(self._process, forever=True)
             self._database.close()
@@ -309,7 +311,7 @@ def _usable(how: str) -> Iterator[None]:
 
 
 def _masked(value: object) -> Any:
-    """Return a request or an answer as it is shown and kept."""
+    """Return a request or an answer as shown and stored: masked."""
     if isinstance(value, list):
         return [_masked(item) for item in value]
     return masked(value) if is_record(value) else None
@@ -377,7 +379,7 @@ class Journal:
 
     @property
     def _place(self) -> str:
-        """Where it is kept: "memory" or a path."""
+        """Location of the journal: "memory" or a path."""
         return self._recorder.place
 
     @property
@@ -407,7 +409,7 @@ class Journal:
         return entry
 
     def get(self, attempt: str) -> Entry | None:
-        """Return the entry of an attempt's id; None where there is none."""
+        """Return the entry with an attempt's id; None if it does not exist."""
         return next(iter(self._recorder.entries("id = ?", (attempt,))), None)
 
     def list(
@@ -450,7 +452,7 @@ class Journal:
         return [entry for entry in entries if entry.is_unknown]
 
     def export(self) -> Rows:
-        """Return all entries as plain data for JSON, private values masked, as they are kept."""
+        """Return all entries as plain data for JSON, with private values masked."""
         return [
             {
                 "started": entry.started.isoformat(),
@@ -491,7 +493,7 @@ class Journal:
 
         Args:
             request: The arguments of the call as a dict, or the request record.
-            accept_double: Has to be True.
+            accept_double: Must be True, to confirm that the effect may happen twice.
         """
         entry = self[attempt]
         if accept_double is not True:
@@ -504,7 +506,7 @@ class Journal:
         return self._recorder.send_again(request, attempt)
 
     def evidence(self, attempt: str) -> Events:
-        """Return the events received that may be the effect of a call. They prove nothing by themselves."""
+        """Return received events that may be the effect of a call. They are evidence, not proof."""
         entry, recorder = self[attempt], self._recorder
         ahead = (recorder.skew() if recorder.skew else None) or 0.0
         earliest = entry.started - NEAR - timedelta(seconds=ahead)
@@ -525,7 +527,7 @@ class Journal:
 
 
 def what(operation: Operation[..., Any], request: object) -> str:
-    """Return in one line what a call does, without a private value, as the journal has it."""
+    """Return a one-line description of a call, without private values, as recorded in the journal."""
     text = _what(operation.name, request)
     if not text:
         ids = {member.wire: str(getattr(request, member.name)) for member in walk.members(operation.request)}
@@ -579,7 +581,7 @@ def _changed(r: object, *ids: str) -> str:
 
 
 def recorder_of(journal: Journal) -> Recorder:
-    """Return what a client records its calls with."""
+    """Return the recorder of a client."""
     return journal._recorder
 
 

@@ -1,5 +1,4 @@
-"""What belongs to this user and this machine: the state folder, the installation's secret, and API keys as they are
-held.
+"""The user's state folder, the installation's secret, and API keys.
 
 A key is never printed, copied into a dump or pickled; it is shown by a fingerprint, and bound to a host.
 """
@@ -30,10 +29,10 @@ def state_path() -> Path:
 
 
 def state_folder() -> Path:
-    """Return the state folder, made where it is missing, readable by its owner only.
+    """Return the state folder, readable by its owner only; create it if it is missing.
 
     Raises:
-        CannotRecord: It cannot be made.
+        CannotRecord: The folder cannot be created.
     """
     folder = state_path()
     try:
@@ -47,7 +46,7 @@ def state_folder() -> Path:
 
 
 def read_or_make(path: Path, content: bytes) -> bytes:
-    """Return what a file holds; where it is missing, put this content there for its owner only, whole and on disk.
+    """Return the content of a file. If it is missing, write `content` atomically, readable by its owner only.
 
     Of several processes that make it at once one succeeds, and all return what that one wrote.
     """
@@ -68,7 +67,7 @@ def read_or_make(path: Path, content: bytes) -> bytes:
 
 
 def installation_secret() -> bytes:
-    """Return this installation's secret, made at its first use.
+    """Return this installation's secret; create it at first use.
 
     Raises:
         CannotRecord: It can neither be read nor made.
@@ -132,7 +131,7 @@ class Key:
 
 
 def key_problem(value: object) -> str | None:
-    """Return what keeps text from being sent as a key, without a character of it; None if nothing."""
+    """Return why a text cannot be sent as a key, without quoting it; None if it can."""
     if value is None:
         return "is missing"
     if not isinstance(value, str):
@@ -161,7 +160,7 @@ def warn_if_in_cell(value: str) -> None:
 
 
 def pin(fingerprint: str, host: str, environment: str) -> None:
-    """Bind a key to a host and an environment at its first use, so that a sandbox key never meets a production host.
+    """Bind a key to a host and an environment at its first use, so that a sandbox key is never sent to production.
 
     Raises:
         InvalidProfile: It was used with another host or environment before.

@@ -1,4 +1,4 @@
-"""What a client sends, and what comes back: plain objects, printed without their content; and refusals put in words."""
+"""Requests and responses of a client, printed without their content, and error texts for refusals."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ WRITTEN = 2  # the phase from which the service may have acted
 
 @attrs.define(eq=False, repr=False)
 class Request:
-    """What to send. The driver notes in it how far it got."""
+    """A request to send. The driver records its progress in `phase`."""
 
     operation: Any  # an `Operation`, which a type checker would take for a method here
     target: str  # path and query, after the base URL
@@ -33,7 +33,7 @@ class Request:
 
     @property
     def surely_not_sent(self) -> bool:
-        """Whether not a byte of it was written."""
+        """Whether no byte of the request was written."""
         return self.phase < 0 or (self.traced and self.phase == 0)
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class Request:
 
 @attrs.frozen(eq=False, repr=False)
 class Response:
-    """What came back: a whole status, and the body as far as it could be read, which may hold private values."""
+    """A response: its status, and as much of the body as could be read. The body may hold private values."""
 
     request: Request  # what was sent, without the key
     status: int
@@ -139,7 +139,7 @@ def names_value(refused: Refusal, request: object) -> bool:
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
-    """Return what a person can do about a refusal, where the document or the environment says so."""
+    """Return advice on a refusal that follows from the document or the environment."""
     if status == 401:
         return "Check the key of this profile and its environment"
     if status == 403 and operation.roles:
@@ -155,7 +155,7 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
 
 
 def host_of(location: str) -> str:
-    """Return the host that a Location names, and nothing else of it."""
+    """Return only the host of a Location header."""
     _, slashes, rest = location.partition("//")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
     return visible(host, 80) if slashes and host else "another path"

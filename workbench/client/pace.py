@@ -15,18 +15,18 @@ BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1
 
 
 class Clock:
-    """Time, chance and sleep, in one place, so that tests need none of them."""
+    """Source of time, randomness and sleep, replaceable in tests."""
 
     def now(self) -> datetime:
         """Return the time of day, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return seconds that never run back."""
+        """Return seconds of a monotonic clock."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Sleep for a number of seconds."""
         time.sleep(seconds)
 
     async def asleep(self, seconds: float) -> None:
@@ -96,14 +96,14 @@ class Budget:
             return True
 
     def earn(self) -> None:
-        """Put something back for a call that succeeded."""
+        """Add credit to the budget after a successful call."""
         if self.left < BUDGET:
             with self._lock:
                 self.left = min(BUDGET, self.left + EARNED)
 
 
 class Pace:
-    """When the next call may leave: after what a 429 asked for, and no faster than the agreed rates."""
+    """Rate limiter: delays calls to the agreed rates, and after a 429 until the time it asked for."""
 
     def __init__(self, *, reads: float | None = None, writes: float | None = None) -> None:
         self.not_before = 0.0  # by the monotonic clock
@@ -112,7 +112,7 @@ class Pace:
         self._lock = threading.Lock()
 
     def hold(self, until: float) -> None:
-        """Let no call leave before a moment of the monotonic clock."""
+        """Delay all calls until a time of the monotonic clock."""
         with self._lock:
             self.not_before = max(self.not_before, until)
 

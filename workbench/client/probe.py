@@ -1,4 +1,4 @@
-"""Assumptions about the service, checked against a real one by reads only."""
+"""Verify assumptions about a real service, by reads only."""
 
 import re
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def verify(api: object, user_id: str | None) -> Findings:
 
 
 def _refusals(read: Seen) -> Seen:
-    """Add what the refusal of a read shows."""
+    """Add the findings that the refusal of a read supports."""
     try:
         yield from read
     except ApiError as refusal:

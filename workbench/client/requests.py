@@ -1,4 +1,4 @@
-"""From arguments or a wire body to a checked request: arguments, wire names, pasted keys, mistyped addresses."""
+"""Build checked requests from arguments or wire bodies: arguments, wire names, pasted keys, mistyped addresses."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ from workbench.schema.walk import Member, UnknownMember, build, members, records
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return every problem of a call with unknown arguments: those, and what the rules say of the rest."""
+    """Return every problem of a call with unknown arguments, including the broken rules of the known ones."""
     strange: list[UnknownMember] = []
     problems = checks.problems(build(operation.request, arguments, strange))
     unknown = [
@@ -110,7 +110,7 @@ def _object(body: object, row: Operation[..., Any]) -> Mapping[str, Any]:
 
 
 def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
-    """Return what is wrong with a table of wire names."""
+    """Return the problems of a table of wire names."""
     known = _renamable() if names else {}
     problems = []
     for name, wire in names.items():
@@ -146,7 +146,7 @@ _OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "con
 
 
 def header_problem(name: object) -> str | None:
-    """Return what is wrong with the name of an additional header."""
+    """Return the problem of an additional header's name; None if it is valid."""
     if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
         return "must be the name of a header"
     return "is a header that the client sets itself" if name.lower() in _OURS else None

@@ -46,7 +46,7 @@ _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
 
 @attrs.frozen
 class BaseUrl:
-    """Where the service is: `https://host[:port]/v1`."""
+    """A base URL: `https://host[:port]/v1`."""
 
     scheme: str
     host: str  # with the port where it is not the scheme's own
@@ -72,7 +72,7 @@ def base_url(text: str) -> BaseUrl:
     """Read a base URL; a missing `/v1` is added, a trailing slash removed.
 
     Raises:
-        InvalidProfile: It cannot be used; the message says what would be right.
+        InvalidProfile: The URL cannot be used; the message says what is allowed.
     """
     url = base_url_or_problem(text)
     if isinstance(url, str):
@@ -114,7 +114,7 @@ def base_url_or_problem(text: object) -> BaseUrl | str:
 
 
 Rule = Mapping[str, Any]
-"""What a value has to be, as a function, and the same in words; the metadata of a field."""
+"""Rule for a value, as a function and as text; stored in the metadata of a field."""
 
 
 def _rule(fits: Callable[[Any], object], message: str) -> Rule:
@@ -235,7 +235,7 @@ def client_problems(
     http: object = None,
     **_: object,
 ) -> list[Problem]:
-    """Return what is wrong with the arguments of a client, all of it; what is not given is right."""
+    """Return all problems of a client's arguments; arguments that are not given are valid."""
     problems = []
     if environment not in ("sandbox", "production"):
         problems.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
@@ -267,7 +267,7 @@ def client_problems(
 
 @attrs.frozen(kw_only=True)
 class Profile:
-    """A service as this user has set it up."""
+    """Connection settings of one service, from the profiles file."""
 
     name: str
     base_url: str | None = attrs.field(default=None, metadata=_TEXT)
@@ -286,7 +286,7 @@ class Profile:
 
 
 def config_path() -> Path:
-    """Return where profiles are read from: `WORKBENCH_CONFIG`, or the user's own place for it."""
+    """Return the path of the profiles file: `WORKBENCH_CONFIG`, or the user's configuration folder."""
     chosen = os.environ.get("WORKBENCH_CONFIG")
     if chosen:
         return Path(chosen)
@@ -305,7 +305,7 @@ def open_profile(name: str | None = None) -> Profile:
     """Read one profile, by its name or by `WORKBENCH_PROFILE`.
 
     Raises:
-        InvalidProfile: It cannot be used; all problems are named.
+        InvalidProfile: The profile cannot be used; the message lists all problems.
     """
     name = name or os.environ.get("WORKBENCH_PROFILE") or "default"
     problems: list[Problem] = []
@@ -436,7 +436,7 @@ def find_key(profile: Profile) -> Key:
     file.
 
     Raises:
-        InvalidProfile: There is none, or it cannot be sent.
+        InvalidProfile: No key was found, or it cannot be sent.
     """
     variables = _key_variables(profile)
     for variable in variables:
@@ -480,7 +480,7 @@ def _from_command(command: Sequence[str]) -> Key:
     shown.
 
     Raises:
-        InvalidProfile: It cannot be run, fails, takes too long, or prints no key.
+        InvalidProfile: The command cannot be run, fails, takes too long, or prints no key.
     """
     import subprocess
 

@@ -42,7 +42,7 @@ class Trace:
             self._request.phase = 1 if started else WRITTEN
 
     async def awaited(self, event: str, info: Any) -> None:
-        """Do the same for an asynchronous transport."""
+        """Asynchronous variant, for asynchronous transports."""
         self(event, info)
 
 
@@ -57,7 +57,7 @@ class _Seconds(float):
         """Return the seconds left for the step.
 
         Raises:
-            httpcore.ReadTimeout: There are none.
+            httpcore.ReadTimeout: No time is left.
         """
         left = self.until - time.monotonic()
         if left <= 0:
@@ -89,7 +89,7 @@ class TimelyStream(httpcore.NetworkStream):
 
 
 class TimelyBackend(httpcore.SyncBackend):
-    """The network, where a whole call has one deadline.
+    """A network backend with one deadline for the entire call.
 
     The usual time-outs are for one read each, so a server that sends a byte now and then would never end.
     """
@@ -147,7 +147,7 @@ class TimelyTransport:
 
 @attrs.frozen
 class _Met:
-    """What an error of a transport says."""
+    """Classification of a transport error."""
 
     words: str = "the connection failed"
     sent: bool = True  # whether a byte of the request may have been written
@@ -194,7 +194,7 @@ def _broken(failure: Exception, outgoing: Request) -> Broken:
 
 
 class _TooLarge(Exception):
-    """The body passed the cap; it is not read on."""
+    """The body exceeded the size limit; reading stopped."""
 
 
 class _Incoming:
@@ -210,7 +210,7 @@ class _Incoming:
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """Note what breaks the answer off."""
+        """Record the error that interrupts the response."""
         outgoing = self._outgoing
         try:
             yield
@@ -224,7 +224,7 @@ class _Incoming:
             self._broken = Broken("it cannot be unpacked", left=True)
 
     def head(self, answer: httpx.Response) -> None:
-        """Take the status and the headers."""
+        """Set the status and the headers."""
         self._outgoing.status = answer.status_code
         self._headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers.raw}
         # 47: gzip or zlib, by the first bytes. Others were not asked for and stay as they are.
@@ -232,7 +232,7 @@ class _Incoming:
         self._unpack = zlib.decompressobj(47) if packed else None
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the body."""
+        """Add the next bytes of the body."""
         if self._unpack is not None:
             chunk = self._unpack.decompress(chunk, self._left + 1)
         self._left -= len(chunk)
@@ -241,7 +241,7 @@ class _Incoming:
         self._parts.append(chunk)
 
     def result(self) -> Response | Broken:
-        """Return the answer, or what broke it off."""
+        """Return the response, or the error that interrupted it."""
         status = self._outgoing.status
         if status is None:
             assert self._broken is not None
@@ -252,7 +252,7 @@ class _Incoming:
 def transmit(
     transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> Response | Broken:
-    """Send a request, and return its answer or what broke it off.
+    """Send a request and return its response, or the error that interrupted it.
 
     Args:
         transport: A transport as httpx has them.
@@ -282,7 +282,7 @@ def transmit(
 async def atransmit(
     transport: Any, outgoing: Request, *, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> Response | Broken:
-    """Do the same, awaited."""
+    """Asynchronous variant of `transmit`."""
     incoming = _Incoming(outgoing)
     request, left = _wired(outgoing, base, key, clock, http)
     if outgoing.traced:

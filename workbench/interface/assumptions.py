@@ -45,7 +45,7 @@ class Behavior:
 
     @property
     def settable(self) -> bool:
-        """Whether a setting of the sandbox changes it."""
+        """Whether a sandbox setting changes this behavior."""
         return self.documented is not ...
 
 

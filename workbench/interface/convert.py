@@ -88,7 +88,7 @@ class Converter(cattrs.Converter):
         return lambda raw, _: [*read(raw)]
 
     def _reader(self, cls: type[Any], strict: bool) -> Reader:
-        """Return what reads an object as a record.
+        """Return a function that reads an object as a record.
 
         Args:
             strict: Name nulls and unknown members as problems, as in a request, and keep a value of another type, which
@@ -199,7 +199,7 @@ class Converter(cattrs.Converter):
     # writing
 
     def _writer(self, cls: type[Any], extra: bool) -> Callable[[Any], dict[str, Any]]:
-        """Return what writes a record, with the unknown members of the answers in it or without them."""
+        """Return a function that writes a record, with or without the unknown members of answers in it."""
         fields = [
             (member.name, self.wire_name(cls, member), self.kind_writer(member.kind, extra), member.default)
             for member in members(cls)
@@ -217,7 +217,7 @@ class Converter(cattrs.Converter):
         return write
 
     def kind_writer(self, kind: Kind, extra: bool) -> Callable[[Any], Any] | None:
-        """Return what writes a value of a kind; None where it is written as it is."""
+        """Return a function that writes a value of a kind; None if the value is written unchanged."""
         match kind:
             case walk.Nested(of=cls):
                 write_record = self._writer(cls, extra)
@@ -361,5 +361,5 @@ def _converter(names: frozenset[tuple[str, str]]) -> Converter:
 
 
 def converter(names: Names | None = None) -> Converter:
-    """Return the converter for wire names; the same names give the same one."""
+    """Return the converter for wire names; equal names share one converter."""
     return _converter(frozenset((names or {}).items()))

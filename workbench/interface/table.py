@@ -54,7 +54,7 @@ class Failure:
 
     @property
     def error(self) -> str:
-        """The word of the error body for the status."""
+        """The `error` text of the response body for the status."""
         return ERRORS[self.status]
 
 
@@ -434,4 +434,4 @@ class Operations:
 OPERATIONS: Mapping[str, Operation[..., Any]] = {
     row.name: row for row in vars(Operations).values() if isinstance(row, Operation)
 }
-"""The same rows by name, in the document's order."""
+"""The operations by name, in the document's order."""

@@ -1,4 +1,4 @@
-"""What is wrong with a request before it is sent or when it arrives, and what is unusual about an answer.
+"""Check requests before they are sent or when they arrive, and find unusual values in answers.
 
 `survey` goes through a request once, and notes what needs a closer look; the others look there alone. `problems` holds
 the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
@@ -45,7 +45,7 @@ class Doubtful:
 
 @attrs.define(eq=False, repr=False)
 class Survey:
-    """What one pass over a request finds."""
+    """Result of one pass over a request."""
 
     record: Any
     body: dict[str, Any] = attrs.field(factory=dict)  # by the converter's wire names
@@ -167,7 +167,7 @@ _PATTERNS = {"uuid": UUID.pattern, "email": EMAIL_ADDRESS.pattern}
 
 
 def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
-    """Return all that is wrong with a request by the rules of the interface, each with its wire path; empty if nothing.
+    """Return every rule of the interface that a request breaks, with its wire path; empty if it is valid.
 
     Args:
         request: The record, or its survey.
@@ -341,7 +341,7 @@ def _cross_problems(record: object, rule: CrossRule, prefix: str) -> Iterator[Pr
 
 
 def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return what a careful client refuses, and what it only warns of, beyond the interface's rules.
+    """Return problems and warnings beyond the interface's rules, as a careful client raises them.
 
     Args:
         request: The record, or its survey.
@@ -381,7 +381,7 @@ _EXAMPLE_ADDRESSES = ("192.0.2.", "198.51.100.", "203.0.113.", "2001:db8:")
 
 
 def _advice(name: str, value: str | date, record: object) -> str | None:
-    """Return what is implausible about the value of a member; None where nothing is."""
+    """Return why the value of a member is implausible; None if it is plausible."""
     text = value if isinstance(value, str) else value.isoformat()
     match name:
         case "birth_date" if ISO_DAY.fullmatch(text) and not "1900" <= text <= str(datetime.now(UTC).date()):
@@ -410,7 +410,7 @@ _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_add
 
 
 def flags(answer: object) -> tuple[Problem, ...]:
-    """Return all that is unusual about an answer that was read all the same: missing, unknown, or beside its rule."""
+    """Return everything unusual about a readable answer: members that are missing, unknown or break their rule."""
     return tuple(_flags(answer, ""))
 
 

@@ -15,7 +15,7 @@ MASK = "•"  # a value with this character is a masked one, and is never sent
 
 
 class Privacy(Enum):
-    """Who may see a value without asking for it."""
+    """Who may see a value by default."""
 
     OPEN = "open"
     PERSONAL = "personal"
@@ -88,7 +88,7 @@ class Reason(str):
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """What a value may be, in the words of JSON Schema."""
+    """Constraints on a value, named as in JSON Schema."""
 
     pattern: str | None = None
     min_length: int | None = None
@@ -103,7 +103,7 @@ class Rule:
 
 @attrs.frozen(kw_only=True)
 class About:
-    """What is known of a field."""
+    """Metadata of a field."""
 
     doc: str
     rule: Rule
@@ -122,7 +122,7 @@ class About:
         return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
 
     def mask(self, value: Any) -> str:
-        """Return what is shown in place of a private value of the field; empty for None."""
+        """Return the masked form of a private value of the field; empty for None."""
         of_format = self.masker if isinstance(value, str) else None
         return "" if value is None else of_format(value) if of_format else DOTS
 

@@ -15,12 +15,12 @@ from workbench.schema.walk import Member, is_record, members, record_of
 
 
 class MaskedDict(dict[str, Any]):
-    """A mapping that prints masked: in its repr, in `rendering` and in rich. Its values are the real ones."""
+    """A mapping that prints masked in its repr, in `rendering` and in rich. Its values are not masked."""
 
     __slots__ = ()
 
     def shown(self) -> dict[str, Any]:
-        """Return it as it is printed."""
+        """Return the masked mapping, as printed."""
         return dict.fromkeys(self, DOTS)
 
     def __repr__(self) -> str:

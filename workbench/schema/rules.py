@@ -39,7 +39,7 @@ Names = tuple[str, ...]
 
 @attrs.frozen
 class OneOf:
-    """Exactly one of these groups of fields is given, and it is given whole."""
+    """Exactly one of these groups of fields is given, with all its fields."""
 
     groups: tuple[Names, ...]
     doc: str
@@ -48,7 +48,7 @@ class OneOf:
 
 @attrs.frozen
 class When:
-    """Where a field has a value, others are needed, or have to fit a pattern."""
+    """If a field has a value, other fields are required or must match a pattern."""
 
     name: str
     value: str

@@ -1,4 +1,4 @@
-"""JSON as this package takes it: one meaning, numbers exact, and nothing private in its printed form."""
+"""Strict JSON: unambiguous, with exact numbers, and without private values in its repr."""
 
 import json
 import re
@@ -21,7 +21,7 @@ class NotJson(ValueError):
 
 
 class JsonObject(dict[str, Any]):
-    """A JSON object as it came. It prints its size alone, since its values may be private."""
+    """A JSON object as received. Its repr shows only its size, since its values may be private."""
 
     __slots__ = ()
 

@@ -15,7 +15,7 @@ from workbench.schema.rules import CrossRule, Full
 
 @attrs.frozen
 class Kind:
-    """What a member holds. The readers of records choose by its class."""
+    """Kind of value that a member holds. The readers of records choose by its class."""
 
 
 class Text(Kind):
@@ -75,7 +75,7 @@ class Array(Kind):
 
 
 class Untyped(Kind):
-    """Anything JSON can hold."""
+    """Any JSON value."""
 
 
 @attrs.frozen(kw_only=True)
@@ -90,7 +90,7 @@ class Member:
 
     @property
     def required(self) -> bool:
-        """Whether it has to be given in a request."""
+        """Whether a request must have it."""
         return self.default is attrs.NOTHING
 
 

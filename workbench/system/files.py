@@ -110,10 +110,10 @@ def _is_running(process: int) -> bool:
 
 
 def check_place(path: Path, file_system: Callable[[Path], str] = file_system) -> None:
-    """Refuse a place where no file can be made, and warn of a shared file system; nothing is made.
+    """Check that a file can be created at a path, and warn about a shared file system. Nothing is created.
 
     Raises:
-        UnusableFile: There is no folder that can be written.
+        UnusableFile: The nearest existing parent is not a writable folder.
     """
     path = path.resolve()
     folder = next(parent for parent in path.parents if parent.exists())

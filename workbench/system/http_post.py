@@ -24,7 +24,7 @@ Resolver = Callable[[str, int], list[str]]
 
 
 class ForbiddenUrl(ValueError):
-    """A URL that may not be posted to."""
+    """The URL may not be posted to."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,7 +63,7 @@ def resolve(host: str, port: int) -> list[str]:
 def check_url(
     url: str, *, reach: Collection[str] = THIS_MACHINE, hosts: Collection[str] = (), resolve: Resolver = resolve
 ) -> Target:
-    """Return where a URL leads, if it may be posted to.
+    """Return the checked target of a URL.
 
     Args:
         reach: Which kinds of addresses are allowed.
@@ -123,7 +123,7 @@ def _kind(text: str) -> str:
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:
-    """Send a body and return the result; failures to connect or to answer are results as well."""
+    """Send a body and return the result. A failed connection or a missing response is a result too."""
     import http.client  # these load TLS, which most sandboxes never need
     import socket
     import ssl

@@ -16,7 +16,7 @@ _WAITING = [
 
 
 class _Uninterrupted:
-    """Let signals wait until the end of a `with` block, so that what the block does is done whole.
+    """Defer signals until the end of a `with` block, so that the block is not interrupted.
 
     Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and
     before

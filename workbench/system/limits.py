@@ -8,7 +8,7 @@ MAX_RATIO = 200
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """What a file may hold."""
+    """Limits on the content of a file."""
 
     file: int = 200_000_000  # bytes
     rows: int = 200_000
@@ -22,11 +22,11 @@ FRAMES = Limits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
 
 
 class LimitExceeded(ValueError):
-    """A file holds more than it may; the message names the limit."""
+    """A file exceeds a limit; the message names it."""
 
 
 def limits(default: Limits, **given: int | None) -> Limits:
-    """Return limits with those that were given: `rows`, `columns`, `cell`, `size`."""
+    """Return the default limits, with those given replaced: `rows`, `columns`, `cell`, `size`."""
     return attrs.evolve(default, **{name: limit for name, limit in given.items() if limit is not None})
 
 
@@ -46,10 +46,10 @@ def too_large(limits: Limits) -> LimitExceeded:
 
 
 def check_ratio(unpacked: int, packed: int, least: int = 50_000_000) -> None:
-    """Refuse a stream that unpacks to far more than it has.
+    """Refuse a stream that unpacks to far more than its packed size.
 
     Raises:
-        LimitExceeded: It does.
+        LimitExceeded: The stream exceeds the ratio.
     """
     if unpacked > max(least, MAX_RATIO * packed):
         raise LimitExceeded(f"unpacks to {unpacked:,} bytes and more, over {MAX_RATIO} times what it has")

@@ -12,10 +12,10 @@ from workbench.system.files import make_folder
 
 
 class FileLock:
-    """A lock beside a file, for one process at a time; the operating system releases it when its holder ends."""
+    """A lock file next to a file, held by one process; the operating system releases it when that process ends."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare the lock of `path`; it is kept beside the file that this leads to, under its name and `.lock`."""
+        """Prepare the lock of `path`: a file next to it (links resolved), with `.lock` added to its name."""
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
@@ -24,7 +24,7 @@ class FileLock:
         self._lock = filelock.FileLock(self._path, timeout=0, mode=0o600, thread_local=False)
 
     def acquire(self) -> bool:
-        """Take the lock; return False where another process holds it.
+        """Acquire the lock; return False if another process holds it.
 
         Raises:
             UnusableFile: Its file cannot be made.
@@ -45,13 +45,13 @@ class FileLock:
         self._lock.release()
 
     def remove(self) -> None:
-        """Remove the lock's file, and release the lock; for one whose name is never used again."""
+        """Remove the lock file and release the lock, for a name that is never used again."""
         with suppress(OSError):  # what is left of it is removed by another one
             self._path.unlink(missing_ok=True)
         self._lock.release()
 
     def __enter__(self) -> Self:
-        """Take the lock.
+        """Acquire the lock.
 
         Raises:
             FileBusy: Another process holds it; the message says which, and since when.

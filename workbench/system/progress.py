@@ -32,7 +32,7 @@ class Progress:
     on_stop: Callable[[str], object] | None = attrs.field(default=None, repr=False)
 
     def stop(self, reason: str) -> None:
-        """Ask the work to end after what is in flight, from any thread; what is done is kept."""
+        """Request a stop after the calls in flight, from any thread; completed work is preserved."""
         if self.on_stop is not None:
             with suppress(RuntimeError):  # its event loop is closed: the work is over
                 self.on_stop(reason)

@@ -1,4 +1,4 @@
-"""Threads that share one kind of work, and stop before their caller hears of any exception."""
+"""A thread pool that stops all threads before an exception reaches its caller."""
 
 import signal
 import threading
@@ -27,15 +27,15 @@ class Interrupted(KeyboardInterrupt):
 
 
 class ThreadPool(Generic[T]):
-    """Threads that do `work` with each item, until there is none left or the pool is stopped.
+    """Threads that call `work` for each item until all are done or the pool is stopped.
 
     They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events
         waited for, whose
     lock an interrupt may leave released; a queue only wakes the caller, who looks at plain attributes.
 
     Args:
-        work: Does the work of one item.
-        items: What there is to do, in order.
+        work: Processes one item.
+        items: Items to process, in order.
         workers: Number of threads.
         name: Prefix of the threads' names.
         halt: Ends work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
@@ -64,7 +64,7 @@ class ThreadPool(Generic[T]):
         ]
 
     def stop(self) -> None:
-        """Start nothing new. Work that has begun goes on to its end."""
+        """Start no further items. Items in progress are completed."""
         self.stopping = True
 
     def run(self, poll: Callable[[], object]) -> None:

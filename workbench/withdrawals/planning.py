@@ -33,7 +33,7 @@ def plan(
     clock: Any = None,
     names: Mapping[str, str] | None = None,
 ) -> "Plan":
-    """Plan a withdrawal, and check all of it before anything is requested.
+    """Plan a withdrawal and run all checks before anything is requested.
 
     In production an admin the contract does not list, an unknown chain, a test network or an unknown contract version
     is refused; elsewhere it is a warning.
@@ -46,14 +46,14 @@ def plan(
         admin: The admin of the contract who makes the withdrawal.
         to: The address of the recipient.
         decimals: The token's decimals if you know them; the interface does not state them.
-        allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
+        allow: The last 8 characters of the recipient, to override a problem that allows it.
         clock: Clock to use; that of the client by default.
         names: What addresses are called, as {"0x…": "USDC"}: the symbol of a token, whose a wallet is. Those of a
             sandbox are
             known; the interface has none.
 
     Raises:
-        UsageError: With all problems at once.
+        UsageError: The withdrawal has problems; the message lists all of them.
     """
     refuse_async(api, "withdrawals.plan")
     if isinstance(contract, str):
@@ -128,7 +128,7 @@ class Plan(Terms, Shown):
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
-        """Request the signature: once, and while the answer is `pending` again as the service says.
+        """Request the signature once; while the answer is `pending`, repeat the request as the service asks.
 
         Args:
             timeout: Maximum number of seconds to wait while the answer is `pending`; 0 requests once and returns the

@@ -83,7 +83,7 @@ Finding = tuple[Literal["refused", "overridable", "warning"], Problem]
 
 @attrs.define(eq=False, repr=False)
 class Terms:
-    """The terms of a withdrawal; before they are checked, any value may be a wrong one."""
+    """The terms of a withdrawal; values may be invalid until they are checked."""
 
     contract: IssuingContract
     token_address: str
@@ -187,7 +187,7 @@ class Terms:
 
     @property
     def summary(self) -> str:
-        """What is planned, in one sentence."""
+        """The planned withdrawal in one sentence."""
         return (
             f"{self.admin} takes {in_sentence(self.amount, self.decimals, self.rate)} of the token "
             f"{self.token.address} out "
@@ -196,7 +196,7 @@ class Terms:
 
     @property
     def rows(self) -> dict[str, object]:
-        """What is shown of it beside its amount, by label."""
+        """The other terms to show, by label, without the amount."""
         return {
             "token": (self.token.address, self.token_name),
             "contract balance": self.balances,

@@ -114,7 +114,7 @@ class AdminSignature(NotSerializable):
 
 
 class ForWallet(Shown):
-    """Base of what a wallet takes as JSON."""
+    """Base class of JSON objects for a wallet."""
 
     __slots__ = ()
 
@@ -260,7 +260,7 @@ class Parameters(NotSerializable, list[Any], ForWallet):
 
 @attrs.frozen(kw_only=True, repr=False)
 class Explanation(Shown):
-    """What call data would do, in plain words. It holds no signature, only their number.
+    """A plain-language explanation of call data. It holds the number of signatures, not the signatures.
 
     Attributes:
         expires_at: Unix seconds.
@@ -328,13 +328,13 @@ class Explanation(Shown):
 
 
 def explain(data: object, *, decimals: int | None = None) -> Explanation:
-    """Explain call data (hex text or bytes), or a transaction that has it, in plain words.
+    """Explain call data (hex text or bytes), or a transaction that contains it, in plain language.
 
     Args:
         decimals: The token's decimals, if known; then the amount is shown in tokens too.
 
     Raises:
-        UsageError: It is another call, or damaged.
+        UsageError: The call data is of another call, or damaged.
     """
     if problems := list(amount_problems(NativeUnits(1), decimals)):
         raise UsageError(problems, of="explain")

@@ -119,7 +119,7 @@ class Withdrawal(NotSerializable, Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is unusual about the answer, but no obstacle."""
+        """Unusual points of the answer that do not prevent its use."""
         life = self.remaining()
         long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
         return (*self._notes, *long)
