@@ -111,7 +111,7 @@ class DashboardWidget(anywidget.AnyWidget):
 
 
 class Books:
-    """What is known of one tenant, each part read when it is first needed."""
+    """Data of one tenant; each part is read on first use."""
 
     def __init__(self, api: Any, panel: Panel) -> None:
         self.api, self.panel = api, panel
@@ -129,7 +129,7 @@ class Books:
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
-        """What is known of each user, by id."""
+        """Known facts about each user, by id."""
         data = self.panel.lists["users"].data
         return {key: data.facts(number) for number, key in enumerate(data.ids)}
 
@@ -211,7 +211,7 @@ class Dashboard(Displayed):
         return path
 
     def document(self) -> str:
-        """Return what is shown as an HTML page of its own."""
+        """Return the dashboard as a standalone HTML page."""
         title = escape(f"Dashboard of {self.filters.tenant}")
         style = css("panel/dashboard", ".wbd", by_system=True) + "body{margin:0;color-scheme:light dark}"
         return (
@@ -365,7 +365,7 @@ class Dashboard(Displayed):
 
 
 PARTS = ("approvals", "declines", "spend", "points", "reviews", "deliveries")
-"""The places of the charts, in the order of the page."""
+"""Positions of the charts, in page order."""
 _ANSWERS: Mapping[str, Callable[[Dashboard, Mapping[str, Any]], None]] = {
     "show": Dashboard._show,
     "open": Dashboard._open,

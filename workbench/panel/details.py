@@ -1,6 +1,4 @@
-"""The details of a thing in the panel: its fields, its timeline, what is about it, and the actions that are offered for
-it.
-"""
+"""Details of a record in the panel: fields, timeline, related items and available actions."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping

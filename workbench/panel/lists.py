@@ -43,7 +43,7 @@ class Rows:
     things: tuple[Any, ...] = attrs.field(repr=False)
     ids: tuple[str, ...] = attrs.field(repr=False)
     names: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    """What is shown instead of an id that leads to another thing: the digits of a card, a masked name."""
+    """Label shown for the id of a linked record: the digits of a card, a masked name."""
     frame: Any = attrs.field(default=None, repr=False)  # the typed frame, where the rows came from one
     notes: tuple[str, ...] = ()
 
@@ -177,7 +177,7 @@ def mentions(value: object, key: str) -> bool:
 
 
 def now(api: object) -> datetime:
-    """Return the time of the sandbox, or of this machine."""
+    """Return the time of the sandbox, or the system time without one."""
     sandbox = sandbox_of(api)
     moment: datetime = datetime.now(UTC) if sandbox is None else sandbox.clock.now()
     return moment
@@ -229,7 +229,7 @@ def _of_frame(frame: Any) -> list[dict[str, Any]]:
 
 
 def contracts(api: Any) -> Rows:
-    """Return the contracts, a row for each token."""
+    """Return the contracts, one row per token."""
     listed = api.list_contracts()
     notes = (
         (f"{NO_FUNDS}: these are test chains.",) if any(contract.chain_id in TEST_CHAINS for contract in listed) else ()

@@ -260,7 +260,7 @@ def _forward(target: Target, received: Any, key: str | None) -> bool:
 
 
 def _target(url: str) -> Target:
-    """Read a URL to send to.
+    """Parse a URL to send to.
 
     Raises:
         Exit: The URL is not http or https, holds a password, or its host is unknown.

@@ -56,11 +56,11 @@ class Exit(Exception):
 
 
 class Stopped(BaseException):
-    """SIGTERM or SIGHUP was received."""
+    """Raised after SIGTERM or SIGHUP."""
 
 
 def usage_error(message: str) -> Exit:
-    """Return the end of a command whose input is wrong."""
+    """Return the exit for a usage error."""
     return Exit(WRONG_INPUT, message)
 
 

@@ -121,7 +121,7 @@ def _opened(x: object) -> Any:
 
 
 def _require(x: object, field: str) -> None:
-    """Refuse a field that nothing of x can have."""
+    """Raise Exit for a field that no part of x can have."""
     held = [x]
     for name in field.split("."):
         inside = [pair for column in held for pair in _inside(column)]
@@ -161,7 +161,7 @@ def _pick(x: object, way: list[str]) -> Any:
 
 
 def _plain(x: Any, reveal: bool) -> Any:
-    """Return anything as what JSON can hold, by wire names; private values masked unless revealed."""
+    """Convert anything to JSON values by wire names, with private values masked unless revealed."""
     if is_record(x):
         x, reveal = converter().unstructure(x) if reveal else masks.masked(x), True
     elif isinstance(x, masks.MaskedDict) and not reveal:

@@ -23,7 +23,7 @@ _FILTER = "Filter: part of any column, or failed"
 
 
 def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
-    """Yield what happened since the last look."""
+    """Yield the entries since the last call."""
     for happening in sandbox.timeline(journal):
         if happening.key not in seen:
             seen.add(happening.key)

@@ -32,7 +32,7 @@ def _whole(_: Any, tokens: Any) -> int:
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]
-"""A whole number, as an option or an argument."""
+"""An integer option or argument."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 

@@ -1,4 +1,4 @@
-"""Grades notebooks that learners hand in, by what a class server of each saw.
+"""Grade notebooks that learners hand in, by the requests that a class server received from each.
 
 Each notebook runs in a process of its own, against a sandbox in this process that it reaches by HTTP alone. The process
 has limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read
@@ -34,7 +34,7 @@ def grade(notebooks: Iterable[Path], *, seconds: int = SECONDS) -> Results:
 
     Args:
         notebooks: The files.
-        seconds: Time that each may take.
+        seconds: Time limit of each notebook.
 
     Raises:
         UsageError: A file does not exist.
@@ -85,7 +85,7 @@ def _grade(name: str, sources: list[str], results: Results, seconds: int) -> Non
 
 
 def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None:
-    """Run the cells in a process of their own, which joins the class, and end all that it started."""
+    """Run the cells in a separate process that joins the class, then end all processes that it started."""
     (folder / NOTEBOOK).write_text(json.dumps(sources), encoding="utf-8")
     env = {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
         "HOME": str(folder),

@@ -84,7 +84,7 @@ _TITLES: Mapping[str, Mapping[str, Any]] = {
         for drill in DRILLS.values()
     },
 }
-"""What learners report of: exercises and drills, by id."""
+"""Exercises and drills that learners report on, by id."""
 
 
 class _LearnerSandboxes:
