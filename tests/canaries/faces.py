@@ -119,7 +119,7 @@ def _tail(_: Life, __: Path) -> Iterator[str]:
     with wb.Sandbox(seed=7).serve() as url, wb.connect(url) as api:
         _people(api)
         for more in ((), ("--json",), ("--failed",)):
-            yield command("logs", "tail", "--no-follow", "--url", url, *more)
+            yield command("events", "tail", "--no-follow", "--url", url, *more)
 
 
 # agents

@@ -261,12 +261,12 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         patch.setenv("WORKBENCH_STATE", str(folder / "state"))
         patch.setenv("WORKBENCH_API_KEY", "zq-api-key-7731")
         patch.setenv("WORKBENCH_WEBHOOK_KEY", "zq-webhook-key-7731")
-        made = command("create_user_application", *options(PERSON), "-o", "json")
+        made = command("applications", "create", *options(PERSON), "-o", "json")
         yield made
         user = json.loads(made[made.index("{") : made.rindex("}") + 1])["id"]
-        yield command("update_user", user, *options(CHANGES))
-        yield command("create_payment_account", *options({"user_id": user, **ACCOUNT}))
-        yield command("create_user_application", *options({**PERSON, "national_id": "000771293x"}))
+        yield command("users", "update", user, *options(CHANGES))
+        yield command("payment-accounts", "create", *options({"user_id": user, **ACCOUNT}))
+        yield command("applications", "create", *options({**PERSON, "national_id": "000771293x"}))
         yield command("sandbox", "deposit", "1.77", "--description", "ZQMEMO", "--originator-name", "Zqoriginator")
         for output in ("table", "json", "ndjson", "csv", "python"):
             yield command("events", "-o", output)
@@ -277,10 +277,10 @@ def _terminal(_: Life, folder: Path) -> Iterator[str]:
         yield from (
             command("journal", "export"),
             command("journal", "unknown"),
-            command("doctor"),
+            command("setup", "check"),
             command("profiles", "list"),
         )
-        yield command("trigger", "user.updated", "--url", "http://127.0.0.1:9/")
+        yield command("events", "trigger", "user.updated", "--url", "http://127.0.0.1:9/")
 
 
 # reports about the client
@@ -294,7 +294,7 @@ def _reports(life: Life, _: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WORKBENCH_API_KEY", "zq-api-key-7731")
         patch.setattr(sys, "argv", ["workbench"])
-        yield command("doctor")
+        yield command("setup", "check")
 
 
 # notebooks

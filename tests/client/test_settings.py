@@ -210,7 +210,7 @@ COMMANDS = {
     "prints nothing": ([sys.executable, "-c", "pass"], "did not print a key"),
     "is not there": (["no-such-program-here"], "cannot be run: FileNotFoundError"),
     "takes too long": ([sys.executable, "-c", "import time; time.sleep(60)"], "took longer than 1 seconds"),
-    "is no shell": (["echo key; echo"], "cannot be run: FileNotFoundError"),
+    "is not a shell": (["echo key; echo"], "cannot be run: FileNotFoundError"),
 }
 
 

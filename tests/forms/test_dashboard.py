@@ -164,5 +164,5 @@ def test_a_program_is_the_first_part_of_an_external_id() -> None:
 
 
 def test_something_else_is_refused() -> None:
-    with pytest.raises(wb.errors.InvalidArguments, match="a Client or a session"):
+    with pytest.raises(wb.errors.UsageError, match="a Client or a session"):
         wb.dashboard("primary")

@@ -42,6 +42,6 @@ def url(request: Any) -> Iterator[str]:
     server.server_close()
 
 
-def test_an_odd_guide_is_an_error_of_ours(url: str) -> None:
+def test_an_unusual_guide_is_an_error_of_ours(url: str) -> None:
     with pytest.raises(WorkbenchError):
         wb.connect(url)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from workbench.errors import BadRequest
+from workbench.errors import UsageError
 from workbench.sandbox import Request, Sandbox
 from workbench.sandbox.faults import BODIES
 
@@ -219,7 +219,7 @@ def test_handle_itself(sandbox: Sandbox, kind: str, error: type[Exception]) -> N
 )
 def test_rule_that_makes_no_sense(sandbox: Sandbox, arguments: dict[str, Any]) -> None:
     """A rule that could never strike, or strike at nothing known, is refused with what would be right."""
-    with pytest.raises(BadRequest, match="must be"):
+    with pytest.raises(UsageError, match="must be"):
         sandbox.add_fault(**arguments)
 
 

@@ -236,7 +236,7 @@ def test_the_time_that_counts_is_chosen(points: pd.DataFrame) -> None:
 
     assert minted < made
     assert wb.reports.outstanding(points, at="2025-09-01", tz="Pacific/Honolulu")["rows"][0] > 0
-    with pytest.raises(ValueError, match="by must be"):
+    with pytest.raises(ValueError, match="on must be"):
         wb.reports.outstanding(points, on="when")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="at must be a day or a time"):
         wb.reports.outstanding(points, at="soon")

@@ -86,7 +86,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("metadata", ODD, ids=repr)
-def test_odd_metadata_raises_no_error_of_a_library(metadata: bytes, tmp_path: Path) -> None:
+def test_unusual_metadata_raises_no_error_of_a_library(metadata: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"pandas": metadata, b"workbench": metadata}), path)
     with suppress(UsageError):

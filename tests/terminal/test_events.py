@@ -187,7 +187,7 @@ def test_resend(wb, key):
 def test_listen_for_a_profile_needs_a_key(wb, own_state):
     """Without the key of the service anybody could send events; they are accepted only with `--unsigned`."""
     (own_state / "profiles.toml").write_text('[profiles.far]\nbase_url = "https://api.example.com/v1"\n')
-    ended = wb("listen", "--profile", "far", "--timeout", "0")
+    ended = wb("events", "listen", "--profile", "far", "--timeout", "0")
 
     assert (ended.code, "WORKBENCH_WEBHOOK_KEY" in ended.err, "--unsigned" in ended.err) == (2, True, True)
     assert wb("listen", "--profile", "far", "--timeout", "0", "--unsigned").code == 0

@@ -11,7 +11,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from tests.terminal.conftest import ROOT
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 from workbench.session import connect
 from workbench.terminal.shell import holds_key, load
 
@@ -75,7 +75,7 @@ def test_a_slip_in_a_magic_is_said(ipython, line):
     load(ipython)
     name, _, rest = line.partition(" ")
 
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(UsageError):
         ipython.run_line_magic(name, rest)
     assert ipython.user_ns["api"].sandbox.events() == []
 
@@ -159,15 +159,6 @@ def test_completion_of_operations_and_arguments(ipython):
     assert set(cards) <= completed('api.simulate_authorization(card_id="')
     assert completed('api.simulate_authorization(amount=5, decline_reason="card_l') == {"card_locked"}
     assert completed('api.update_dispute(status="') == {"canceled"}
-
-
-def test_lab_says_what_is_missing(wb, monkeypatch):
-    """Without JupyterLab the command says which extra brings it."""
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-
-    assert wb("course", "lab").code == 2
 
 
 def test_the_dashboard_is_a_file(wb, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Fifteen small applications that each rest on one guess about the service, and five that rest on none.
+"""Fifteen small applications that each rest on one assumption about the service, and five that rest on none.
 
 Run by `tests/testing/test_flips.py` with `--workbench-assumptions`; the name of each test is the assumption.
 """

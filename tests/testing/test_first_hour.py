@@ -10,7 +10,7 @@ import pytest
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "testing.md").read_text(encoding="utf-8")
 HOUR = PAGE.partition("## Your first hour")[2].partition("\n## ")[0]
 SHOP, TEST, REPAIR = re.findall(r"```python\n(.*?)```", HOUR, re.DOTALL)
-TOLD = re.findall(r"```text\n(.*?)```", HOUR, re.DOTALL)[0]
+OUTPUT = re.findall(r"```text\n(.*?)```", HOUR, re.DOTALL)[0]
 
 
 def run(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -46,5 +46,5 @@ def test_a_bug_is_found_repaired_and_the_test_is_green(tmp_path: Path) -> None:
     after = run(tmp_path)
 
     assert before.returncode == 1, before.stdout
-    assert [line for line in TOLD.splitlines() if line.strip() not in told] == []
+    assert [line for line in OUTPUT.splitlines() if line.strip() not in told] == []
     assert after.returncode == 0, after.stdout

@@ -1,4 +1,4 @@
-"""`pytest --workbench-assumptions`: fifteen small applications that rest on a guess are named with it, five others are not."""
+"""`pytest --workbench-assumptions`: fifteen small applications that rest on an assumption are named with it, five others are not."""
 
 import re
 import subprocess
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-GUESSES = Path(__file__).parent / "guesses.py"
-NAMES = re.findall(r"def test_(\w+)", GUESSES.read_text(encoding="utf-8"))
+ASSUMING = Path(__file__).parent / "guesses.py"
+NAMES = re.findall(r"def test_(\w+)", ASSUMING.read_text(encoding="utf-8"))
 PLANTED = tuple(name for name in NAMES if not name.startswith("none_"))
 
 
@@ -21,21 +21,21 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 
 @cache
 def shown() -> str:
-    return run(str(GUESSES), "--workbench-assumptions").stdout
+    return run(str(ASSUMING), "--workbench-assumptions").stdout
 
 
-def test_there_are_fifteen_guesses_and_five_that_are_none() -> None:
+def test_there_are_fifteen_assumptions_and_five_that_are_none() -> None:
     assert (len(PLANTED), len(NAMES) - len(PLANTED)) == (15, 5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_guess_is_named(name: str) -> None:
+def test_an_assumption_is_named(name: str) -> None:
     assert re.search(rf"^assumption +{name}\b", shown(), re.MULTILINE), shown()
 
 
 @pytest.mark.slow
-def test_what_rests_on_no_guess_is_not_named() -> None:
+def test_what_rests_on_no_assumption_is_not_named() -> None:
     assert "20 passed" in shown()
     assert "test_none_" not in shown()
 
@@ -52,7 +52,7 @@ def test_no_more_than_a_fifth_of_a_second_is_taken_by_a_flip() -> None:
 
 @pytest.mark.slow
 def test_without_the_option_each_test_runs_once() -> None:
-    ended = run(str(GUESSES))
+    ended = run(str(ASSUMING))
 
     assert ended.returncode == 0
     assert "assumptions of the card service" not in ended.stdout

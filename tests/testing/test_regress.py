@@ -133,7 +133,7 @@ def test_a_log_is_read_from_a_file(tmp_path: Path) -> None:
     assert testing.regress(file, Shop, Shop).events == len(log())
 
 
-def test_a_line_that_is_no_event_is_named(tmp_path: Path) -> None:
+def test_a_line_that_is_not_an_event_is_named(tmp_path: Path) -> None:
     file = tmp_path / "events.ndjson"
     file.write_bytes(log()[0] + b"\n[]\n")
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from workbench.errors import UsageError
 from workbench.interface.events import Event
 from workbench.webhooks.handlers import RETRY_AFTER
 from workbench.webhooks.inbox import Inbox
@@ -362,7 +363,7 @@ def test_where_a_handler_begins(tmp_path: Path, since: str | int, expected: list
 
 def test_a_handler_cannot_begin_at_an_unknown_event() -> None:
     """The id of no stored event is refused at registration."""
-    with pytest.raises(KeyError):
+    with pytest.raises(UsageError, match="since must be"):
         Inbox(accept_unsigned=True).on("*", since="nothing")(lambda event: None)
 
 
@@ -590,7 +591,7 @@ def numbers(event: Event) -> Any:
 )
 def test_what_cannot_be_a_handler_is_refused(call: Any, atomic: bool) -> None:
     """What cannot be called as a handler is refused when it is registered."""
-    with pytest.raises(TypeError):
+    with pytest.raises(UsageError):
         Inbox(accept_unsigned=True).on("*", name="wrong", atomic=atomic)(call)
 
 

@@ -126,7 +126,7 @@ def test_wrong_signatures_are_refused(contract, count):
         ]  # fmt: skip
         assert message.accept(good).signature == message.accept("0x" + good.hex()).signature
         for signature in wrong:
-            with pytest.raises(wb.InvalidRequest):
+            with pytest.raises(wb.errors.UsageError):
                 message.accept(signature)
 
 

@@ -43,6 +43,7 @@ from workbench.schema.rules import FULL
 from workbench.schema.walk import is_record
 from workbench.system.database import Database
 from workbench.system.files import check_place
+from workbench.system.interrupts import uninterrupted
 
 APPLICATION = 0x43495257  # "CIRW"
 SAME_WITHIN = timedelta(days=1)
@@ -133,9 +134,10 @@ class Recorder:
                 )
                 self._database.remove_ended_leases()
             if self._unwritten:
-                with self._database.write():
-                    self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
-                self._unwritten.clear()
+                with uninterrupted:  # or an interrupt after the commit would leave them to be written again
+                    with self._database.write():
+                        self._database.run_many(_INSERT, [[*map(_column, row)] for row in self._unwritten.values()])
+                    self._unwritten.clear()
             return self._database
 
     def _write(self, statement: str, values: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Exercises that are checked by what the service received and holds, never by variables.
+"""Course exercises, checked against the requests and records of the service, never against variables.
 
 wb.course.check("contracts-2")     # done, or what is missing
 wb.course.hint("contracts-2")      # up to three; the last one contains the code

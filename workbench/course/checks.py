@@ -22,7 +22,7 @@ _MAX_REQUESTS = 12  # the last requests for a signature that are looked at
 
 
 class SandboxEvidence:
-    """What the sandbox of a session received and holds, and what the journal recorded."""
+    """Evidence for checks: requests and records of the session's sandbox, and journal entries."""
 
     def __init__(self, api: Any) -> None:
         self.api = api
@@ -117,14 +117,14 @@ class SandboxEvidence:
 
 
 def same(left: object, other: object) -> bool:
-    """Whether two values are the same; ids and addresses are the same in any case."""
+    """Return whether two values are equal; ids and addresses are compared case-insensitively."""
     if isinstance(left, str) and isinstance(other, str):
         return left.lower() == other.lower()
     return bool(left == other)
 
 
 def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
-    """Whether a record has all members."""
+    """Return whether a record has all members."""
     return bool(record) and all(record.get(name) == value for name, value in members.items())
 
 

@@ -23,7 +23,7 @@ def joined() -> bool:
 
 
 def register() -> None:
-    """Have the core ask this module whether calls may go out, and which sandbox `connect()` opens."""
+    """Register this module with the core: whether calls may go out, and which sandbox `connect()` opens."""
     GUARDS.append(_guard)
     RESOLVERS.append(_resolve)
 

@@ -1,4 +1,4 @@
-"""The answer of a form: its card, the events that followed, next steps, and private values shown for a minute."""
+"""Answer of a form: its card, subsequent events, next steps, and private values revealed for a minute."""
 
 from types import NoneType
 from typing import Any
@@ -21,7 +21,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """The private values of a record, shown for a minute and noted in the journal. No output holds them."""
+    """Private values of a record, shown for a minute and recorded in the journal. They are in no notebook output."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
@@ -35,7 +35,7 @@ class Reveal:
         self._timer = later(REVEAL_SECONDS, self.hide)
 
     def hide(self) -> None:
-        """Remove it from the screen and from the state of the widgets."""
+        """Remove the values from the screen and from the widget state."""
         if self.shown:
             self.shown = False
             self._timer.cancel()
@@ -88,7 +88,7 @@ class AnswerCard:
             self._add(form.show_thing(offer.do, arguments["id"]) if offer.opens else form.open(offer.do, arguments))
 
         def use() -> None:
-            """Use a control of the sandbox, once; then show what followed and what can be done next."""
+            """Call a control of the sandbox once, then show its events and next steps."""
             step_button.disabled = True
             answer = perform(api.sandbox, offer.do, {**arguments, **offer.extra})
             self.check_events()

@@ -1,4 +1,4 @@
-"""The values of a form before they are a request: what is given, chosen, wrong and advised. No widgets, no I/O."""
+"""Values of a form before they become a request, with choices, problems and advice. No widgets, no I/O."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,19 +24,19 @@ TICKS = {
     "partial_address": "Send an incomplete address (it is not documented whether the service merges or replaces it)",
     "again": "The same request was sent within the last 24 hours. Send it again",
 }
-"""What can be allowed for one call, with the label of its checkbox."""
+"""Exceptions that can be allowed for one call, with their checkbox labels."""
 
 
 _AMOUNT = re.compile(r"([0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)\.([0-9]{2})")
 
 
 def is_money(member: Member) -> bool:
-    """Whether a member is an amount in cents: typed as `12.50`, sent as 1250."""
+    """Return whether a member is an amount in cents: typed as `12.50`, sent as 1250."""
     return isinstance(member.kind, Integer) and member.about.rule.unit == "cents"
 
 
 def cents_of(typed: str) -> int | None:
-    """Return an amount that is typed as `12.50` or `1,234.50` in cents; None for any other text."""
+    """Parse an amount such as `12.50` or `1,234.50` into cents; None for any other text."""
     match = _AMOUNT.fullmatch(typed) if typed.isascii() and len(typed) <= MAX_DIGITS else None
     return None if match is None else int(match[1].replace(",", "") + match[2])
 
@@ -96,7 +96,7 @@ class Alternative:
 
 @attrs.frozen
 class Review:
-    """One reading of a draft: the request as it stands, what prevents sending it, and advice."""
+    """Review of a draft: the current request, problems that prevent sending it, and advice."""
 
     record: Any
     problems: tuple[Problem, ...]
@@ -136,7 +136,7 @@ class Draft:
         """Set one value; None omits it.
 
         Raises:
-            UsageError: It looks like a private key and was not kept.
+            UsageError: The value looks like a private key; it was not stored.
         """
         self._check_no_key(path, value)
         self._record = None
@@ -214,7 +214,7 @@ class Draft:
                 del self.given[discarded]
 
     def clear(self) -> None:
-        """Discard everything."""
+        """Discard all values."""
         self._discard(tuple(self.given))
         self.chosen = dict.fromkeys(self.alternatives)
         self.ticks.clear()
@@ -274,7 +274,7 @@ class Draft:
         return members_given
 
     def record(self) -> Any:
-        """Return the request as it stands, valid or not."""
+        """Return the current request, valid or not."""
         if self._record is None:
             self._record = walk.build(self.operation.request, self.nested())
         return self._record

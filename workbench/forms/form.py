@@ -95,7 +95,7 @@ class Form(Displayed):
         return self
 
     def allow(self, *names: str) -> "Form":
-        """Allow what is refused by default: "masked_value", "unusual_text", "partial_address", "again"."""
+        """Allow exceptions that are refused by default: "masked_value", "unusual_text", "partial_address", "again"."""
         if not set(names) <= set(TICKS):
             raise UsageError(f"allow() takes {', '.join(TICKS)}", of="allow")
         self.draft.ticks.update(names)
@@ -104,7 +104,7 @@ class Form(Displayed):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that prevents sending."""
+        """Problems that prevent sending."""
         return self.draft.problems()
 
     @property
@@ -124,7 +124,7 @@ class Form(Displayed):
 
     @property
     def asks(self) -> Confirmation | None:
-        """What must be typed before this call in production; None if nothing must."""
+        """Text to type before this call in production; None if not required."""
         return self.view.asks(self.draft.review())
 
     @property
@@ -145,7 +145,7 @@ class Form(Displayed):
         """Send the request, once, and return the answer. Then all values are discarded and the inputs closed.
 
         Args:
-            typed: In production, the text that `asks` wants before a call that cannot be undone.
+            typed: The confirmation text of `asks`, required in production for a destructive call.
 
         Raises:
             InvalidRequest: The form has problems, was not confirmed, or was sent before; nothing was sent.

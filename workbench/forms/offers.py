@@ -1,4 +1,4 @@
-"""What can be done next with a record: operations and controls of the sandbox, each with the label of its button."""
+"""Next steps for a record: operations and sandbox controls, with their button labels."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -139,12 +139,12 @@ first.
 
 
 def of_tab(name: str, api: object) -> list[Offer]:
-    """Return what a tab offers."""
+    """Return the actions of a tab."""
     return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return what an opened row of a tab offers, each with its arguments; none where those are unknown."""
+    """Return the actions of an opened row with their arguments; none if those are unknown."""
     over = facts.get(_FINAL.get(name, "")) is not None
     return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
 

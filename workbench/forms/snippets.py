@@ -1,6 +1,4 @@
-"""The call of a form written in other ways: Python, terminal command, curl, sequence step; private values are
-masked.
-"""
+"""Write the call of a form as Python, terminal command, curl or sequence step, with private values masked."""
 
 import json
 import shlex
@@ -85,7 +83,7 @@ def curl(draft: Draft, api: Any) -> str:
 
 
 def step(draft: Draft) -> Sequence:
-    """Return the call as a sequence of one step, in which private values are parameters of the run."""
+    """Return the call as a one-step sequence whose private values are parameters."""
     private: list[Parameter] = []
 
     def taken(path: str, value: object) -> Any:

@@ -1,4 +1,4 @@
-"""What all widgets here share: static HTML beside them, closing them, small pieces of markup."""
+"""Shared parts of widgets: static HTML, closing, and small pieces of markup."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ _LINES = {
 
 
 Later = Callable[[float, Callable[[], None]], Any]
-"""Schedules a call after some seconds; what it returns can `cancel()` it."""
+"""Schedules a call after some seconds; the returned handle has `cancel()`."""
 
 
 def after(seconds: float, act: Callable[[], None]) -> Any:
@@ -45,8 +45,8 @@ def after(seconds: float, act: Callable[[], None]) -> Any:
 class Displayed:
     """Something that a notebook shows as its `widget`, and elsewhere as its `html` or its repr.
 
-    A notebook that is reopened has outputs and no widgets. So static HTML stands in an output of its own, and the rule
-    that hides it is part of the live widget: it disappears with the widget.
+    A reopened notebook has outputs but no widgets. So static HTML is stored in a separate output, hidden by a style
+    rule of the live widget.
     """
 
     widget: Any

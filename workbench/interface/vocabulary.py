@@ -16,7 +16,7 @@ class Word(StrEnum):
             and other not in type(self)._value2member_map_
             and (near := _misspelled(type(self), other))
         ):
-            advise(f"{other!r} is no value of {type(self).__name__}; did you mean {near}?")
+            advise(f"{other!r} is not a value of {type(self).__name__}; did you mean {near}?")
         return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:

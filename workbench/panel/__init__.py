@@ -1,4 +1,4 @@
-"""Panels in a notebook: what a session holds, and long work with its progress."""
+"""Notebook panels: browse the data of a session, and run background tasks with progress."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,4 @@
-"""What goes on beside the cells of a notebook: long work, with buttons to stop and resume it, and the time of a
-signature.
-"""
+"""Background tasks of a notebook, with buttons to stop and resume, and the countdown of a signature."""
 
 import os
 import threading
@@ -36,14 +34,14 @@ STOPPED = "Stopped by its button; everything done so far is kept."
 
 
 class Work(Displayed):
-    """Long work in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
+    """A background task in a thread. From code: `wait()`, `stop()`, `resume()`, `state`, `result`, `error`.
 
     Args:
-        name: How its repr begins.
+        name: First part of the repr.
         title: The title of its widget.
-        run: Does the work, given a function that reports progress and the result so far; returns the result.
+        run: Callable that takes a progress callback and the result so far, and returns the result.
         resumable: Whether, given the result so far, there is something to resume.
-        describe: Returns the HTML of a result; by default that of its own.
+        describe: Returns the HTML of a result; default its own HTML representation.
     """
 
     def __init__(
@@ -123,7 +121,7 @@ class Work(Displayed):
         return str(self.result._repr_html_()) if self._describe is None else self._describe(self.result)
 
     def stop(self) -> None:
-        """Start nothing new; what is in flight is awaited for a moment."""
+        """Stop: start nothing new, and wait briefly for calls in flight."""
         if self.state == "running":
             self._enter("stopping")
 
@@ -134,7 +132,7 @@ class Work(Displayed):
             self._start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the work ends or stops; return whether it did within the time."""
+        """Wait until the task ends or stops; return False if the timeout expires first."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -153,7 +151,7 @@ class Work(Displayed):
 
 
 def receive_while_busy(widget: Any) -> None:
-    """Let the events of a widget be received while a cell runs.
+    """Process the events of a widget while a cell runs.
 
     JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes
     them
@@ -166,7 +164,7 @@ def receive_while_busy(widget: Any) -> None:
 
 
 class Countdown(Displayed):
-    """A withdrawal with its remaining time. It shows what `withdrawal` shows, and never the signature."""
+    """A withdrawal with the remaining time of its signature, which is never shown."""
 
     def __init__(self, withdrawal: Withdrawal, *, later: Later = after) -> None:
         self._withdrawal = withdrawal
@@ -217,10 +215,10 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
     resume.
 
     Args:
-        call: An operation of a client, as `api.create_user_application`.
+        call: An operation of a client, such as `api.create_user_application`.
         rows: As for `bulk.run`.
         path: File in which outcomes are stored, so that the run can be resumed after a stop or a crash.
-        options: Further options of `bulk.run`, as `workers` or `confirm`.
+        options: Further options of `bulk.run`, such as `workers` or `confirm`.
 
     Raises:
         UsageError: `progress` is given.
@@ -258,12 +256,12 @@ def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.Pat
 def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
     """Read rewards, as `rewards.read`, in the background: with a progress bar, and buttons to stop and resume.
 
-    `wait()` waits for it, and `result` is what was read.
+    `wait()` waits for the read, and `result` holds its rows.
 
     Args:
         api: A Client or a session.
         users: As for `rewards.read`.
-        options: Further options of `rewards.read`, as `type`, `since` or `concurrency`.
+        options: Further options of `rewards.read`, such as `type`, `since` or `concurrency`.
 
     Raises:
         UsageError: `progress` or `resume` is given.

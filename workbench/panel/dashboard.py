@@ -1,6 +1,4 @@
-"""A dashboard of a card program: tiles and charts of a day and a range, filters, the way into the panel, a file to
-keep.
-"""
+"""Dashboard of a card program: tiles and charts of a day and a range, filters, panel links, and HTML export."""
 
 import os
 import threading
@@ -45,9 +43,9 @@ Part = tuple[str, str]  # a place on the page, and its HTML
 
 
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
-    """Return a dashboard of what a program did in a day and a range, with filters and the way into the panel.
+    """Return a dashboard of the activity of a program in a day and a range, with filters and links to the panel.
 
-    It only reads. In a notebook it is live; `export(path)` writes it into a file that needs nothing else.
+    It only reads. In a notebook it is interactive; `export(path)` writes a self-contained HTML file.
 
     Args:
         api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
@@ -201,7 +199,7 @@ class Dashboard(Displayed):
         return "<div>Run the cell for the dashboard.</div>"
 
     def export(self, path: str | Path) -> Path:
-        """Write what is shown into an HTML file that needs no kernel, no script and no network.
+        """Write the dashboard to a static HTML file that needs no kernel, script or network.
 
         Raises:
             FileExistsError: The file exists.

@@ -1,6 +1,4 @@
-"""A list of the panel: rows that are searched, filtered, sorted and exported in the kernel; a page sees a window of
-them.
-"""
+"""A list of the panel: rows are searched, filtered, sorted and exported in the kernel; the page shows a window."""
 
 import re
 import threading
@@ -76,7 +74,7 @@ class Listing:
         return self._data is not None
 
     def read(self) -> Rows:
-        """Read the rows again and return them all; filter and order stay."""
+        """Read the rows again and return them; filter and order do not change."""
         before, self._data = self._data, self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
@@ -101,7 +99,7 @@ class Listing:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
 
         Raises:
-            UsageError: There is no such column.
+            UsageError: The column does not exist.
         """
         names = [column.name for column in self.data.columns]
         wrong = [column for column in columns if column.lstrip("-") not in names]
@@ -255,7 +253,7 @@ class Listing:
         return export(self.frame(), path, overwrite=overwrite)
 
     def python(self) -> str:
-        """Return the lines of Python that make this view again."""
+        """Return the Python code that recreates this view."""
         lines = [f"rows = wb.browse(api).open({self.name!r})"]
         if self.text:
             lines.append(f"rows.filter({self.text!r})")

@@ -1,6 +1,4 @@
-"""The panel over everything a session can see: one widget, whose rows and details stay in the kernel until they are
-asked for.
-"""
+"""Panel of all data visible to a session: one widget that fetches rows and details from the kernel on demand."""
 
 import json
 import threading
@@ -54,9 +52,9 @@ _VIEWS = "views.json"  # in the state folder
 
 
 def browse(api: Any) -> "Panel":
-    """Return a panel of what this client can read and this session has received.
+    """Return a panel of the records this client can read and the events this session has received.
 
-    Browsing only reads. What has an effect is a form that is opened here, with its own button.
+    Browsing only reads. Calls with an effect are made in forms, each with a send button.
 
     Args:
         api: A Client or a session.
@@ -199,7 +197,7 @@ class Panel(Displayed):
             text: A filter, as of `Listing.filter`; by default the list keeps the one it has.
 
         Raises:
-            UsageError: There is no such list.
+            UsageError: The list does not exist.
         """
         if name not in self.lists:
             raise UsageError(f"the lists are {', '.join(self.lists)}", of="browse")
@@ -214,11 +212,10 @@ class Panel(Displayed):
         return listing
 
     def show(self, name: str, key: str) -> dict[str, Any]:
-        """Open the details of a thing: its fields, its timeline, the events, deliveries and requests about it, its
-        actions.
+        """Open the details of a record: fields, timeline, related events, deliveries and requests, and actions.
 
         Raises:
-            UsageError: There is no such list, or it has no such thing.
+            UsageError: The list does not exist, or does not contain the record.
         """
         self.open(name)
         shown = self._details(name, key)
@@ -227,7 +224,7 @@ class Panel(Displayed):
         return shown
 
     def act(self, do: str, **values: Any) -> Form:
-        """Open the form of an operation for the thing that is open, or for the list; nothing is sent yet.
+        """Open the form of an operation for the open record or list. Nothing is sent yet.
 
         Args:
             do: The operation.

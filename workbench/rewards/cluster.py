@@ -1,5 +1,4 @@
-"""Rewards read by a cluster of Dask: the reads of some users each are its tasks, and their rows the partitions of a
-frame.
+"""Read rewards on a Dask cluster: each task reads some users, and its rows are a partition of a frame.
 
 Users are divided into tasks of about a thousand pages, or one for each thread. A worker gets the name of a profile, or
 the URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in
@@ -59,7 +58,7 @@ def partition(table: Any) -> pd.DataFrame:
 
 TASK_PAGES = 1_000
 MIN_USER_PAGES = 2
-"""Pages of a user at least: one with rows, and an empty one that ends them."""
+"""Minimum pages of a user: one with rows, and an empty one at the end."""
 Target = str | Callable[[], Client]
 
 
@@ -78,8 +77,8 @@ def read_on_cluster(
     Args:
         api: The name of a profile, the URL of a served sandbox, or an importable function that returns a client.
         users: Ids of the users.
-        wanted: Which of their rows are kept.
-        concurrency: Requests in flight at most, on all workers.
+        wanted: Filter of the rows to return.
+        concurrency: Maximum requests in flight, over all workers.
         path: A folder that all workers can access; each task writes a folder of parts into it.
         cluster: A client of dask.distributed.
         progress: As for `rewards.read`.

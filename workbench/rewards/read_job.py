@@ -28,19 +28,19 @@ from workbench.system.progress import Progress, ProgressCallback
 from workbench.tables.rows import Notes, Table
 
 MAX_FAILED_USERS = 20
-"""Users in a row that failed, after which a read stops."""
+"""Consecutive failed users after which a read stops."""
 MAX_RATE_LIMIT_RETRIES = 5
-"""How often a page is requested again after the client's own retries ended in 429."""
+"""Maximum repeats of a page after the client's retries ended in 429."""
 MIXED = -1
 PART_PAGES = 256
-"""Pages of one part of a folder."""
+"""Pages per part of a folder."""
 _PARAMETERS = ("user_id", "type", "limit", "offset")
 _INTERRUPTED = "The read was interrupted; rows read so far are kept."
 
 
 @attrs.frozen(kw_only=True)
 class ReadFilter:
-    """Which rows of each user are wanted."""
+    """Filter of the rows to read for each user."""
 
     type: str | None = None
     since: datetime | None = None
@@ -52,7 +52,7 @@ class ReadFilter:
         return {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
 
     def rows(self, columns: Mapping[str, Any]) -> Any:
-        """Return which rows are wanted, as an Arrow mask; None for all of them. Rows without a time stay."""
+        """Return an Arrow mask of the rows that match; None for all. Rows without a time match."""
         tests = []
         if self.type is not None:
             tests.append(pc.fill_null(pc.equal(columns["type"], self.type), True))
@@ -89,7 +89,7 @@ class Gate:
     """Limits the requests in flight: a 429 halves their number, and answers raise it again. For one event loop.
 
     Args:
-        limit: Requests in flight at most.
+        limit: Maximum requests in flight.
     """
 
     def __init__(self, limit: int) -> None:
@@ -126,9 +126,9 @@ class Reading:
         users: Ids of the users to read.
         wanted: Which of their rows are kept.
         result: What is read is added to it; the pages of users that are `started` are not requested again.
-        concurrency: Requests in flight at most.
-        report: Is called with the progress.
-        folder: Where rows are written instead of being kept in memory.
+        concurrency: Maximum requests in flight.
+        report: Called with the progress.
+        folder: Folder to write rows to, instead of memory.
         known: The rows of users as an earlier read has them; what is older and unchanged is not read again.
     """
 
@@ -161,7 +161,7 @@ class Reading:
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
-        """End the read after what is in flight, from any thread; what was read is kept."""
+        """Stop the read, from any thread, after the requests in flight. Rows read so far remain in `result`."""
         self.result.stopped = self.result.stopped or reason  # seen by a worker that never waits
         if self._loop is not None:
             with suppress(RuntimeError):  # it has ended meanwhile
@@ -322,7 +322,7 @@ class Reading:
                 done.set_exception(error)
 
     def _finish(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Keep the wanted rows of a user, and how the read of the user ended."""
+        """Store the matching rows of a user and the outcome of the read."""
         tables = []
         for part, kept in zip(parts, cursor.kept, strict=False):
             table, other_type = self._trimmed(part.table, kept)
@@ -377,7 +377,7 @@ class Reading:
 
 
 def parameter_names(api: Any) -> dict[str, str]:
-    """Return the wire names of the query parameters, which are assumed."""
+    """Return the assumed wire names of the query parameters."""
     return {
         name: api.converter.wire_name(ListRewardsActivity, member(ListRewardsActivity, name)) for name in _PARAMETERS
     }

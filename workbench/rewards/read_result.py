@@ -1,4 +1,4 @@
-"""The result of a read of rewards activity: its rows, whether they are complete, and the caveats."""
+"""Result of a read of rewards activity: rows, completeness and caveats."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -81,7 +81,7 @@ or the total.
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class ReadResult:
-    """What is known of a read: how that of each user ended."""
+    """Outcome of a read for each user."""
 
     users: tuple[str, ...]
     names: Mapping[str, str]  # wire names of the query parameters, which are assumed
@@ -94,12 +94,12 @@ class ReadResult:
 
     @property
     def complete(self) -> bool:
-        """Whether every row that the service shows was read, as far as can be known."""
+        """Whether, as far as can be determined, every row of the service was read."""
         return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The caveats: what was not read and why, and parameters that the service seems to ignore."""
+        """Caveats: rows that were not read and why, and parameters that the service seems to ignore."""
         notes = []
         if self.found is not None:
             counts = Counter(row["change"] for row in self.found)
@@ -148,7 +148,7 @@ def _listed(users: Iterable[str]) -> str:
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards(ReadResult):
-    """Rewards that were read: `frame()`, whether they are `complete`, and `notes` with their caveats."""
+    """Rewards activity that was read: `frame()`, `complete`, and `notes` with caveats."""
 
     reader: PageReader
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
@@ -157,9 +157,7 @@ class Rewards(ReadResult):
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What a refresh found: user_id, type, id, change ("new", "changed" or "gone"), and the columns that
-        changed.
-        """
+        """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
         places = {user: place for place, user in enumerate(self.users)}
         rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
         return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)

@@ -1,4 +1,4 @@
-"""Rewards of many users, read at any size: pages overlap and are checked, and what was read is kept when stopped."""
+"""Read rewards of many users with overlapping, checked pages; a stopped read keeps its rows."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import date, datetime, timedelta
@@ -90,8 +90,8 @@ def read(
 ) -> Any:
     """Read the rewards activity of users, all pages of each, many at a time.
 
-    Returns `Rewards`; with an async client it must be awaited. Ctrl-C stops the read and keeps what was read. The
-    service gives no totals, so pages overlap and `complete` tells what can be known; see `notes`.
+    Return `Rewards`; with an async client, await it. Ctrl-C stops the read and keeps the rows read so far. The service
+    returns no totals: pages overlap, and `complete` and `notes` say whether rows may be missing.
 
     Args:
         api: A session or a client. With `cluster`, the name of a profile, the URL of a served sandbox, or an importable
@@ -101,13 +101,12 @@ def read(
         since: Keep rows from this time or day on ("2025-12-01" begins at midnight UTC): `created_at`, else `posted_at`,
             else `minted_at`. Rows without a time stay. Where rows come newest first, older pages are not requested.
         until: Keep rows before this time or day.
-        concurrency: Requests in flight at most, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
+        concurrency: Maximum requests in flight, 1 to 1,000. All share the client's rates; a 429 halves it for a while.
         progress: Whether to show progress on a terminal or in a notebook; or a function that is called with `Progress`.
         path: A folder to write Parquet parts into while reading, in bounded memory. The same call resumes there.
         resume: The result of an earlier call; users that it finished are not read again.
-        refresh: With `path`, read what is new there: from the newest row back to those that are known, unchanged and 30
-            days
-            (or this long) older than the newest one known. `changes` of the result says what is new, changed or gone.
+        refresh: With `path`, read only recent rows: from the newest one back to rows that are known, unchanged and 30
+            days (or this long) older than the newest known row. `changes` lists new, changed and removed rows.
         reveal: `{"extra"}` shows the values of unknown members.
         cluster: A client of dask.distributed; needs the extra `cluster`.
 

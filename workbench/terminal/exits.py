@@ -109,6 +109,8 @@ def run_to_exit(command: Callable[[], int]) -> int:
 def _failed(error: Exception) -> int:
     from workbench.errors import WorkbenchError, visible
 
+    if isinstance(error, ImportError) and isinstance(error.__cause__, WorkbenchError):
+        error = error.__cause__  # a command that lacks an extra, as it is loaded
     if not isinstance(error, WorkbenchError):
         if os.environ.get("WORKBENCH_TRACE"):
             raise error

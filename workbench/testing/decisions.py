@@ -1,4 +1,4 @@
-"""What is decided in a universe, and what is told of it.
+"""The decisions of a universe, and how its story names them.
 
 Every decision has a name, as "call simulate_refund 1", and a number; 0 is the course of events in which nothing goes
 wrong. The decisions that are not 0 are all that is needed to run the universe again, and to make it smaller.

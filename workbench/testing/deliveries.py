@@ -154,7 +154,7 @@ class Deliveries(Life):
         if delivery.kind != "forged":
             self._at(self.now + _TIMEOUT, lambda: self._check(delivery))
         if process.dead:
-            self.tell("delivery", f"{delivery.text}{attempt}: the application is down")
+            self.add_line("delivery", f"{delivery.text}{attempt}: the application is down")
             return
         label = f"delivery of {delivery.name}{attempt}"
         receive = process.application.receive
@@ -165,7 +165,7 @@ class Deliveries(Life):
         if copies > 1 and not inspect.iscoroutinefunction(receive):
             self._in_threads(process, delivery, copies, ended)
         else:
-            self.tell("delivery", f"{delivery.text}{attempt}")
+            self.add_line("delivery", f"{delivery.text}{attempt}")
             self._receive(process, dict(delivery.headers), delivery.body, ended, label)
 
     def _receive(
@@ -176,7 +176,7 @@ class Deliveries(Life):
         ended: Callable[[Any], None],
         label: str = "delivery",
     ) -> None:
-        """Have the application receive a delivery."""
+        """Deliver an event to the application."""
         receive = process.application.receive
         if inspect.iscoroutinefunction(receive):
             process.loop.start(_received(receive, headers, body, ended), label)
@@ -184,14 +184,14 @@ class Deliveries(Life):
             self._guard(process, label, lambda: ended(_call(receive, headers, body)))
 
     def _in_threads(self, process: Process, delivery: Delivery, copies: int, ended: Callable[[Any], None]) -> None:
-        """Have a delivery handled by several threads at the same time."""
+        """Handle a delivery by several threads at the same time."""
         barrier, statuses = threading.Barrier(copies), [0] * copies
 
         def run(i: int) -> None:
             barrier.wait()
             statuses[i] = _call(process.application.receive, dict(delivery.headers), delivery.body)
 
-        self.tell("delivery", f"{delivery.text}, by {copies} threads at the same time")
+        self.add_line("delivery", f"{delivery.text}, by {copies} threads at the same time")
         self.threaded = True
         threads = [threading.Thread(target=run, args=(i,)) for i in range(copies)]
         for thread in threads:
@@ -212,7 +212,7 @@ class Deliveries(Life):
             and delivery.attempts < 3
             and self._decide(f"acknowledgment of {delivery.name} {delivery.attempts}", 2, 0.06)
         )
-        self.tell("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
+        self.add_line("response", f"{status} to {delivery.text}{attempt}{', which is lost' if lost else ''}")
         if lost:
             self.counts["acknowledgments lost"] += 1
         if delivery.kind == "forged":

@@ -1,4 +1,4 @@
-"""What if the guess is wrong? Tests run again with one assumption about the service flipped at a time.
+"""Find what tests rest on: they run again with one assumption about the service flipped at a time.
 
 Only the assumptions that a test's own calls and events touched are flipped, and only those that a sandbox can be set
 to. A test that fails then rests on the assumption; one that passes would not notice the difference.
@@ -41,7 +41,7 @@ class TouchedSettings(dict[str, Any]):
 
 
 def touch(sandbox: Any) -> TouchedSettings:
-    """Have a sandbox note which of its settings are looked up from now on."""
+    """Make a sandbox note which of its settings are looked up."""
     environment = sandbox._engine.environment
     environment.settings = settings = TouchedSettings(environment.settings)
     return settings

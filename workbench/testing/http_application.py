@@ -132,7 +132,7 @@ class HttpUniverse(Universe):
                 if fault:
                     self.sandbox.add_fault(kind=fault, of="simulate_refund", times=1)
                     self.counts[f"calls {fault}"] += 1
-                    self.tell("call", f"the next refund of the application is {fault}")
+                    self.add_line("call", f"the next refund of the application is {fault}")
             if self._http.reset is not None:
                 self._http.client.post(self._http.reset).raise_for_status()
             super().run()
@@ -163,7 +163,7 @@ class HttpUniverse(Universe):
         process = self._process
         assert process is not None
         for (delivery, attempt), status in zip(batch, statuses, strict=True):
-            self.tell(
+            self.add_line(
                 "delivery", f"{delivery.text}{attempt}{f', {len(batch)} at the same time' if len(batch) > 1 else ''}"
             )
             self._answered(process, delivery, status or "no response", attempt)
@@ -171,7 +171,7 @@ class HttpUniverse(Universe):
                 self.after(0, lambda delivery=delivery: self._check(delivery))  # type: ignore[misc]
         if killed:
             self.counts["crashes inside a delivery"] += 1
-            self.tell("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
+            self.add_line("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
             self._http.boot()
 
     def _finish(self) -> None:

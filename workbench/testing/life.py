@@ -103,7 +103,7 @@ class Life:
         """The hash of everything that happened, in order: the same for the same seed."""
         return hashlib.sha256("\n".join(map(str, self.story)).encode()).hexdigest()[:16]
 
-    def tell(self, kind: str, text: str) -> None:
+    def add_line(self, kind: str, text: str) -> None:
         """Add a line to the story."""
         if not self.threaded:
             self.story.append(Moment(round(self.now, 3), kind, text))
@@ -131,7 +131,7 @@ class Life:
         self.point(process, "before a commit")
         run()
         self.counts["commits"] += 1
-        self.tell("commit", f"in {LABEL.get()}")
+        self.add_line("commit", f"in {LABEL.get()}")
         self.point(process, "after a commit")
 
     async def call(
@@ -154,7 +154,9 @@ class Life:
         carried_out = None
         if fault in ("", "lost after it was carried out", "cut", "answered too late"):
             carried_out = self._carry_out(outgoing, send)
-        self.tell("call", f"{name}{_what(outgoing)}: {fault or f'answered {carried_out.status if carried_out else 0}'}")
+        self.add_line(
+            "call", f"{name}{_what(outgoing)}: {fault or f'answered {carried_out.status if carried_out else 0}'}"
+        )
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
         answer = carried_out or Broken("the connection was lost while waiting for the answer", left=True)
@@ -216,7 +218,7 @@ class Life:
         loop = VirtualLoop(lambda: self.now, self._choose_ready, self._failed_task)  # type: ignore[abstract]
         process = self._process = Process(number, loop)
         if number:
-            self.tell("start", "the application starts again")
+            self.add_line("start", "the application starts again")
 
         def start() -> None:
             process.application = self._factory(self)
@@ -261,7 +263,7 @@ class Life:
         label = LABEL.get()
         if label.startswith("delivery"):
             self.counts["crashes inside a delivery"] += 1
-        self.tell("crash", f"the process is killed: {where}{f', in {label}' if label else ''}")
+        self.add_line("crash", f"the process is killed: {where}{f', in {label}' if label else ''}")
 
     def _bury(self, process: Process) -> None:
         """Close what a dead process left open, and have it started again."""
@@ -284,7 +286,7 @@ class Life:
     def _failed_task(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if error is not None and not isinstance(error, ProcessKilled):
-            self.tell("error", f"a task failed: {type(error).__name__}: {error}")
+            self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
     def _before(self, label: str) -> None:
         """Kill the process at an await, if it is decided so."""
@@ -304,7 +306,7 @@ class Life:
         name = outgoing.operation.name
         self.answers["answer", f"{name} {answer.status}"] += 1
         if late:
-            self.tell("service", f"{name}{_what(outgoing)} is carried out late: {answer.status}")
+            self.add_line("service", f"{name}{_what(outgoing)} is carried out late: {answer.status}")
         if name == "simulate_refund" and answer.status < 300 and "idempotency-cached" not in answer.headers:
             self.refunds[outgoing.target, (outgoing.body or b"").decode()] += 1
         self.collect()

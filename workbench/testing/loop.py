@@ -55,7 +55,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     Args:
         now: Returns the virtual time in seconds.
-        choose: Returns which of so many ready callbacks runs next, from 0.
+        choose: Returns which of N ready callbacks runs next, from 0.
         on_error: Called with what asyncio reports about a task that failed.
     """
 

@@ -91,7 +91,7 @@ def read_log(path: str | Path) -> Iterator[bytes]:
     """Yield the deliveries of a log: an event on each line, or an object with it as `event`.
 
     Raises:
-        InvalidRequest: A line is no event.
+        InvalidRequest: A line is not an event.
     """
     with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -103,7 +103,7 @@ def read_log(path: str | Path) -> Iterator[bytes]:
                 event["id"], event["resource"], event["action"]
             except (ValueError, AttributeError, KeyError, TypeError):
                 raise InvalidRequest(
-                    f"log: line {number} of {visible(str(path), 200)} is no event", of="regress"
+                    f"log: line {number} of {visible(str(path), 200)} is not an event", of="regress"
                 ) from None
             yield strict_json.dumps(event)
 
@@ -120,7 +120,7 @@ def regress(
         progress: True for a line, or a function that is called with the progress.
 
     Raises:
-        InvalidRequest: A line of the log is no event.
+        InvalidRequest: A line of the log is not an event.
     """
     bodies = list(read_log(log)) if isinstance(log, str | Path) else list(log)
     show, state = progress_callback(progress), Progress(total=len(bodies), unit="events")

@@ -57,12 +57,12 @@ class Universe(Deliveries):
         self._at(self.now + seconds, action)
 
     def request(self, method: str, *arguments: object) -> None:
-        """Have a method of the application called, as a person or a client of it does; a crash loses the request."""
+        """Call a method of the application, as a person or a client of it does; a crash loses the request."""
         process = self._process
         if process is None or process.dead:
-            self.tell("request", f"{method}: the application is down")
+            self.add_line("request", f"{method}: the application is down")
             return
-        self.tell("request", f"{method}({', '.join(map(short, arguments))})")
+        self.add_line("request", f"{method}({', '.join(map(short, arguments))})")
         called = getattr(process.application, method)
         if inspect.iscoroutinefunction(called):
             process.loop.start(called(*arguments), f"request {method}")
@@ -89,7 +89,9 @@ class Universe(Deliveries):
                 decline_reason="cvv_mismatch" if fate == 2 else None,
             )
             self.names[str(answer.transaction_id)] = f"purchase {name}"
-            self.tell("traffic", f"purchase {name} of {cents} cents: {answer.status} ({short(answer.transaction_id)})")
+            self.add_line(
+                "traffic", f"purchase {name} of {cents} cents: {answer.status} ({short(answer.transaction_id)})"
+            )
             if answer.status == "authorized" and fate != 4:
                 events.append(answer.transaction_id)
                 self.after(gaps[0], complete)
@@ -98,17 +100,17 @@ class Universe(Deliveries):
             if fate in (1, 3):
                 left = cents // 2 if fate == 3 else 0
                 self.outside.simulate_reversal(transaction_id=events[0], new_amount=left)
-                self.tell("traffic", f"reversal of purchase {name} to {left} cents")
+                self.add_line("traffic", f"reversal of purchase {name} to {left} cents")
             if fate != 1:
                 self.sandbox.settle(str(events[0]))
-                self.tell("traffic", f"settlement of purchase {name}")
+                self.add_line("traffic", f"settlement of purchase {name}")
                 for i in ((), (1,), (2,), (1, 2))[refunds]:
                     self.after(gaps[1] + i * gaps[2], partial(refund, i))
 
         def refund(i: int) -> None:
             part = max(cents // 5, 1)
             self.outside.simulate_refund(transaction_id=events[0], amount=part)
-            self.tell("traffic", f"refund {i} of purchase {name}, {part} cents")
+            self.add_line("traffic", f"refund {i} of purchase {name}, {part} cents")
             self.cause = f"refund {i}"
             self.collect()
             self.cause = ""

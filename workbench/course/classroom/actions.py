@@ -1,6 +1,4 @@
-"""What a trainer can do for learners, as a table: the board's page makes its inputs of it, and the server carries it
-out.
-"""
+"""Table of trainer actions: the board builds its inputs from it, and the server runs the actions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,6 +1,4 @@
-"""The learners of a class, what they did in which exercise, and the locks and notes of the class, in one SQLite
-file.
-"""
+"""Learners, exercise results, locks and notes of a class, in one SQLite file."""
 
 import csv
 import hashlib
@@ -53,7 +51,7 @@ class Learner:
 
 @attrs.frozen(kw_only=True)
 class ExerciseResult:
-    """What a learner did in an exercise.
+    """Result of a learner in an exercise.
 
     Attributes:
         done: Whether the class server found it done by its own check.
@@ -76,7 +74,7 @@ def read_roster(source: str | Path) -> list[str]:
     """Return the names of the learners: of the first column of a CSV file, or "Learner 1" and so on for a number.
 
     Raises:
-        UsageError: No such file, no names, a name that stands twice, or too many.
+        UsageError: The file does not exist or has no names, duplicate names or too many names.
     """
     text = str(source)
     if text.isascii() and text.isdigit():
@@ -108,10 +106,10 @@ def _letters(count: int) -> str:
 
 
 class Results:
-    """The file of a class. A server that is started again with the same file continues where it was.
+    """Results file of a class. A restarted server continues with the same file.
 
     Args:
-        path: The file; None keeps everything in memory.
+        path: The file; None stores everything in memory.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -131,14 +129,14 @@ class Results:
         return json.loads(rows[0][0]) if rows else default
 
     def set(self, name: str, value: object) -> None:
-        """Keep a setting of the class."""
+        """Store a setting of the class."""
         with self._file.write() as connection:
             connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value)))
 
     # learners
 
     def enroll(self, names: Iterable[str]) -> list[Learner]:
-        """Add the learners who are not there yet, each with a code, and return all."""
+        """Add new learners, each with a code, and return all learners."""
         known = {learner.name for learner in self.learners()}
         with self._file.write() as connection:
             for name in names:
@@ -202,7 +200,7 @@ class Results:
                     )
 
     def count(self, learner: str) -> int:
-        """Return how many entries of a learner there are."""
+        """Return the number of entries of a learner."""
         return int(self._file.run("SELECT count(*) FROM entry WHERE learner = ?", (learner,))[0][0])
 
     def last(self) -> int:

@@ -381,8 +381,8 @@ class ClassServer:
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, WorkbenchError) as error:
             return [
                 (
-                    f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and begin "
-                    "again."
+                    f"the sandbox does not hold what the exercise needs ({type(error).__name__}): reset it, and repeat "
+                    "the exercise."
                 )
             ]
 
