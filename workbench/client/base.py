@@ -102,7 +102,7 @@ class BaseClient(Operations, ABC):
             http: Options of the connections, as {"trust_env": True, "max_connections": 10}; see `docs/connections.md`.
 
         Raises:
-            UsageError: Arguments cannot be used; all problems are named.
+            UsageError: Arguments are invalid; the message lists all problems.
         """
         problems = client_problems(
             base_url=base_url,
@@ -345,7 +345,7 @@ class BaseClient(Operations, ABC):
 
     @abstractmethod
     def _resend(self, request: object, attempt: str) -> Any:
-        """Send a request again, as the resend of an entry of the journal."""
+        """Resend the request of a journal entry."""
 
     @hide_arguments
     def from_wire(

@@ -423,7 +423,7 @@ class Exchange:
         raise errors.UnexpectedRedirect(f"{self.described}: {known}. {advice}")
 
     def refused(self, response: Response) -> NoReturn:
-        """Raise the error of a refusal, in the service's words."""
+        """Raise the error of a refusal, with the service's message."""
         status = response.status
         refusal = messages.refusal(response, self.clean)
         kind, asked = errors.ApiError.of(status), retry_after(response.headers, self.context.clock.now()) or 0.0

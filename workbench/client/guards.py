@@ -127,7 +127,7 @@ class ClientContext:
         """Return an arming that begins now.
 
         Raises:
-            UsageError: With all that is wrong with it.
+            UsageError: The arming is invalid; the message lists all problems.
         """
         problems: list[Problem] = []
         names = _names(operations, problems)
@@ -147,11 +147,11 @@ class ClientContext:
         )
 
     def check_operation(self, operation: Operation[..., Any]) -> None:
-        """Refuse what this environment or its arming does not allow, whatever the request.
+        """Check that the environment and its arming allow an operation, whatever its request.
 
         Raises:
             WrongEnvironment: A simulation aimed at production.
-            NotArmed: An effect in production that nobody armed, or WORKBENCH_READONLY=1.
+            NotArmed: A write in production that was not armed, or WORKBENCH_READONLY=1.
         """
         if self.production and operation.sandbox_only:
             raise WrongEnvironment(
@@ -172,7 +172,7 @@ class ClientContext:
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
-        """Refuse the same write within a day in production; elsewhere warn of it."""
+        """Refuse a write repeated within 24 hours in production; elsewhere warn about it."""
         said = (
             f"{what}: the same request was sent at {earlier.started:%Y-%m-%d %H:%M:%S} UTC, outcome "
             f"{earlier.outcome.shown} "

@@ -26,7 +26,7 @@ _BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def is_empty(value: object) -> bool:
-    """Return whether a value is what a file or a table has in an empty cell: nothing, blank text, or not a number."""
+    """Return whether a value is an empty cell of a file or table: None, blank text, or NaN."""
     if value is None or isinstance(value, str):
         return not (value and value.strip())
     if isinstance(value, Decimal):

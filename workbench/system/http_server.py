@@ -273,7 +273,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def running(handler: Handler, **options: Any) -> AbstractContextManager[str]:
-    """Serve a handler that needs no URL; see `serving`."""
+    """Serve a handler that does not need its URL; see `serving`."""
     return serving(lambda _: handler, **options)
 
 

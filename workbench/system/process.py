@@ -18,7 +18,7 @@ class Guard(Protocol):
 
 
 class Address(NamedTuple):
-    """Where a sandbox is served, and the certificate file to trust, if it made its own."""
+    """The address of a served sandbox, and the certificate file to trust if it is self-signed."""
 
     url: str
     ca_file: str | None = None
@@ -37,7 +37,7 @@ def refusal(*, effect: bool, production: bool) -> str:
 
 
 def own_address(*, production: bool = False) -> Address | None:
-    """Return the address of the sandbox that this process works on where none is named."""
+    """Return the address of the sandbox that this process uses by default."""
     return next(filter(None, (resolver(production) for resolver in RESOLVERS)), None)
 
 
