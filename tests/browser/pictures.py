@@ -108,7 +108,7 @@ def specimen() -> str:
     ]
     try:
         wb.withdrawals.usd("25")
-    except wb.InvalidRequest as error:
+    except wb.errors.UsageError as error:
         refused = rendering.html(error)
     controls = (
         '<p><label>Label<br><input value="12.50"></label> <label>Choice<br><select><option>This month</option></select></label> '

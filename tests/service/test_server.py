@@ -18,6 +18,7 @@ import pytest
 
 from tests.interrupts import start_of_python
 from tests.service.plain import Plain
+from workbench.interface.assumptions import settings
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
 from workbench.sandbox.extensions import ROWS
@@ -146,7 +147,7 @@ def test_openapi_document(plain: Plain) -> None:
     """The description that is served is the one that is found valid elsewhere, and names this address."""
     status, described, _ = plain.send("GET", "/openapi.json")
 
-    expected = document(server=f"{plain.url}/v1", more=ROWS.values())
+    expected = document(server=f"{plain.url}/v1", more=ROWS.values(), settings=settings("documented"))
     assert (status, described) == (200, json.loads(json.dumps(expected)))
     assert described["servers"] == [{"url": f"{plain.url}/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}

@@ -190,7 +190,7 @@ def test_listen_for_a_profile_needs_a_key(wb, own_state):
     ended = wb("events", "listen", "--profile", "far", "--timeout", "0")
 
     assert (ended.code, "WORKBENCH_WEBHOOK_KEY" in ended.err, "--unsigned" in ended.err) == (2, True, True)
-    assert wb("listen", "--profile", "far", "--timeout", "0", "--unsigned").code == 0
+    assert wb("events", "listen", "--profile", "far", "--timeout", "0", "--unsigned").code == 0
 
 
 def test_events_of_a_profile_are_kept(wb, own_state, monkeypatch):

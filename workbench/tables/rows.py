@@ -33,7 +33,7 @@ def packed(values: Sequence[Decimal | None], *, at_least: object = None) -> Any:
 
     Args:
         values: The numbers, None where missing.
-        at_least: Index of the first type in `WIDTHS` to try.
+        at_least: First type of `WIDTHS` to try.
     """
     for width in WIDTHS[WIDTHS.index(at_least) if at_least in WIDTHS else 0 :]:
         try:
@@ -80,7 +80,7 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
 
 
 def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values stay missing, count as 0.
+    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values stay missing and count as 0.
 
     Args:
         column: A column of decimals or whole numbers.
