@@ -4,22 +4,25 @@
     ├── InvalidRequest (ValueError)     the request breaks a rule, nothing was sent; .problems
     │   └── InvalidArguments (TypeError)  arguments are missing or unknown
     ├── UsageError (ValueError)         an argument of a local function is wrong: what is allowed; .problems
-    ├── WrongEnvironment                a sandbox-only operation aimed at production, or a control at a real service
+    ├── WrongEnvironment                a sandbox-only operation in production, or a control at a real service
     ├── NotArmed                        an effect in production without arm(); nothing was sent
     ├── DuplicateSuspected              the same write again within a day; nothing was sent
     ├── InvalidProfile (ValueError)     a profile of the profiles file is invalid; .problems
-    ├── NotSent                         did not leave this machine; safe to try again; the transport's error is
-    __cause__ │   └── CannotRecord                the journal cannot be written, so nothing was sent ├── NoAnswer
-    a read got no answer, after its retries ├── OutcomeUnknown                  a call with an effect was sent, no
-    readable answer came; .attempt.id ├── ApiError                        the service refused; .operation .status .error
-    .message .body │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited
-    ServiceFailure (reads) ├── UnexpectedAnswer                success with an unreadable answer: it was carried out;
-    .problems .body │   ├── ResponseTooLarge            larger than the limit, and not read completely │   └──
-    UnreadableEffect            of a call with an effect, so an OutcomeUnknown too ├── UnexpectedRedirect              a
-    redirect; redirects are never followed │   └── RedirectedEffect            of a call with an effect, so an
-    OutcomeUnknown too ├── InvalidWebhook                  a webhook delivery was rejected ├── EventTimeout
-    (TimeoutError)     no matching event arrived in time └── UnusableFile                    not a workbench database,
-    newer, damaged or full; left unchanged
+    ├── NotSent                         did not leave this machine; safe to try again; .__cause__ has the reason
+    │   └── CannotRecord                the journal cannot be written, so nothing was sent
+    ├── NoAnswer                        a read got no answer, after its retries
+    ├── OutcomeUnknown                  a call with an effect was sent, no readable answer came; .attempt.id
+    ├── ApiError                        the service refused; .operation .status .error .message .body
+    │   └── BadRequest  Unauthorized  Forbidden  NotFound  Conflict  Unprocessable  RateLimited
+    │       ServiceFailure (reads)
+    ├── UnexpectedAnswer                success with an unreadable answer: it was carried out; .problems .body
+    │   ├── ResponseTooLarge            larger than the limit, and not read completely
+    │   └── UnreadableEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── UnexpectedRedirect              a redirect; redirects are never followed
+    │   └── RedirectedEffect            of a call with an effect, so an OutcomeUnknown too
+    ├── InvalidWebhook                  a webhook delivery was rejected
+    ├── EventTimeout (TimeoutError)     no matching event arrived in time
+    └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
         └── FileBusy                    another process kept it locked for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with

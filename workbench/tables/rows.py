@@ -80,7 +80,9 @@ def decimal_series(values: Sequence[Decimal | None], *, like: pd.Series[Any] | N
 
 
 def cumsum(column: pd.Series[Any], by: pd.Series[Any] | None = None) -> pd.Series[Any]:
-    """Return the exact cumulative sum of a decimal column, which pandas lacks. Missing values stay missing and count as 0.
+    """Return the exact cumulative sum of a decimal column, which pandas lacks.
+
+    Missing values stay missing and count as 0.
 
     Args:
         column: A column of decimals or whole numbers.
