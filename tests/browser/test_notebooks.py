@@ -44,7 +44,7 @@ def test_withdrawal_goes_from_plan_to_executed(lab: Server, page: Page) -> None:
     output(page, "Planned withdrawal")
     output(page, "10 min 0 s left")
     output(page, "24975.50")
-    output(page, "execute was refused with 400")
+    output(page, "execute: the service's signature is for nonce 0, which is used up")
 
 
 def test_the_course_opens_without_pop_ups(page: Page, tmp_path: Path) -> None:

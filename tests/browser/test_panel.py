@@ -15,7 +15,8 @@ pytestmark = pytest.mark.browser
 MANY = """
 import random
 import workbench as wb
-from workbench.forms import listing, things
+from workbench.panel import listing
+from workbench.panel import lists as things
 api = wb.connect(seed=7)
 chance = random.Random(1)
 rows = [(f"{n:06d}", chance.randrange(10**6), f"Shop {chance.randrange(1000)}") for n in range(100_000)]
@@ -279,7 +280,8 @@ import workbench as wb
 from html import escape
 from decimal import Decimal
 from workbench import rendering
-from workbench.forms import listing, things
+from workbench.panel import listing
+from workbench.panel import lists as things
 from workbench.forms.widgets import style_sheet
 import ipywidgets
 texts = [
