@@ -81,7 +81,8 @@ def collateral(context: RequestContext, user: Record) -> set[Family]:
 
 
 def become_owner(context: RequestContext, user: Record, request: object) -> None:
-    """Make the given wallets owners of the user's contracts, if the provider manages them.
+    """Create a contract for each given wallet, with the wallet as owner, if the provider manages the tenant's
+    contracts.
 
     "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """

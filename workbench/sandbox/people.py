@@ -252,7 +252,7 @@ def _common(owners: list[Record]) -> Record:
 
 
 def _from_provider(context: RequestContext, request: CreateUserApplication) -> Record:
-    """Return the personal data of an application, or of its share token. assumed: share_token_person"""
+    """Return the personal data behind a share token; empty without a token. assumed: share_token_person"""
     if request.first_name is not None:
         return {}
     number = context.store.next("shared person")

@@ -35,7 +35,7 @@ _WAYS = (
 
 
 def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
-    """Return the trusted certificates: those of a file, or the system's."""
+    """Return the trusted certificates: those of a file, or the default ones."""
     return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
@@ -56,7 +56,7 @@ class RemoteSandbox(Controls):
         Args:
             url: URL printed by `serve`, with or without `/v1`.
             api_key: Full key; a sandbox on this machine needs none, since its guide has it.
-            ca_file: File of certificates to trust in place of the system's.
+            ca_file: File of certificates to trust in place of the default ones.
 
         Raises:
             WrongEnvironment: Not a sandbox of the workbench.

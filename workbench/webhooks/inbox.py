@@ -177,7 +177,7 @@ class Inbox:
 
     @hide_arguments
     def receive(self, headers: Headers, body: bytes) -> Receipt:
-        """Verify a delivery and store its event once, durable when this returns.
+        """Verify a delivery and store its event once; it is stored when this returns.
 
         Handlers run afterwards: in separate threads during `serve()` or `running()`, otherwise in this thread, where
         failed runs are retried only at a later delivery.
