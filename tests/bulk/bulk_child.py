@@ -6,7 +6,7 @@ from pathlib import Path
 
 from workbench.bulk import resume, run
 from workbench.client.client import Client
-from workbench.errors import InvalidRequest
+from workbench.errors import UsageError
 
 
 def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) -> None:
@@ -16,5 +16,5 @@ def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) ->
     ready.send("ready")
     try:
         resume(path, api, rows, workers=workers, progress=False)
-    except InvalidRequest:  # it never began
+    except UsageError:  # it never began
         run(api.create_payment_account, rows, path=path, workers=workers, progress=False)

