@@ -2,8 +2,9 @@
 
 Points are posted and minted some days later by the sandbox's clock. Users of the seeded world also have a history,
 generated from the seed on first use. As in practice, merchant names are padded with blanks, adjustments have the reason
-CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before paging. assumed: rewards_order,
-rewards_members, rewards_adjustments, rewards_words, rewards_earning
+CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before paging.
+
+assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
 
 from collections.abc import Iterator, Mapping
