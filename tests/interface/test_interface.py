@@ -509,7 +509,7 @@ def test_a_comparison_with_a_misspelled_value_warns() -> None:
     status = vocabulary.TransactionStatus.AUTHORIZED
     with pytest.warns(AdviceWarning, match="did you mean authorized"):
         assert status != "authorised"
-    with pytest.warns(AdviceWarning, match="no value of TransactionStatus") as warned:
+    with pytest.warns(AdviceWarning, match="not a value of TransactionStatus") as warned:
         assert "Authorized" != status
 
     assert warned[0].filename == __file__
