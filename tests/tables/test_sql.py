@@ -27,9 +27,11 @@ def api() -> Any:
 def test_a_query_over_a_session(api: Any) -> None:
     """Transactions add up as their frame does, whole numbers stay whole."""
     frame = wb.reports.transactions(api)
-    made = wb.sql("select sum(net) as net, count(*) as n, min(authorized_at) as first from transactions", api)
+    made = wb.sql(
+        "select sum(net_cents) as net_cents, count(*) as n, min(authorized_at) as first from transactions", api
+    )
 
-    assert made.values.tolist() == [[frame["net"].sum(), len(frame), frame["authorized_at"].min()]]
+    assert made.values.tolist() == [[frame["net_cents"].sum(), len(frame), frame["authorized_at"].min()]]
     assert made.dtypes.astype(str).tolist() == ["Int64", "Int64", "datetime64[us, UTC]"]
 
 
