@@ -226,7 +226,7 @@ class Events:
             report(state)
 
 
-def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
+def read_log(paths: Any, *, names: Names = _NO_NAMES) -> Events:
     """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
 
     Args:
