@@ -125,13 +125,13 @@ def _played(play: Callable[..., Any] = run, **values: Any) -> None:
         api.create_user_application(**PERSON)
         sequence = from_journal(api.journal)
     wanted = {one.name: PERSON.get(one.name, "Zqfirst") for one in sequence.parameters}
-    play(sequence, wb.Sandbox(seed=3), **{**wanted, **values})
+    play(wb.Sandbox(seed=3), sequence, **{**wanted, **values})
 
 
 def _interrupted(play: Callable[..., Any], kind: Any = wb.Client) -> None:
     service = httpx.MockTransport(Service(KeyboardInterrupt()))
     _played(
-        lambda one, _, **v: play(one, kind(base_url=URL, api_key=KEY, clock=FakeClock(), transport=service), **v),
+        lambda _, one, **v: play(kind(base_url=URL, api_key=KEY, clock=FakeClock(), transport=service), one, **v),
         birth_date=date(1917, 3, 29),
     )
 
@@ -227,12 +227,12 @@ ENDS: dict[str, End] = {
     "bad value of a sequence": End(InvalidSequence, lambda _: _played(national_id=["000771293"])),
     "unknown value of a sequence": End(InvalidSequence, lambda _: _played(zq="zq-unknown-member")),
     "bad value of a sequence, awaited": End(InvalidSequence, lambda _: _played(lambda *a, **v: asyncio.run(run(*a, **v)), national_id=["000771293"])),
-    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda one, api, **v: run(api, one, path=path / "s.run", **v), national_id=["000771293"])),
+    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda api, one, **v: run(api, one, path=path / "s.run", **v), national_id=["000771293"])),
     "interrupted": End(KeyboardInterrupt, lambda _: _sent(KeyboardInterrupt())),
     "interrupted form": End(KeyboardInterrupt, lambda _: _interrupted_form()),
     "interrupted sequence": End(KeyboardInterrupt, lambda _: _interrupted(run)),
     "interrupted sequence, awaited": End(KeyboardInterrupt, lambda _: _interrupted(lambda *a, **v: asyncio.run(run(*a, **v)), wb.AsyncClient)),
-    "bad row of a sequence": End(InvalidSequence, lambda _: _played(lambda one, api, **v: run_many(api, one, [v]), national_id=["000771293"])),
+    "bad row of a sequence": End(InvalidSequence, lambda _: _played(lambda api, one, **v: run_many(api, one, [v]), national_id=["000771293"])),
     # forms
     "form": End(REFUSED, lambda _: _by_form(**{**PERSON, "national_id": "000771293x"})),
     "form, unknown name": End(MISUSED, lambda _: _by_form(**{**PERSON, "zq": "zq-unknown-member"})),

@@ -141,7 +141,7 @@ def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
     (first, again), requests = asyncio.run(twice())
 
     assert (first.ok, again.ok, requests) == (True, True, 1)
-    assert again.hash == run(wb.connect(seed=3), HOLD, amount=100).hash
+    assert first.hash == run(wb.connect(seed=3), HOLD, amount=100).hash
 
 
 def test_an_async_client_of_a_service_waits_without_blocking(sandbox: Sandbox) -> None:

@@ -26,7 +26,7 @@ def test_sessions_are_apart_and_the_same_at_first() -> None:
         assert len(first.sandbox.events()) == 2
         assert second.sandbox.events() == []
         assert first.sandbox.full_key == second.sandbox.full_key
-        assert len(first.events) == 2
+        assert len(first.inbox.events()) == 2
 
 
 def test_a_session_behaves_as_asked() -> None:

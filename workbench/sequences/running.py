@@ -101,6 +101,7 @@ def run(
     return played if isinstance(api, Async) else at_once(played)
 
 
+@hide_arguments
 async def _played(
     player: Player,
     values: Mapping[str, Any],
