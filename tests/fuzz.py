@@ -376,7 +376,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
             data = gzip.compress(data, 1)
             data = changed(chance, data) if chance.random() < 0.8 else data
         path.write_bytes(data)
-        logs = events.read(path)
+        logs = events.read_log(path)
         way = chance.randrange(64)
         try:
             if way < 60:

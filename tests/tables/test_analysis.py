@@ -282,7 +282,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
     assert [sum(rows) for _, rows in made.groupby("at")["value_usd"]] == [value, value]
     assert made["symbol"][0] == "XYZ"
     assert made["chain"].notna().all()
-    pd.testing.assert_frame_equal(made, tables.load(path))
+    pd.testing.assert_frame_equal(made, tables.read_parquet(path))
 
 
 def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
@@ -290,13 +290,13 @@ def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: A
     for frame in (points, world[1], reports.approvals(world[1]).drop(columns="day")):
         path = wb.to_file(frame, tmp_path / "frame.parquet", overwrite=True).path
 
-        made = tables.load(path)
+        made = tables.read_parquet(path)
         pd.testing.assert_frame_equal(frame, made)
         assert made.attrs == frame.attrs
     (tmp_path / "a.parquet").write_bytes(b"nothing")
     for name, words in (("a.parquet", "not a readable Parquet"), ("a.csv", "bulk.read_rows")):
         with pytest.raises(ValueError, match=words):
-            tables.load(tmp_path / name)
+            tables.read_parquet(tmp_path / name)
 
 
 def test_empty_data_makes_empty_reports() -> None:
