@@ -572,7 +572,10 @@ class Inbox:
         Raises:
             InvalidWebhook: The arguments would let anybody send events.
         """
-        from workbench.system import http_server  # only needed for serving
+        import asyncio  # only needed for serving
+        from concurrent.futures import ThreadPoolExecutor
+
+        from workbench.system import http_server
 
         path = "/" + path.lstrip("/")
         if not (host in LOOPBACK or self._verifies):
@@ -587,12 +590,24 @@ class Inbox:
                 f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
             )
 
-        def answer(request: Request) -> Response:
+        writer, busy_until = ThreadPoolExecutor(1, "workbench-inbox"), 0.0  # the event loop never waits for the file
+
+        async def answer(request: Request) -> Response:
             refused = _refused(request, path)
             if refused is not None:
                 return refusal(*refused)
-            status = self.respond(request.headers, request.body)
+            loop = asyncio.get_running_loop()
+            status = await loop.run_in_executor(writer, store, request, time.monotonic())
             return Response(status=204) if status == 204 else http_server.bare(status, "")
+
+        def store(request: Request, arrived: float) -> int:
+            nonlocal busy_until
+            if arrived < busy_until:  # it has waited already, behind a delivery that could not be stored
+                return 503
+            status = self.respond(request.headers, request.body)
+            if status == 503:
+                busy_until = time.monotonic()
+            return status
 
         def refusal(status: int, reason: str) -> Response:
             self._note(f"{reason} ({status}).")
@@ -601,8 +616,11 @@ class Inbox:
         served = http_server.running(
             answer, host=host, port=port, hosts=hosts, max_body=self._max_body, refusal=refusal
         )
-        with self.running(), served as url:
-            yield url + path
+        try:
+            with self.running(), served as url:
+                yield url + path
+        finally:
+            writer.shutdown(wait=False, cancel_futures=True)
 
     @property
     def _verifies(self) -> bool:
