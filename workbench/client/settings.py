@@ -20,6 +20,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ import attrs
 
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
-from workbench.client.keys import APPLICATION, Key, pin, state_path
+from workbench.client.keys import APPLICATION, Key, key_problem, state_path
 from workbench.client.requests import header_problem, wire_name_problems
 from workbench.errors import InvalidProfile, Problem, UsageError, hide_arguments, visible
 from workbench.interface.table import PREFIX
@@ -139,6 +140,7 @@ _COMMAND = _rule(
     "must be a list of texts: a program and its arguments",
 )
 _POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_FILE = _rule(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
 _FUNCTION = _rule(callable, "must be a function")
 _URL = _rule(
     lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
@@ -170,6 +172,9 @@ class HttpOptions:
         max_keepalive_connections: Idle connections that are kept.
         keepalive_expiry: Seconds for which an idle connection is kept.
         connect_timeout: Seconds for making a connection; None allows those of the call.
+        retries: How often a read without an answer is sent again.
+        client_cert_file: File of the certificate that this client shows to the service (mutual TLS), as PEM.
+        client_key_file: File of its private key, unencrypted; None if the certificate's file holds it too.
         on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
         on_response: Called with each `httpx.Response`, its body not yet read.
     """
@@ -181,6 +186,9 @@ class HttpOptions:
     max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
     keepalive_expiry: float = attrs.field(default=5.0, metadata=_SECONDS)
     connect_timeout: float | None = attrs.field(default=None, metadata=_SECONDS)
+    retries: int = attrs.field(default=2, metadata=_COUNT)
+    client_cert_file: str | None = attrs.field(default=None, metadata=_FILE)
+    client_key_file: str | None = attrs.field(default=None, metadata=_FILE)
     on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
     on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
 
@@ -414,7 +422,7 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
     url = base_url(profile.base_url)
     key = find_key(profile) if api_key is None else Key.of(api_key)
     if not url.local:
-        pin(key.fingerprint, url.host, profile.environment)
+        key.pin(url.host, profile.environment)
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
     return {
         "base_url": profile.base_url,
@@ -446,7 +454,7 @@ def find_key(profile: Profile) -> Key:
                 del os.environ[variable]
             return key
     if profile.key_command:
-        return _from_command(profile.key_command)
+        return Key.of(partial(_from_command, profile.key_command))
     stored = _from_keyring(profile.name)
     if stored is not None:
         return stored
@@ -475,7 +483,7 @@ def _key_variables(profile: Profile) -> list[str]:
     return [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
 
 
-def _from_command(command: Sequence[str]) -> Key:
+def _from_command(command: Sequence[str]) -> str:
     """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is
     shown.
 
@@ -493,13 +501,16 @@ def _from_command(command: Sequence[str]) -> Key:
             timeout=_COMMAND_SECONDS,
             check=True,
         )
-        return Key(done.stdout.strip())
+        key = done.stdout.strip()
+        if key_problem(key) is None:
+            return key
+        problem = "did not print a key"
     except subprocess.TimeoutExpired:
         problem = f"took longer than {_COMMAND_SECONDS} seconds"
     except subprocess.CalledProcessError as error:
         problem = f"ended with status {error.returncode}"
     except (OSError, ValueError) as error:
-        problem = "did not print a key" if isinstance(error, UsageError) else f"cannot be run: {type(error).__name__}"
+        problem = f"cannot be run: {type(error).__name__}"
     raise InvalidProfile((Problem("key_command", "command", problem),))
 
 
