@@ -99,8 +99,8 @@ def balances(api: Any, folder: str) -> pd.DataFrame:
         api.sandbox.advance(days=7)
         made = reports.record_balances(api, f"{folder}/balances.parquet")
     rates = [Decimal(100 + (place * 37 % 23)) / 100 for place in range(len(made))]
-    values = [value * rate for value, rate in zip(made["value"], rates, strict=True)]
-    return made.assign(value=pd.Series(values, dtype=made["value"].dtype))
+    values = [value * rate for value, rate in zip(made["value_usd"], rates, strict=True)]
+    return made.assign(value_usd=pd.Series(values, dtype=made["value_usd"].dtype))
 
 
 Draw = Callable[..., Any]

@@ -134,7 +134,8 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("spend_funnel", lambda: reports.spend_funnel(made))
     clocked("spend by merchant", lambda: reports.spend(made, "merchant_name"))
     clocked(
-        "plain pandas: groupby of merchants", lambda: made.groupby("merchant_name")[["posted", "refunded", "net"]].sum()
+        "plain pandas: groupby of merchants",
+        lambda: made.groupby("merchant_name")[["posted_cents", "refunded_cents", "net_cents"]].sum(),
     )
     clocked("posting_times", lambda: reports.posting_times(made, "merchant_category"))
     clocked("cohorts", lambda: reports.cohorts(made))

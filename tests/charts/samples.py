@@ -132,6 +132,6 @@ def disputes() -> pd.DataFrame:
 def balances() -> pd.DataFrame:
     """Two days of a chain."""
     at = pd.to_datetime([datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2)], utc=True)
-    made = pd.DataFrame({"at": at, "chain": ["Base Sepolia"] * 2, "value": [Decimal(5), Decimal(7)]})
+    made = pd.DataFrame({"at": at, "chain": ["Base Sepolia"] * 2, "value_usd": [Decimal(5), Decimal(7)]})
     made.attrs.update(kind="balances", notes=[])
     return made

@@ -165,8 +165,8 @@ def test_collateral_is_summed_by_chain_and_token() -> None:
     once = charts.collateral_chart(contracts)
 
     assert widths(axes) == [2 * width for width in widths(once)]
-    assert sum(widths(axes)[::2]) == pytest.approx(float(values["value"].sum()))
-    assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance"].sum()))
+    assert sum(widths(axes)[::2]) == pytest.approx(float(values["value_usd"].sum()))
+    assert sum(widths(axes)[1::2]) == pytest.approx(float(values["advance_usd"].sum()))
     assert axes.get_xlabel() == "USD"
     assert any("Base Sepolia · 0x55a5…8Ed6" in name for name in names(axes))
 
@@ -562,8 +562,8 @@ def test_the_funnel_says_dollars_and_counts() -> None:
     axes = charts.spend_funnel_chart(made)
 
     assert names(axes) == ["requested", "approved", "posted", "refunded", "net"]
-    assert widths(axes) == [int(amount) / 100 for amount in made["amount"]]
-    assert says(axes)[0] == f"{made['amount'][0] / 100:,.2f} ({made['transactions'][0]} transactions)"
+    assert widths(axes) == [int(amount) / 100 for amount in made["amount_cents"]]
+    assert says(axes)[0] == f"{made['amount_cents'][0] / 100:,.2f} ({made['transactions'][0]} transactions)"
 
 
 def test_a_time_zone_is_on_the_axis() -> None:

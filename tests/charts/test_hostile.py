@@ -107,7 +107,7 @@ def test_hostile_words_stay_words_everywhere(name: str) -> None:
     users = pd.DataFrame({"application_status": [safe]})
     declined = pd.DataFrame({"transaction_id": [safe], "status": ["declined"], "declined_reason": [safe]})
     values = pd.DataFrame(
-        {"chain_id": [safe], "tokens.address": [safe], "value": [Decimal(2)], "advance": [Decimal(1)]}
+        {"chain_id": [safe], "tokens.address": [safe], "value_usd": [Decimal(2)], "advance_usd": [Decimal(1)]}
     )
     values.attrs["kind"] = "contract_values"
     made = [

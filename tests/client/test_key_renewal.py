@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from workbench.client import keys
 from workbench.client.client import AsyncClient
 from workbench.client.effects import Outcome
 from workbench.client.keys import Key
-from workbench.client.settings import client_settings, open_profile
+from workbench.client.profiles import client_settings, open_profile
 from workbench.errors import InvalidProfile, NoAnswer, Unauthorized, UsageError
 
 NEW = "new-key-0123456789"
@@ -162,7 +162,7 @@ def test_a_function_with_a_sandbox_that_is_served_here() -> None:
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a file that a profile's command prints."""
     secret = tmp_path / "key"
     secret.write_text(KEY)
@@ -172,7 +172,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     )
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
-    yield secret
+    return secret
 
 
 def test_the_command_of_a_profile_is_run_again(profile: Path) -> None:

@@ -75,9 +75,9 @@ def test_the_figures_are_those_of_the_reports(shown: Dashboard, api: Any) -> Non
         "Points outstanding",
     ]  # fmt: skip
     assert f"{1 - asked['declined'] / asked['authorizations']:.1%}" == rate
-    assert money(int(reports.spend(table)["net"].sum())) == tile(html, "Net spend")[0]
+    assert money(int(reports.spend(table)["net_cents"].sum())) == tile(html, "Net spend")[0]
     assert asked["declined"] == len(shown.books.panel.open("transactions", way))
-    assert tile(html, "Open holds")[0] == money(int(table["held"].sum()))
+    assert tile(html, "Open holds")[0] == money(int(table["held_cents"].sum()))
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,13 @@ def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[s
         name: sum(getattr(now, name) - getattr(then, name) for now, then in zip(after, before, strict=True))
         for name in ("held", "posted", "refunded")
     }
-    assert moved["held"] == (table["closing"].iloc[-1] if len(table) else 0)
-    assert moved["posted"] - moved["refunded"] == table["net"].sum()
-    assert (table["opening"] + table["authorized"] - table["released"] - table["settled"] == table["closing"]).all()
-    assert (table["opening"].iloc[1:].to_numpy() == table["closing"].iloc[:-1].to_numpy()).all()
+    assert moved["held"] == (table["closing_cents"].iloc[-1] if len(table) else 0)
+    assert moved["posted"] - moved["refunded"] == table["net_cents"].sum()
+    assert (
+        table["opening_cents"] + table["authorized_cents"] - table["released_cents"] - table["settled_cents"]
+        == table["closing_cents"]
+    ).all()
+    assert (table["opening_cents"].iloc[1:].to_numpy() == table["closing_cents"].iloc[:-1].to_numpy()).all()
 
 
 @pytest.mark.parametrize("behavior", ["documented", "observed"])
@@ -59,8 +62,8 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
 
     pd.testing.assert_frame_equal(january, february.iloc[:1], check_like=True)
     pd.testing.assert_frame_equal(february, march.iloc[:2], check_like=True)
-    assert [10_000, -4_000, 3_000] == march["net"].tolist()
-    assert [5_000, 5_000, 0] == march["closing"].tolist()
+    assert [10_000, -4_000, 3_000] == march["net_cents"].tolist()
+    assert [5_000, 5_000, 0] == march["closing_cents"].tolist()
 
 
 def test_monthly_changes_book_a_refund_in_its_month() -> None:
@@ -74,7 +77,7 @@ def test_monthly_changes_book_a_refund_in_its_month() -> None:
 
         for source in (api, reports.postings(api), table):
             moved = reports.monthly_changes(source, month="2026-02").iloc[0]
-            assert (10_000, -4_000, -14_000) == (moved["before"], moved["now"], moved["change"])
+            assert (10_000, -4_000, -14_000) == (moved["before_cents"], moved["now_cents"], moved["change_cents"])
 
 
 def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:

@@ -67,7 +67,7 @@ def test_declines_by_reason(world: Any) -> None:
     assert made["declined"].tolist() == sorted(
         Counter(one["declined_reason"] for one in declined).values(), reverse=True
     )
-    assert made["amount"].sum() == sum(one["authorized"] for one in declined)
+    assert made["amount_cents"].sum() == sum(one["authorized"] for one in declined)
     assert made["share"].sum() == pytest.approx(1)
 
 
@@ -79,7 +79,7 @@ def test_the_funnel(world: Any) -> None:
 
     made = reports.spend_funnel(frame)
     assert made["stage"].tolist() == ["requested", "approved", "posted", "refunded", "net"]
-    assert made["amount"].tolist()[1:] == [approved, posted, refunded, posted - refunded]
+    assert made["amount_cents"].tolist()[1:] == [approved, posted, refunded, posted - refunded]
 
 
 @pytest.mark.parametrize("by,key", [("merchant_name", "merchant_name"), ("card_id", "card"), ("user_id", "user")])
@@ -91,11 +91,11 @@ def test_spend_by_group(world: Any, by: Any, key: str) -> None:
         expected[one[key]] += one["settled"] - one["refunded"]
 
     made = reports.spend(frame, by)
-    assert dict(zip(made[by], made["net"], strict=True)) == {
+    assert dict(zip(made[by], made["net_cents"], strict=True)) == {
         name: net for name, net in expected.items() if name in set(made[by])
     }
-    assert made["net"].is_monotonic_decreasing
-    assert made["net"].sum() == sum(expected.values())
+    assert made["net_cents"].is_monotonic_decreasing
+    assert made["net_cents"].sum() == sum(expected.values())
 
 
 def test_rows_that_are_left_out_are_counted(world: Any) -> None:
@@ -125,7 +125,7 @@ def test_cohorts(world: Any) -> None:
     made = reports.cohorts(frame)
 
     assert (made[made["month"] == 0]["share"] == 1).all()
-    assert made["net"].sum() == frame["net"].sum()
+    assert made["net_cents"].sum() == frame["net_cents"].sum()
 
 
 def test_monthly_changes(world: Any) -> None:
@@ -143,10 +143,10 @@ def test_monthly_changes(world: Any) -> None:
                 sums[one["merchant_name"]] += cents * (1 if month == 2 else -1)
 
     made = reports.monthly_changes(world[1], month="2026-02", tz="America/New_York")
-    assert {name: change for name, change in zip(made["merchant_name"], made["change"], strict=True) if change} == {
-        name: change for name, change in sums.items() if change
-    }
-    assert made["change"].abs().is_monotonic_decreasing
+    assert {
+        name: change for name, change in zip(made["merchant_name"], made["change_cents"], strict=True) if change
+    } == {name: change for name, change in sums.items() if change}
+    assert made["change_cents"].abs().is_monotonic_decreasing
 
 
 def test_applications_over_time() -> None:
@@ -248,7 +248,7 @@ def test_the_liability_at_each_end_of_month(points: pd.DataFrame) -> None:
 
     for end, outstanding in zip(made["end"], made["outstanding"], strict=True):
         assert outstanding == wb.reports.outstanding(points, at=end.to_pydatetime())["outstanding"][0]
-    assert made["value"].iloc[-1] == total(points) / 100
+    assert made["value_usd"].iloc[-1] == total(points) / 100
     assert made.attrs["complete"] is True
 
 
@@ -276,10 +276,10 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
         reports.record_balances(api, path, symbols=symbols)
         api.sandbox.advance(days=1)
         made = reports.record_balances(api, path, symbols=symbols)
-        value = reports.contract_totals(contracts)["value"][0]
+        value = reports.contract_totals(contracts)["value_usd"][0]
 
     assert made["at"].drop_duplicates().diff().iloc[1] == timedelta(days=1)
-    assert [sum(rows) for _, rows in made.groupby("at")["value"]] == [value, value]
+    assert [sum(rows) for _, rows in made.groupby("at")["value_usd"]] == [value, value]
     assert made["symbol"][0] == "XYZ"
     assert made["chain"].notna().all()
     pd.testing.assert_frame_equal(made, tables.load(path))
@@ -304,5 +304,5 @@ def test_empty_data_makes_empty_reports() -> None:
     nothing = reports.transactions([])
     for report in (reports.approvals, reports.declines, reports.spend, reports.cohorts, reports.monthly_changes):
         assert len(report(nothing)) == 0
-    assert reports.spend_funnel(nothing)["amount"].tolist() == [0] * 5
+    assert reports.spend_funnel(nothing)["amount_cents"].tolist() == [0] * 5
     assert len(reports.applications([])) == 0

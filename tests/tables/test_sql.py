@@ -27,9 +27,11 @@ def api() -> Any:
 def test_a_query_over_a_session(api: Any) -> None:
     """Transactions add up as their frame does, whole numbers stay whole."""
     frame = wb.reports.transactions(api)
-    made = wb.sql("select sum(net) as net, count(*) as n, min(authorized_at) as first from transactions", api)
+    made = wb.sql(
+        "select sum(net_cents) as net_cents, count(*) as n, min(authorized_at) as first from transactions", api
+    )
 
-    assert made.values.tolist() == [[frame["net"].sum(), len(frame), frame["authorized_at"].min()]]
+    assert made.values.tolist() == [[frame["net_cents"].sum(), len(frame), frame["authorized_at"].min()]]
     assert made.dtypes.astype(str).tolist() == ["Int64", "Int64", "datetime64[us, UTC]"]
 
 
@@ -167,7 +169,7 @@ def _run_all(folder: str, seed: int, count: int) -> None:
     )
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.soak)])
 def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> None:
     """Each hostile query is refused as a usage error; none reads or makes a file, and the process is still there."""
     code = f"from tests.tables.test_sql import _run_all; _run_all({str(tmp_path)!r}, 29, {count})"

@@ -14,8 +14,8 @@ def test_values_and_advances_are_exact() -> None:
     """1250.50 tokens at 0.999 USD are 1249.2495 USD, of which half is advanced."""
     made = reports.contract_values(samples.answer("list_contracts", samples.CONTRACT, samples.BARE_CONTRACT))
 
-    assert made["value"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
-    assert made["advance"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
+    assert made["value_usd"].tolist() == [Decimal("1249.24950"), Decimal("0.1")]
+    assert made["advance_usd"].tolist() == [Decimal("624.624750"), Decimal("0.1")]
     assert made.attrs["notes"][0].startswith("Assumed: balances are whole tokens")
 
 
@@ -26,10 +26,10 @@ def test_totals_in_all_and_by_chain() -> None:
     everything = reports.contract_totals(contracts)
     by_chain = reports.contract_totals(reports.contract_values(contracts), by="chain_id")
 
-    assert everything["value"].tolist() == [Decimal("2498.699")]
+    assert everything["value_usd"].tolist() == [Decimal("2498.699")]
     assert by_chain["chain_id"].tolist() == [43113, 11155111]
-    assert by_chain["value"].tolist() == [Decimal("1249.3495")] * 2
-    assert by_chain["advance"].sum() == everything["advance"][0]
+    assert by_chain["value_usd"].tolist() == [Decimal("1249.3495")] * 2
+    assert by_chain["advance_usd"].sum() == everything["advance_usd"][0]
     assert everything.attrs["notes"] == by_chain.attrs["notes"]
 
 
@@ -37,8 +37,8 @@ def test_no_contracts_are_worth_nothing() -> None:
     """An empty list has the same columns, and a total of 0."""
     made = reports.contract_values([])
 
-    assert str(made["value"].dtype) == "decimal128(18, 6)[pyarrow]"
-    assert reports.contract_totals([])["value"].tolist() == [Decimal(0)]
+    assert str(made["value_usd"].dtype) == "decimal128(18, 6)[pyarrow]"
+    assert reports.contract_totals([])["value_usd"].tolist() == [Decimal(0)]
 
 
 def test_a_token_without_a_rate_has_no_value() -> None:
@@ -47,7 +47,7 @@ def test_a_token_without_a_rate_has_no_value() -> None:
         samples.answer("list_contracts", samples.CONTRACT.replace(b'"exchangeRate":1,', b""))
     )
 
-    assert made["value"].isna().tolist() == [False, True]
+    assert made["value_usd"].isna().tolist() == [False, True]
     assert made.attrs["notes"][-1].startswith("1 tokens without a balance or a rate")
 
 

@@ -15,7 +15,7 @@ from workbench.errors import ApiError
 from workbench.schema.rules import FULL
 from workbench.tables.frames import to_frame
 
-MONEY = ["held", "posted", "refunded"]
+MONEY = ["held_cents", "posted_cents", "refunded_cents"]
 AMOUNTS = st.one_of(st.integers(1, 300_000), st.just(10**9))
 ACTIONS = st.lists(
     st.tuples(
@@ -65,8 +65,11 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
             sums = frame.groupby("card_id")[MONEY].sum()
             for card in cards:
                 now, made = api.sandbox.balance(card), sums.loc[card] if card in sums.index else dict.fromkeys(MONEY, 0)
-                assert {name: getattr(now, name) - getattr(before[card], name) for name in MONEY} == dict(made)
-            assert (frame["net"] == frame["posted"] - frame["refunded"]).all()
+                assert {
+                    f"{name}_cents": getattr(now, name) - getattr(before[card], name)
+                    for name in ("held", "posted", "refunded")
+                } == dict(made)
+            assert (frame["net_cents"] == frame["posted_cents"] - frame["refunded_cents"]).all()
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +88,12 @@ def test_one_row_for_each_transaction(api: Any) -> None:
     frame = reports.transactions(api)
 
     assert frame["status"].tolist() == ["settled", "reversed", "declined", "authorized", "refunded"]
-    assert frame["authorized"].tolist() == [10_000, 5_000, 700, 900, 800]
-    assert frame["net"].tolist() == [8_500, 0, 0, 0, 0]
+    assert frame["authorized_cents"].tolist() == [10_000, 5_000, 700, 900, 800]
+    assert frame["net_cents"].tolist() == [8_500, 0, 0, 0, 0]
     assert frame["declined_reason"].tolist()[2] == "card locked"
     assert frame["refunded_at"][0] - frame["posted_at"][0] == timedelta(hours=5)
     assert frame["posted_at"].isna().tolist() == [False, True, True, True, False]
-    assert set(frame[["authorized", *MONEY, "net"]].dtypes.astype(str)) == {"Int64"}
+    assert set(frame[["authorized_cents", *MONEY, "net_cents"]].dtypes.astype(str)) == {"Int64"}
 
 
 def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
@@ -113,7 +116,7 @@ def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
     run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api)
     made = reports.transactions(run)
 
-    assert (len(made), made["refunded"].sum()) == (1, run.ledger().entries[-1].amount)
+    assert (len(made), made["refunded_cents"].sum()) == (1, run.ledger().entries[-1].amount)
 
 
 def test_no_events_have_the_same_columns(api: Any) -> None:
@@ -148,9 +151,9 @@ def test_the_books_of_a_sandbox_give_the_same(api: Any) -> None:
 
     assert list(books.columns) == [from_events.index.name, *from_events.columns]
     assert (
-        same[["status", "authorized", *MONEY]]
+        same[["status", "authorized_cents", *MONEY]]
         .astype(object)
-        .equals(from_events[["status", "authorized", *MONEY]].astype(object))
+        .equals(from_events[["status", "authorized_cents", *MONEY]].astype(object))
     )
     for card, sums in books.groupby("card_id")[MONEY].sum().iterrows():
         assert {name: getattr(api.sandbox.balance(card), name) for name in MONEY} == dict(sums)

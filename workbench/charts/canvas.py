@@ -22,6 +22,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.charts.data import Number, Scale, Steps, is_general, number, plain, scale_of, wrapped
 from workbench.rendering.design import Drawing, Look
+from workbench.tables.rows import UNKNOWN
 
 INK = "#6f7681"
 """Color of text in a file: contrast 4.6 on white, 4.1 on #111. In a notebook it is the color of the page's text."""
@@ -36,7 +37,6 @@ _SCALE = re.compile(r"(?<=\()(?:\w+ions|×.*)(?=\))")
 _REST = re.compile(r", | \([\d,]+\xa0")  # the part of a label that a compact chart leaves out
 THICKNESS = 0.66
 INCOMPLETE = "Not complete: rows are missing."
-UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
 _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": None, "path.effects": []}
 
 

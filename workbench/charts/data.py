@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib import font_manager
 
 from workbench.errors import UsageError, visible
+from workbench.rendering.text import minor_digits
 from workbench.reports.balances import REDEEMED
 from workbench.rewards.read_result import HIDDEN
 from workbench.tables.frames import to_frame
@@ -121,19 +122,19 @@ def number(value: Number, places: int | None = None) -> str:
     return text.replace("-", "−")
 
 
-def usd(cents: Number) -> Decimal:
-    """Return cents as dollars, exactly."""
-    return EXACT.create_decimal(cents).scaleb(-2, context=EXACT)
+def usd(cents: Number, currency: str = "USD") -> Decimal:
+    """Return an amount in the minor unit of a currency in its main unit, exactly: cents as dollars, yen as yen."""
+    return EXACT.create_decimal(cents).scaleb(-minor_digits(currency), context=EXACT)
 
 
-def dollars(cents: Number) -> str:
-    """Return cents as dollars: `1,234.50`."""
-    return number(usd(cents), 2)
+def dollars(cents: Number, currency: str = "USD") -> str:
+    """Return cents as dollars: `1,234.50`; an amount of another currency with the places that it has."""
+    return number(usd(cents, currency), minor_digits(currency))
 
 
-def signed(cents: int) -> str:
+def signed(cents: int, currency: str = "USD") -> str:
     """Return cents as dollars with their sign: `+1,234.50`."""
-    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents))
+    return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents), currency)
 
 
 def percent(part: int, total: int) -> str:

@@ -296,10 +296,12 @@ def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None
         size: "notebook", "slide", "compact", or width and height in inches.
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
-    data = table(contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value", "advance")
-    values = decimals(data["value"])
+    data = table(
+        contracts if known else contract_values(contracts), "chain_id", "tokens.address", "value_usd", "advance_usd"
+    )
+    values = decimals(data["value_usd"])
     keys = list(zip(data["chain_id"].to_list(), data["tokens.address"].to_list(), strict=True))
-    value, advance = sums(keys, values), sums(keys, decimals(data["advance"]))
+    value, advance = sums(keys, values), sums(keys, decimals(data["advance_usd"]))
     shown, rest = top_of(value, top)
     sum_of_values, sum_of_advances = (number(total(known.values()), 2) for known in (value, advance))
     without = sum(value is None for value in values)

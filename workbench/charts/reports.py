@@ -97,16 +97,20 @@ def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount")
-    colors = {"requested": GRAY, "approved": BLUE, "refunded": RED}
+    data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount_cents")
+    colors, currency = {"requested": GRAY, "approved": BLUE, "refunded": RED}, _currency(data)
     bars = [
-        Bar(str(stage), _spent(amount, count), [Part(usd(int(amount)), filled(colors.get(stage, GREEN)))])
-        for stage, count, amount in zip(data["stage"], data["transactions"], data["amount"], strict=True)
+        Bar(
+            str(stage),
+            _spent(amount, count, currency),
+            [Part(usd(int(amount), currency), filled(colors.get(stage, GREEN)))],
+        )
+        for stage, count, amount in zip(data["stage"], data["transactions"], data["amount_cents"], strict=True)
     ]
     return bar_chart(
         data,
         bars if data["transactions"].any() else [],
-        _currency(data),
+        currency,
         title="From authorization to net spend",
         empty="no transactions",
         ax=ax,
@@ -114,8 +118,8 @@ def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "
     )
 
 
-def _spent(cents: int, count: int) -> str:
-    return f"{dollars(int(cents))} ({counted(int(count), 'transaction')})"
+def _spent(cents: int, count: int, currency: str) -> str:
+    return f"{dollars(int(cents), currency)} ({counted(int(count), 'transaction')})"
 
 
 def _currency(data: pd.DataFrame) -> str:
@@ -131,15 +135,15 @@ def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: S
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(spend, "spend", analysis.spend, "transactions", "net")
-    by, unit = _group(data, "transactions", "posted", "refunded", "net"), _currency(data)
+    data = _report(spend, "spend", analysis.spend, "transactions", "net_cents")
+    by, unit = _group(data, "transactions", "posted_cents", "refunded_cents", "net_cents"), _currency(data)
     shown, rest = data.iloc[: max(top, 1)], data.iloc[max(top, 1) :]
     bars = [
-        Bar(label(name), _spent(net, count), [Part(usd(int(net)), filled(GREEN))])
-        for name, net, count in zip(shown[by], shown["net"], shown["transactions"], strict=True)
+        Bar(label(name), _spent(net, count, unit), [Part(usd(int(net), unit), filled(GREEN))])
+        for name, net, count in zip(shown[by], shown["net_cents"], shown["transactions"], strict=True)
     ]
-    total = f"Total {dollars(int(data['net'].sum()))} {unit}, refunds subtracted."
-    others = not_drawn(len(rest), f"{dollars(int(rest['net'].sum()))} {unit}")
+    total = f"Total {dollars(int(data['net_cents'].sum()), unit)} {unit}, refunds subtracted."
+    others = not_drawn(len(rest), f"{dollars(int(rest['net_cents'].sum()), unit)} {unit}")
     return bar_chart(
         data,
         bars,
@@ -240,18 +244,24 @@ def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = N
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(changes, "monthly_changes", analysis.monthly_changes, "before", "now", "change")
-    by, shown = _group(data, "before", "now", "change"), data.iloc[: max(top, 1)]
+    data = _report(changes, "monthly_changes", analysis.monthly_changes, "before_cents", "now_cents", "change_cents")
+    by, unit = _group(data, "before_cents", "now_cents", "change_cents"), _currency(data)
+    shown = data.iloc[: max(top, 1)]
     bars = [
-        Bar(label(name), signed(cents), [Part(usd(cents), filled(GREEN) if cents > 0 else filled(RED, "//"))])
-        for name, cents in zip(shown[by], map(int, shown["change"]), strict=True)
+        Bar(
+            label(name),
+            signed(cents, unit),
+            [Part(usd(cents, unit), filled(GREEN) if cents > 0 else filled(RED, "//"))],
+        )
+        for name, cents in zip(shown[by], map(int, shown["change_cents"]), strict=True)
     ]
-    total = f"Of all: {dollars(int(data['before'].sum()))} before, {dollars(int(data['now'].sum()))} in the month."
+    before, now = (dollars(int(data[name].sum()), unit) for name in ("before_cents", "now_cents"))
+    total = f"Of all: {before} before, {now} in the month."
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
     return bar_chart(
         data,
         bars,
-        f"{_currency(data)}, change",
+        f"{unit}, change",
         title=f"Change of spend{month} by {_NAMES.get(by, by)}",
         empty="nothing was posted",
         ax=ax,
@@ -306,10 +316,10 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = table(balances, "at", "chain", "value")
+    data = table(balances, "at", "chain", "value_usd")
     day = data["at"].dt.tz_localize(None).dt.normalize()
     last = data["at"] == data["at"].groupby(day).transform("max")  # the last record of each day
-    totals = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value"][last]))
+    totals = sums(zip(data["chain"][last], day[last], strict=True), decimals(data["value_usd"][last]))
     days = sorted(set(day))
     lines = {
         str(chain): [totals.get((chain, day), Decimal(0)) for day in days] for chain in dict.fromkeys(data["chain"])

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench import __version__
+from workbench.client.base_url import base_url as read_base_url
+from workbench.client.building import from_wire
 from workbench.client.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.guards import Arming, ClientContext, Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
 from workbench.client.messages import Response
+from workbench.client.options import HttpOptions, client_problems, unused_proxy
 from workbench.client.pace import Clock, Pace
-from workbench.client.requests import from_wire
-from workbench.client.settings import HttpOptions, client_problems, unused_proxy
-from workbench.client.settings import base_url as read_base_url
 from workbench.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE

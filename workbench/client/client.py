@@ -11,10 +11,10 @@ from typing import Any, Self
 import attrs
 
 from workbench.client.base import BaseClient, Connections
+from workbench.client.building import argument_problems
 from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
-from workbench.client.requests import argument_problems
 from workbench.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 from workbench.schema.walk import UnknownMember, build, given

@@ -24,7 +24,7 @@ from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
 from workbench.client.pace import LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import has_open_ids, request_problems
+from workbench.client.request_checks import has_open_ids, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations

@@ -37,6 +37,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import OPERATIONS, Operation
+from workbench.rendering.text import money
 from workbench.schema import walk
 from workbench.schema.masks import masked
 from workbench.schema.rules import FULL
@@ -542,7 +543,8 @@ def _what(name: str, r: Any) -> str:
             unit = "native units" if r.is_amount_native else "cents"
             return f"GET withdrawal signature for {r.amount} {unit} of token {r.token} to {r.recipient_address}"
         case "simulate_authorization":
-            return f"POST authorization of {_money(r.amount)} {visible(str(r.currency), 8)} on card {r.card_id}"
+            amount = _money(r.amount, r.currency)
+            return f"POST authorization of {amount} {visible(str(r.currency), 8)} on card {r.card_id}"
         case "simulate_reversal":
             down = "in full" if r.new_amount is FULL else f"down to {_money(r.new_amount)}"
             return f"POST reversal of transaction {r.transaction_id} {down}"
@@ -567,12 +569,9 @@ def _what(name: str, r: Any) -> str:
     return ""
 
 
-def _money(cents: object) -> str:
-    """Return cents as digits with two decimals, or "an amount" where they are not a whole number."""
-    if type(cents) is not int:
-        return "an amount"
-    whole, rest = divmod(abs(cents), 100)
-    return f"{'-' if cents < 0 else ''}{whole:,}.{rest:02}"
+def _money(cents: object, currency: object = "USD") -> str:
+    """Return an amount without its currency, or "an amount" where it is not a whole number of the minor unit."""
+    return money(cents, str(currency)).rpartition(" ")[0] if type(cents) is int else "an amount"
 
 
 def _changed(r: object, *ids: str) -> str:

@@ -322,8 +322,8 @@ class Dashboard(Displayed):
         declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
         note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
         note += f", today {_rate(_between(table, 'authorized_at', *today))}"
-        spent = [int(reports.spend(part)["net"].sum()) for part in (posted, _between(table, "posted_at", *today))]
-        held = table["held"][table["held"] > 0]
+        spent = [int(reports.spend(part)["net_cents"].sum()) for part in (posted, _between(table, "posted_at", *today))]
+        held = table["held_cents"][table["held_cents"] > 0]
         to = "transactions"
         tiles_html = [
             tile("Approval rate", _rate(asked), note, to, declined),

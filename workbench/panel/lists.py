@@ -303,9 +303,6 @@ def cards(api: object) -> Rows:
     return _rows(columns, _merged(seen, stored), names=names(api))
 
 
-MONEY = ("amount", "held", "posted", "refunded", "net")
-
-
 def transactions(api: object) -> Rows:
     """Return the transactions that the sandbox stores; of another service those known from events."""
     from workbench.reports.transaction_rows import transactions as frame_of
@@ -314,7 +311,7 @@ def transactions(api: object) -> Rows:
     events = () if books else received(api)
     by_id: dict[str, Any] = {getattr(event.event.body, "id", ""): event.event for event in events}
     by_id |= {book["id"]: book for book in books}
-    columns = {"transaction_id": "id", "authorized": "amount_cents", **{name: f"{name}_cents" for name in MONEY}}
+    columns = {"transaction_id": "id", "authorized_cents": "amount_cents"}
     frame = frame_of(books or getattr(api, "inbox", None) or []).rename(columns=columns)
     frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
     rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))

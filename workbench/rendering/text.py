@@ -100,12 +100,25 @@ TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
 NO_FUNDS = "SANDBOX, do not send funds"
 
 
+_NO_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+_THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
+_MINOR_DIGITS = {
+    **dict.fromkeys(_NO_MINOR_UNIT.split(), 0), **dict.fromkeys(_THREE_DIGITS.split(), 3), "CLF": 4, "UYW": 4
+}  # fmt: skip
+
+
+def minor_digits(currency: str | None) -> int:
+    """Return how many digits the minor unit of a currency has by ISO 4217: 2 for USD, none for JPY."""
+    return _MINOR_DIGITS.get((currency or "USD").upper(), 2)
+
+
 def money(cents: int, currency: str | None = "USD") -> str:
-    """Return an amount of cents in its currency: `12.50 USD`."""
-    whole, part = divmod(abs(cents), 100)
+    """Return an amount in the minor unit of its currency as text: `12.50 USD`, `1,250 JPY`."""
+    digits = minor_digits(currency)
+    whole, part = divmod(abs(cents), 10**digits)
     sign = "-" if cents < 0 else ""
     code = visible(currency, 8).upper() if currency else "USD"
-    return f"{sign}{whole:,}.{part:02d} {code}"
+    return f"{sign}{whole:,}{f'.{part:0{digits}d}' if digits else ''} {code}"
 
 
 def moment(value: datetime) -> str:

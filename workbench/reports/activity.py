@@ -1,13 +1,13 @@
 """Reports on transactions, applications, disputes and webhooks, with days and months in a chosen time zone; and SQL.
 
-Amounts are in cents of one currency. Rows in other currencies and rows without a time are left out and counted in the
-notes.
+Amounts are in cents, the minor unit of one currency. Rows in other currencies and rows without a time are left out and
+counted in the notes.
 """
 
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
 from itertools import accumulate, pairwise
@@ -26,7 +26,6 @@ from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
 from workbench.reports.event_logs import duckdb
 from workbench.reports.posting_rows import postings
-from workbench.reports.transaction_rows import MONEY
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.rewards.folder import PART, read_folder
 from workbench.rewards.reading import read
@@ -35,17 +34,16 @@ from workbench.schema.walk import build
 from workbench.session import sandbox_of
 from workbench.tables.frames import load, to_frame
 from workbench.tables.periods import Every, moment, steps
-from workbench.tables.rows import TEXT, WIDTHS, mark_report, to_pandas
+from workbench.tables.rows import AMOUNT, TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 
 Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
-_CENTS = {*MONEY, "amount", "before", "now", "change"}
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group, in days."""
 
 
 def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
     """Return the transactions in a currency that have a time, and notes that count the others."""
-    known = isinstance(transactions, pd.DataFrame) and {"authorized", "posting"} & set(transactions)
+    known = isinstance(transactions, pd.DataFrame) and {"authorized_cents", "posting"} & set(transactions)
     table = transactions if known else transactions_frame(transactions)
     notes = list(table.attrs.get("notes", ()))
     for what, test in (
@@ -60,7 +58,7 @@ def _table(transactions: Any, currency: str | None = None, time: str = "") -> tu
 
 
 def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: object) -> pd.DataFrame:
-    return mark_report(frame, kind, notes, source, cents=[name for name in frame if name in _CENTS], **more)
+    return mark_report(frame, kind, notes, source, **more)
 
 
 def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
@@ -88,12 +86,14 @@ def declines(transactions: object) -> pd.DataFrame:
     """Return declined authorizations by reason, most frequent first.
 
     Returns:
-        Columns reason, declined (Int64), amount (Int64, cents), share (Float64, of all declined).
+        Columns reason, declined, amount_cents (Int64), share (Float64, of all declined).
     """
     table, notes = _table(transactions)
-    groups = table[table["status"] == "declined"].groupby("declined_reason", dropna=False)["authorized"]
-    counted = groups.agg(declined="size", amount="sum").reset_index().rename(columns={"declined_reason": "reason"})
-    counted = counted.astype({"reason": TEXT, "declined": "Int64", "amount": "Int64"})
+    groups = table[table["status"] == "declined"].groupby("declined_reason", dropna=False)["authorized_cents"]
+    counted = (
+        groups.agg(declined="size", amount_cents="sum").reset_index().rename(columns={"declined_reason": "reason"})
+    )
+    counted = counted.astype({"reason": TEXT, "declined": "Int64", "amount_cents": "Int64"})
     counted["share"] = (counted["declined"] / counted["declined"].sum()).astype("Float64")
     return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
 
@@ -102,19 +102,22 @@ def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame
     """Return the spend funnel: amounts requested, approved, posted, refunded and net.
 
     Returns:
-        Columns stage, transactions (Int64), amount (Int64, cents), share (Float64, of the requested amount).
+        Columns stage, transactions, amount_cents (Int64), share (Float64, of the requested amount).
     """
     table, notes = _table(transactions, currency)
     approved = table[table["status"] != "declined"]
     stages = {
-        "requested": (len(table), table["authorized"].sum()),
-        "approved": (len(approved), approved["authorized"].sum()),
-        **{name: (int((table[name] > 0).sum()), table[name].sum()) for name in ("posted", "refunded", "net")},
+        "requested": (len(table), table["authorized_cents"].sum()),
+        "approved": (len(approved), approved["authorized_cents"].sum()),
+        **{
+            name: (int((table[f"{name}_cents"] > 0).sum()), table[f"{name}_cents"].sum())
+            for name in ("posted", "refunded", "net")
+        },
     }
     frame = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
     frame["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
-    frame["amount"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
-    frame["share"] = (frame["amount"] / max(int(frame["amount"][0]), 1)).astype("Float64")
+    frame["amount_cents"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
+    frame["share"] = (frame["amount_cents"] / max(int(frame["amount_cents"][0]), 1)).astype("Float64")
     return _marked(frame, table, "spend_funnel", notes, currency=currency)
 
 
@@ -122,14 +125,15 @@ def spend(transactions: object, by: Group = "merchant_category", *, currency: st
     """Return posted, refunded and net amounts by merchant, category, card or user, largest net first.
 
     Returns:
-        Columns: the group (named after `by`), transactions, posted, refunded, net (Int64, cents).
+        Columns: the group (named after `by`), transactions, posted_cents, refunded_cents, net_cents
+        (Int64).
     """
     table, notes = _table(transactions, currency)
-    table = table[table["posted"] + table["refunded"] > 0]
+    table = table[table["posted_cents"] + table["refunded_cents"] > 0]
     groups = table.groupby(by, dropna=False)
-    sums = groups[["posted", "refunded", "net"]].sum()
+    sums = groups[["posted_cents", "refunded_cents", "net_cents"]].sum()
     sums.insert(0, "transactions", groups.size().astype("Int64"))
-    return _marked(_largest(sums.reset_index(), "net", by), table, "spend", notes, by=by, currency=currency)
+    return _marked(_largest(sums.reset_index(), "net_cents", by), table, "spend", notes, by=by, currency=currency)
 
 
 def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
@@ -160,20 +164,22 @@ def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> 
 
     Returns:
         Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it), share
-        (Float64, of the cohort), net (Int64, cents of what was authorized in the month).
+        (Float64, of the cohort), net_cents (Int64, of what was authorized in the month).
     """
     table, notes = _table(transactions, currency, "authorized_at")
     table = table[table["status"] != "declined"]
     month = steps(table["authorized_at"], "month", tz).to_numpy().astype("datetime64[M]").astype("int64")
-    data = pd.DataFrame({"user": table["user_id"].to_numpy(), "month": month, "net": table["net"].to_numpy()})
+    data = pd.DataFrame(
+        {"user": table["user_id"].to_numpy(), "month": month, "net_cents": table["net_cents"].to_numpy()}
+    )
     data["cohort"] = data.groupby("user")["month"].transform("min")
     data["month"] -= data["cohort"]
     groups = data.groupby(["cohort", "month"])
-    counted = pd.DataFrame({"users": groups["user"].nunique(), "net": groups["net"].sum()}).reset_index()
+    counted = pd.DataFrame({"users": groups["user"].nunique(), "net_cents": groups["net_cents"].sum()}).reset_index()
     sizes = counted[counted["month"] == 0].set_index("cohort")["users"]
     counted.insert(3, "share", (counted["users"] / counted["cohort"].map(sizes)).astype("Float64"))
     counted["cohort"] = counted["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
-    counted = counted.astype({"month": "Int64", "users": "Int64", "net": "Int64"})
+    counted = counted.astype({"month": "Int64", "users": "Int64", "net_cents": "Int64"})
     return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
 
 
@@ -199,37 +205,41 @@ def monthly_changes(
         currency: Transactions in other currencies are left out.
 
     Returns:
-        Columns: the group (named after `by`), before, now, change (Int64, cents posted minus refunded).
+        Columns: the group (named after `by`), before_cents, now_cents, change_cents (Int64, posted minus
+        refunded).
     """
     table, notes = _table(_movements(transactions), currency, "at")
-    table = table[table["net"] != 0]
+    table = table[table["net_cents"] != 0]
     months = steps(table["at"], "month", tz)
     now = months.max() if month is None else _month(month)
     before = now - pd.DateOffset(months=1)
     names = table[by].fillna("")
-    sums = [table["net"][months == at].groupby(names).sum() for at in (before, now)]
-    compared = pd.DataFrame({"before": sums[0], "now": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
-    compared["change"] = compared["now"] - compared["before"]
-    compared = compared.iloc[(-compared["change"].abs()).argsort(kind="stable")].reset_index(drop=True)
+    sums = [table["net_cents"][months == at].groupby(names).sum() for at in (before, now)]
+    compared = (
+        pd.DataFrame({"before_cents": sums[0], "now_cents": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
+    )
+    compared["change_cents"] = compared["now_cents"] - compared["before_cents"]
+    compared = compared.iloc[(-compared["change_cents"].abs()).argsort(kind="stable")].reset_index(drop=True)
     return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
 
 
 def _movements(transactions: object) -> pd.DataFrame:
-    """Return rows with the time `at` and the `net` amount of each settlement and refund."""
-    if not isinstance(transactions, pd.DataFrame) or "authorized" not in transactions:
+    """Return rows with the time `at` and the net amount of each settlement and refund."""
+    if not isinstance(transactions, pd.DataFrame) or "authorized_cents" not in transactions:
         return (
             transactions
             if isinstance(transactions, pd.DataFrame) and "posting" in transactions
             else postings(transactions)
         )
     refunds = transactions.assign(
-        at=transactions["refunded_at"].fillna(transactions["posted_at"]), net=-transactions["refunded"]
+        at=transactions["refunded_at"].fillna(transactions["posted_at"]), net_cents=-transactions["refunded_cents"]
     )
     table = pd.concat(
-        [transactions.assign(at=transactions["posted_at"], net=transactions["posted"]), refunds], ignore_index=True
+        [transactions.assign(at=transactions["posted_at"], net_cents=transactions["posted_cents"]), refunds],
+        ignore_index=True,
     )
-    table = table[table["net"] != 0]
-    undated = int(((transactions["refunded"] > 0) & transactions["refunded_at"].isna()).sum())
+    table = table[table["net_cents"] != 0]
+    undated = int(((transactions["refunded_cents"] > 0) & transactions["refunded_at"].isna()).sum())
     notes = [f"{undated:,} refunds without a time count in the month of their settlement."] if undated else []
     table.attrs = {**transactions.attrs, "notes": [*transactions.attrs.get("notes", ()), *notes]}
     return table
@@ -391,8 +401,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
     """Run a SQL query over frames in DuckDB and return a frame. The query can read only the given tables.
 
     Args:
-        query: A DuckDB query, such as "select card_id, sum(net) as net from transactions group by all". Quote dotted
-            columns, as in "body.spend.amount".
+        query: A DuckDB query, such as "select card_id, sum(net_cents) as net_cents from transactions group by all".
+            Quote dotted columns, as in "body.spend.amount".
         source: A session or a folder. A session has the tables `transactions`, `events`, `journal` and `contracts`;
             with a sandbox also `deliveries` and `rewards` (of the users in its guide). In a folder, each Parquet file
             and each folder of rewards is a table with its name.
@@ -414,15 +424,16 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
             f"query must be text of at most {_MAX_QUERY:,} characters, without NUL and surrogates", of="sql"
         )
     with duckdb().connect(config=_CLOSED) as engine:
-        for name, make in tables.items():
-            if re.search(rf"\b{re.escape(name)}\b", query):
-                engine.register(name, _arrow(make()))
+        made = {name: make() for name, make in tables.items() if re.search(rf"\b{re.escape(name)}\b", query)}
+        for name, given in made.items():
+            engine.register(name, _arrow(given))
         engine.execute("SET lock_configuration=true")
         table = None
         watch = threading.Timer(_MAX_SECONDS, engine.interrupt)
         watch.start()
         try:
-            problem = _query_problem(engine, query)
+            parsed = _parsed(engine, query)
+            problem = parsed if isinstance(parsed, str) else _query_problem(parsed)
             table = None if problem else _bounded(engine.sql(query))
         except (duckdb().Error, pa.ArrowException, OSError, MemoryError, UnicodeError) as error:
             problem = visible((str(error) or type(error).__name__).splitlines()[0], 500)
@@ -430,7 +441,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
             watch.cancel()
         if table is not None:
             frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
-            return mark_report(frame, "sql", [])
+            unclear = [name for name in _without_unit(parsed) if name in frame]
+            return mark_report(frame, "sql", [*_completeness(made)], unit_unknown=unclear)
     raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 
@@ -455,8 +467,29 @@ _REFUSED_FUNCTIONS = re.compile(
 _MAX_DEPTH = 200  # brackets in each other
 
 
-def _query_problem(engine: Any, query: str) -> str:
-    """Return why a query is rejected; empty for a single SELECT that calls no function with a side effect."""
+def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the notes of the tables say of their completeness, each with the name of its table."""
+    for name, table in tables.items():
+        if isinstance(table, pd.DataFrame) and "kind" not in table.attrs:
+            yield f"{name}: {UNKNOWN}"
+        elif isinstance(table, pd.DataFrame):
+            yield from ([f"{name}: not complete, rows are missing."] if table.attrs.get("complete") is False else [])
+            yield from (f"{name}: {note}" for note in table.attrs.get("notes", ()) if not note.startswith("Assumed:"))
+
+
+def _without_unit(parsed: Any) -> Iterator[str]:
+    """Yield the names that a query gives to amounts in cents, and that do not say so."""
+    for select in (node for node in _nodes(parsed) if "select_list" in node):
+        for item in select["select_list"]:
+            alias = str(item.get("alias") or "")
+            names = [node["column_names"][-1] for node in _nodes(item) if node.get("type") == "COLUMN_REF"]
+            counted = str(item.get("function_name", "")).startswith("count")
+            if alias and not counted and any(AMOUNT.search(str(n)) for n in names) and not AMOUNT.search(alias):
+                yield alias
+
+
+def _parsed(engine: Any, query: str) -> Any:
+    """Return the syntax tree of a query, or as text why it is rejected: it is one SELECT statement."""
     depths = accumulate((character in "([") - (character in ")]") for character in query)
     if max(depths, default=0) > _MAX_DEPTH:
         return "it is nested too deeply"
@@ -465,8 +498,11 @@ def _query_problem(engine: Any, query: str) -> str:
         return "it must be one SELECT statement"
     ((tree,),) = engine.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
     parsed = json.loads(tree)
-    if parsed["error"]:
-        return str(parsed["error_message"])
+    return str(parsed["error_message"]) if parsed["error"] else parsed
+
+
+def _query_problem(parsed: Any) -> str:
+    """Return why a query is rejected; empty if it calls no function with a side effect."""
     for kind, name in _functions(parsed):
         if _REFUSED_FUNCTIONS.fullmatch(name) or (kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS):
             return f"the function {name} is not available"
@@ -475,14 +511,20 @@ def _query_problem(engine: Any, query: str) -> str:
 
 def _functions(tree: object) -> Iterator[tuple[str, str]]:
     """Yield each function of a parsed query: whether it is a table function, and its name."""
+    for node in _nodes(tree):
+        if node.get("type") == "TABLE_FUNCTION":
+            yield "TABLE_FUNCTION", str(node["function"]["function_name"]).lower()
+        elif "function_name" in node:
+            yield "FUNCTION", str(node["function_name"]).lower()
+
+
+def _nodes(tree: object) -> Iterator[dict[str, Any]]:
+    """Yield each object of a JSON tree."""
     left = [tree]
     while left:
         node = left.pop()
         if isinstance(node, dict):
-            if node.get("type") == "TABLE_FUNCTION":
-                yield "TABLE_FUNCTION", str(node["function"]["function_name"]).lower()
-            elif "function_name" in node:
-                yield "FUNCTION", str(node["function_name"]).lower()
+            yield node
             left += node.values()
         elif isinstance(node, list):
             left += node

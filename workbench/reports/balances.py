@@ -37,13 +37,13 @@ SYMBOLS = {
 }
 """Token symbols by lower-case address, on main networks."""
 
-_DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value", "advance")
+_DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "value_usd", "advance_usd")
 
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
 
 
 def contract_values(contracts: object) -> pd.DataFrame:
-    """Return one row per token: balance, rates, `value` (balance × exchange rate) and `advance` (value × rate) in USD.
+    """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
     Args:
         contracts: Contracts, or their frame. A token without a balance or rate has no value.
@@ -53,10 +53,14 @@ def contract_values(contracts: object) -> pd.DataFrame:
     with localcontext(EXACT):
         values = _products(decimals(table["tokens.balance"]), decimals(table["tokens.exchange_rate"]))
         advances = _products(values, decimals(table["tokens.advance_rate"]))
-        table["value"] = decimal_series(values)
-        table["advance"] = decimal_series([None if a is None else a / 100 for a in advances])
+        table["value_usd"] = decimal_series(values)
+        table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [UNITS, *tokens.attrs.get("notes", ())]
-    if missing := int(table["value"].isna().sum()):
+    if bare := int(tokens["tokens.address"].isna().sum()):
+        notes.append(
+            f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."
+        )
+    if missing := int(table["value_usd"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
     return mark_report(table, "contract_values", notes)
 
@@ -75,7 +79,7 @@ def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFr
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
     values = contracts if known else contract_values(contracts)
     keys = [by] if isinstance(by, str) else list(by)
-    numbers = {name: decimals(values[name]) for name in ("value", "advance")}
+    numbers = {name: decimals(values[name]) for name in ("value_usd", "advance_usd")}
     totals = (
         values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
     )
@@ -102,7 +106,7 @@ def record_balances(
 
     Returns:
         Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
-        tokens.balance, tokens.exchange_rate, tokens.advance_rate, value and advance (USD, decimals); oldest first.
+        tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals); oldest first.
     """
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
@@ -114,7 +118,8 @@ def record_balances(
     recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = recorded.attrs["notes"]
     if path.exists():
-        recorded = pd.concat([load(path), recorded], ignore_index=True)
+        earlier = load(path).rename(columns={"value": "value_usd", "advance": "advance_usd"})  # of 0.2
+        recorded = pd.concat([earlier, recorded], ignore_index=True)
     for name in _DECIMALS:
         recorded[name] = decimal_series(decimals(recorded[name]))
     recorded = mark_report(recorded, "balances", notes)
@@ -240,7 +245,7 @@ def liability(
     Args:
         rewards: The result of `rewards.read`, its frame, or items.
         on: The time from which points count; see `outstanding`.
-        usd_per_point: Value of a point in USD, for a column `value`; the service does not state it.
+        usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
         tz: Time zone of the months.
         opening: Points outstanding before the first row; required if only rows from a time on were read.
 
@@ -249,7 +254,7 @@ def liability(
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
-        and value (USD) if `usd_per_point` is given; decimals.
+        and value_usd if `usd_per_point` is given; decimals.
     """
     data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
@@ -264,7 +269,7 @@ def liability(
     frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
     frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
-        frame["value"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
+        frame["value_usd"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
     return mark_report(frame, "points_liability", notes, rewards, on=on, tz=tz)
 
 

@@ -10,6 +10,7 @@ from workbench.tables.rows import TEXT, mark_report
 
 POSTINGS = ("hold", "increase", "release", "settlement", "refund")
 """Kinds of postings, in chronological order."""
+AMOUNTS = ("held_cents", "posted_cents", "refunded_cents", "net_cents")
 _OWN_TIME = ("event_received_at", DELIVERY)
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
@@ -24,10 +25,11 @@ def postings(events: object) -> pd.DataFrame:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
 
     Returns:
-        Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held, posted,
-        refunded, net (Int64, cents; changes made by the row), card_id, user_id, merchant_name, merchant_category,
-        merchant_category_code, currency. A settlement below or above its hold has a second row for the rest of the
-        hold. `at` is missing if the event has no time; the notes count such rows.
+        Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held_cents,
+        posted_cents, refunded_cents, net_cents (Int64; changes made by the row, in the minor unit of `currency`),
+        card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency. A settlement below or
+        above its hold has a second row for the rest of the hold. `at` is missing if the event has no time; the notes
+        count such rows.
     """
     data, notes = transaction_events(events)
     spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
@@ -63,15 +65,15 @@ def postings(events: object) -> pd.DataFrame:
         ("refund", is_refund, times["refund"], 0, 0, -amount),
     ):
         part = pd.DataFrame({"transaction_id": ids, "posting": posting, "at": at})
-        for column, cents in (("held", held), ("posted", posted), ("refunded", refunded)):
+        for column, cents in (("held_cents", held), ("posted_cents", posted), ("refunded_cents", refunded)):
             part[column] = cents
-        part["net"] = part["posted"] - part["refunded"]
+        part["net_cents"] = part["posted_cents"] - part["refunded_cents"]
         for party in _PARTIES:
             part[party] = spend[party].array
         parts.append(part[rows])
     result = pd.concat(parts)
     result["posting"] = pd.Categorical(result["posting"], categories=list(POSTINGS))
-    result = result.astype({**dict.fromkeys(("held", "posted", "refunded", "net"), "Int64"), "transaction_id": TEXT})
+    result = result.astype({**dict.fromkeys(AMOUNTS, "Int64"), "transaction_id": TEXT})
     result = result.sort_values(["at", "posting"], kind="stable", na_position="last").reset_index(drop=True)
     untimed = result.loc[result["at"].isna(), "posting"]
     notes += [
@@ -82,7 +84,7 @@ def postings(events: object) -> pd.DataFrame:
     began = set(ids[is_hold])
     if unknown := len(set(ids[completed | is_update]) - began - set(ids[is_refund & ~ids.isin(ids[is_settlement])])):
         notes.append(f"{unknown:,} transactions began before the first event: their holds are not known.")
-    return mark_report(result, "postings", [ASSUMED, *notes], cents=["held", "posted", "refunded", "net"])
+    return mark_report(result, "postings", [ASSUMED, *notes])
 
 
 def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
@@ -98,8 +100,8 @@ def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", curr
         currency: Currency of the rows to include; the notes count the others.
 
     Returns:
-        Columns: the first day of the period (named after `freq`), opening, authorized, released, settled, closing (of
-        holds), posted, refunded, net (in the period); Int64, cents.
+        Columns: the first day of the period (named after `freq`), opening_cents, authorized_cents, released_cents,
+        settled_cents, closing_cents (of holds), posted_cents, refunded_cents, net_cents (in the period); Int64.
     """
     table = events if isinstance(events, pd.DataFrame) and "posting" in events else postings(events)
     notes = list(table.attrs.get("notes", ()))
@@ -111,15 +113,15 @@ def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", curr
     ):
         if count:
             notes.append(f"{count:,} postings {reason} are left out.")
-    held = timed["held"].astype("Int64")
+    held = timed["held_cents"].astype("Int64")
     from_hold = timed["posting"] == "settlement"
     data = pd.DataFrame(
         {
             freq: steps(timed["at"], freq, tz),
-            "authorized": held.where(held > 0, 0),
-            "released": -held.where((held < 0) & ~from_hold, 0),
-            "settled": -held.where(from_hold, 0),
-            **{name: timed[name] for name in ("posted", "refunded", "net")},
+            "authorized_cents": held.where(held > 0, 0),
+            "released_cents": -held.where((held < 0) & ~from_hold, 0),
+            "settled_cents": -held.where(from_hold, 0),
+            **{name: timed[name] for name in AMOUNTS[1:]},
         }
     )
     result = data.groupby(freq).sum()
@@ -128,10 +130,8 @@ def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", curr
             result.index.min(), result.index.max(), freq={"day": "D", "week": "7D", "month": "MS"}[freq]
         )
         result = result.reindex(periods.astype(result.index.dtype), fill_value=0)
-    closing = (result["authorized"] - result["released"] - result["settled"]).cumsum()
-    result.insert(0, "opening", closing.shift(fill_value=0))
-    result.insert(4, "closing", closing)
+    closing = (result["authorized_cents"] - result["released_cents"] - result["settled_cents"]).cumsum()
+    result.insert(0, "opening_cents", closing.shift(fill_value=0))
+    result.insert(4, "closing_cents", closing)
     result = result.astype("Int64").rename_axis(freq).reset_index()
-    return mark_report(
-        result, "roll_forward", notes, table, freq=freq, tz=tz, currency=currency, cents=list(result.columns[1:])
-    )
+    return mark_report(result, "roll_forward", notes, table, freq=freq, tz=tz, currency=currency)

@@ -19,8 +19,8 @@ ASSUMED = "Assumed: the kinds and members of transaction events are not document
 
 STATUSES = ("requested", "authorized", "reversed", "declined", "settled", "refunded")
 
-MONEY = ("authorized", "held", "posted", "refunded", "net")
-"""Amount columns, in cents."""
+MONEY = ("authorized_cents", "held_cents", "posted_cents", "refunded_cents", "net_cents")
+"""Amount columns, in the minor unit of the row's currency."""
 
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
@@ -35,6 +35,8 @@ _SPEND = tuple(
         "declined_reason",
         "authorized_at",
         "posted_at",
+        "local_amount",
+        "local_currency",
     )
 )
 
@@ -42,8 +44,9 @@ _SPEND = tuple(
 def transactions(events: object) -> pd.DataFrame:
     """Return one row per card transaction with its amounts, parties, status and times, from its events in any order.
 
-    Duplicate events count once. Amounts are in cents: `authorized` is the requested amount, `held` the open hold,
-    `posted` the settled amount, `refunded` the refunds, and `net` is posted minus refunded.
+    Duplicate events count once. `authorized_cents` is the requested amount, `held_cents` the open hold, `posted_cents`
+    the settled amount, `refunded_cents` the refunds, and `net_cents` is posted minus refunded. Cents are the minor unit
+    of the row's `currency`: yen have none, so an amount of JPY is whole yen.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored
@@ -52,9 +55,10 @@ def transactions(events: object) -> pd.DataFrame:
 
     Returns:
         Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
-        status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized, held,
-        posted, refunded, net (Int64), version, authorized_at, updated_at, posted_at, refunded_at. Rows are in order of
-        first occurrence. `refunded_at` is known only if the events have a delivery time.
+        status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized_cents,
+        held_cents, posted_cents, refunded_cents, net_cents (Int64), local_amount_cents (Int64, the requested amount in
+        `local_currency`, the merchant's), version, authorized_at, updated_at, posted_at, refunded_at. Rows are in order
+        of first occurrence. `refunded_at` is known only if the events have a delivery time.
     """
     if (
         isinstance(events, list)
@@ -116,8 +120,9 @@ def transactions(events: object) -> pd.DataFrame:
     authorized = np.maximum(base + raised, 0)  # a refund may have a `created` of its amount
     for name, cents in zip(MONEY, (authorized, held, posted, refunded, posted - refunded), strict=True):
         frame[name] = pd.array(cents, dtype="Int64")
+    frame["local_amount_cents"] = spend["local_amount"].array.take(first)
+    frame["local_currency"] = spend["local_currency"].array.take(first)
     frame["version"] = last(data["version"])
-    frame.insert(len(frame.columns) - 1, "version", frame.pop("version"))
     delivered = data["at_source"].isin(["event_received_at", DELIVERY]) & (amount < 0)
     times = {
         "authorized_at": spend["authorized_at"],
@@ -130,7 +135,7 @@ def transactions(events: object) -> pd.DataFrame:
     frame["posted_at"] = frame["posted_at"].where(~reversed_)
     if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
-    return mark_report(frame, "transactions", [ASSUMED, *notes], cents=list(MONEY))
+    return mark_report(frame, "transactions", [ASSUMED, *notes])
 
 
 def _of_books(records: list[Any]) -> pd.DataFrame:
@@ -148,11 +153,11 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
         "currency": books["currency"].str.lower(),
         "status": books["status"].where(~whole, "refunded"),
         "declined_reason": books["declined_reason"].str.replace("_", " "),
-        "authorized": books["authorized"],
-        "held": books["held"],
-        "posted": settled,
-        "refunded": refunded,
-        "net": settled - refunded,
+        "authorized_cents": books["authorized"],
+        "held_cents": books["held"],
+        "posted_cents": settled,
+        "refunded_cents": refunded,
+        "net_cents": settled - refunded,
         "authorized_at": pd.to_datetime(books["authorized_at"], unit="ms", utc=True),
         "posted_at": pd.to_datetime(books["posted_at"], unit="ms", utc=True),
     }

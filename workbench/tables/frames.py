@@ -31,7 +31,15 @@ from workbench.system.limits import FRAMES, limits
 from workbench.tables.columns import json_text, plan
 from workbench.tables.event_frames import events_frame, has_events
 from workbench.tables.parquet import read_parquet
-from workbench.tables.rows import check_in_memory, is_missing, mark_report, records_frame
+from workbench.tables.rows import (
+    AMOUNT,
+    UNKNOWN,
+    check_in_memory,
+    is_missing,
+    mark_report,
+    records_frame,
+    without_unit,
+)
 
 Reveal = Collection[str]
 Applies = Callable[[Any, Any], bool]  # of x and `of`
@@ -171,7 +179,7 @@ EXCEL_CELL = 32_767
 EXCEL_DIGITS = 15
 _FORMS: dict[str, dict[str, Any]] = {
     "text": {"num_format": "@"}, "head": {"num_format": "@", "bold": True}, "wrapped": {"text_wrap": True}, "time": {},
-    "day": {"num_format": "yyyy-mm-dd"}, "money": {"num_format": "#,##0.00"}, "number": {},
+    "day": {"num_format": "yyyy-mm-dd"}, "number": {},
 }  # fmt: skip
 _MEASURED, _WIDEST = 1_000, 60  # number of rows measured for the width of a column, and the maximum width
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -207,8 +215,9 @@ def export(
 ) -> Saved:
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes.
 
-    Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet), or `….csv.notes.txt` (CSV). A file
-    with revealed columns (`reveal=`) is readable by its owner only.
+    Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
+    column is not known, its head says so. Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet),
+    or `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable by its owner only.
 
     Args:
         frame: The frame or the column.
@@ -216,7 +225,7 @@ def export(
         overwrite: Replace the file if it exists.
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
             leave it unchanged ("keep").
-        tz: In XLSX files, the time zone of times. Amounts of transactions and reports are written there in dollars.
+        tz: In XLSX files, the time zone of times.
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -233,7 +242,7 @@ def export(
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
     revealed = tuple(frame.attrs.get("revealed", ()))
-    frame, cleaned = _cleaned(frame)
+    frame, cleaned = _cleaned(_with_units(frame))
     write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
     if path.suffix.lower() == ".csv" and (notes := _notes(frame)):
         note_file = path.with_name(path.name + ".notes.txt")
@@ -243,8 +252,21 @@ def export(
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
 
 
+def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose heads and notes say which amounts have no known unit."""
+    lost = without_unit(frame)
+    if not lost:
+        return frame
+    named = frame.rename(columns={name: f"{name} (unit unknown)" for name in lost})
+    note = f"The unit of {', '.join(lost)} is not known: amounts in cents have names that end in _cents."
+    named.attrs = {**frame.attrs, "notes": [note, *frame.attrs.get("notes", ())]}
+    return named
+
+
 def _notes(frame: pd.DataFrame) -> list[str]:
     notes = [visible(str(note)) for note in frame.attrs.get("notes", ())]
+    if "kind" not in frame.attrs and any(AMOUNT.search(str(name)) for name in frame):
+        notes.insert(0, UNKNOWN)
     if frame.attrs.get("complete") is False:
         notes.insert(0, "This table is not complete.")
     if revealed := frame.attrs.get("revealed"):
@@ -328,13 +350,9 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
     forms["time"].set_num_format(f'yyyy-mm-dd hh:mm:ss "{tz}"')
     sheet = book.add_worksheet("data")
     sheet.freeze_panes(1, 0)
-    cents = set(frame.attrs.get("cents", ()))
     columns = []
     for j, column in enumerate(series):
         name, values, form = str(column.name), *_xlsx_values(column, tz)
-        if column.name in cents:
-            name, form = f"{name} ({str(frame.attrs.get('currency', 'usd')).upper()})", "money"
-            values = [None if value is None else Decimal(value) / 100 for value in values]
         widest = max([len(name), *(len(str(value)) for value in values[:_MEASURED] if value is not None)])
         sheet.set_column(j, j, min(max(widest + 2, len(tz) + 22 if form == "time" else 12), _WIDEST))
         sheet.write_string(0, j, name[:EXCEL_CELL], forms["head"])

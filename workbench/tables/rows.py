@@ -7,6 +7,7 @@ one with a balance of 78 digits, stays text.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation, localcontext
@@ -153,16 +154,37 @@ def check_in_memory(x: object) -> None:
         )
 
 
+UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas drops its marks in concat and merge)."
+
+
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the marks of a report. After `pd.concat` a frame has lost its marks; a chart of it then says so."""
+    """Set the marks of a report: its kind, notes and columns. If the marks of its source are lost, a note says so."""
     known = getattr(source, "attrs", {"kind": kind})
     complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
+    lost = [] if "kind" in known else [UNKNOWN]
+    notes = list(dict.fromkeys([*lost, *notes]))
     frame.attrs = {} if complete is None else {"complete": complete}
-    if "kind" in known:
-        frame.attrs.update(kind=kind, notes=list(notes), revealed=[], unknown={}, **more)
+    frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **more)
     return frame
+
+
+AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
+"""The end of a column's name that states the unit of its amounts: the minor unit of the currency, or dollars."""
+
+
+def without_unit(frame: pd.DataFrame) -> list[str]:
+    """Return the columns of numbers that a report's amounts may have become, by a rename or a query, without a unit."""
+    renamed = set(frame.attrs.get("columns", ())) - {*map(str, frame)}
+    lost = {str(name) for name in frame.attrs.get("unit_unknown", ())}
+    if any(AMOUNT.search(name) for name in renamed):
+        lost |= {str(name) for name in frame if _is_amount(frame[name])} - set(frame.attrs["columns"])
+    return [str(name) for name in frame if str(name) in lost and not AMOUNT.search(str(name))]
+
+
+def _is_amount(column: Any) -> bool:
+    return isinstance(column, pd.Series) and pd.api.types.is_numeric_dtype(column.dtype) and column.dtype != bool
 
 
 def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = ()) -> pd.DataFrame:

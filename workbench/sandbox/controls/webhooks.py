@@ -8,8 +8,8 @@ from workbench.errors import Problem, unknown_name
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
-from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
+from workbench.sandbox.controls.declaration import Between, ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
 from workbench.schema.walk import build, members, snake

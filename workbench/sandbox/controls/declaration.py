@@ -38,6 +38,9 @@ class Between:
     unit: str = ""
 
 
+CENTS = Between(1, 10**12, "cents")
+
+
 @attrs.frozen
 class Control:
     """A control: name, documentation, signature, and whether it changes state."""

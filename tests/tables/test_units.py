@@ -1,0 +1,117 @@
+"""Units of amounts: in the names of columns, the same in each file, and said to be unknown where a name lost them."""
+
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import charts, reports, tables
+from workbench.rendering.text import money
+from workbench.tables.rows import UNKNOWN
+
+
+@pytest.fixture(scope="module")
+def transactions() -> Any:
+    with wb.connect() as api:
+        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        return reports.transactions(api)
+
+
+def heads(path: Path) -> list[Any]:
+    if path.suffix == ".csv":
+        return [*pd.read_csv(path)]
+    if path.suffix == ".parquet":
+        return [*tables.load(path)]
+    return [cell.value for cell in openpyxl.load_workbook(path)["data"][1]]
+
+
+def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None:
+    """No column of whole numbers in a report of money lacks its unit."""
+    postings = reports.postings([])
+    made = [transactions, postings, reports.spend(transactions), reports.spend_funnel(transactions)]
+    made += [reports.declines(transactions), reports.cohorts(transactions), reports.monthly_changes(transactions)]
+    counts = {"transactions", "declined", "month", "users"}
+
+    for frame in [*made, reports.roll_forward(postings)]:
+        whole = {str(name) for name in frame if str(frame[name].dtype) == "Int64"} - counts
+        assert whole == {name for name in frame if str(name).endswith("_cents")}, frame.attrs["kind"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+def test_files_agree(transactions: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
+    """Each format has the same heads and the same numbers: nothing is converted."""
+    path = tmp_path / f"a{suffix}"
+    wb.export(transactions, path)
+    read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": tables.load}[suffix](path)
+
+    assert heads(path) == [*transactions]
+    assert read["net_cents"].tolist() == transactions["net_cents"].tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_renamed_amount_has_no_known_unit(transactions: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    wb.export(transactions.rename(columns={"net_cents": "Net spend"}), path)
+    notes = (
+        (tmp_path / "a.csv.notes.txt").read_text()
+        if suffix == ".csv"
+        else openpyxl.load_workbook(path)["notes"].cell(1, 1).value
+    )
+
+    assert "Net spend (unit unknown)" in heads(path)
+    assert "posted_cents" in heads(path)
+    assert "The unit of Net spend is not known" in notes
+
+
+def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, tmp_path: Path) -> None:
+    """In reports, charts and files; the unit is still there."""
+    merged = transactions.merge(pd.DataFrame({"card_id": transactions["card_id"].unique(), "team": "A"}), on="card_id")
+    wb.export(merged, tmp_path / "a.csv")
+
+    assert UNKNOWN in (tmp_path / "a.csv.notes.txt").read_text()
+    assert UNKNOWN in reports.spend(merged).attrs["notes"]
+    assert UNKNOWN in reports.monthly_changes(merged).attrs["notes"]
+    assert "net_cents" in merged
+    wb.export(pd.DataFrame({"a": [1]}), tmp_path / "b.csv")
+    assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame of somebody else
+
+
+def test_a_query_keeps_notes_and_says_which_unit_is_lost(transactions: pd.DataFrame, tmp_path: Path) -> None:
+    query = (
+        "select card_id, sum(net_cents) as net, sum(net_cents) as net_cents, count(net_cents) as n from t group by all"
+    )
+    made = wb.sql(query, t=transactions)
+    partly = transactions.copy()
+    partly.attrs = {**transactions.attrs, "complete": False, "notes": ["Rows of May are missing."]}
+    wb.export(made, tmp_path / "a.csv")
+
+    assert heads(tmp_path / "a.csv") == ["card_id", "net (unit unknown)", "net_cents", "n"]
+    assert wb.sql("select count(*) as n from t", t=partly).attrs["notes"] == [
+        "t: not complete, rows are missing.",
+        "t: Rows of May are missing.",
+    ]
+    assert wb.sql("select a from t", t=pd.DataFrame({"a": [1]})).attrs["notes"] == [f"t: {UNKNOWN}"]
+
+
+def test_minor_units_follow_iso_4217() -> None:
+    """Yen have none, dinars of Kuwait have three digits."""
+    assert [money(29_552, "jpy"), money(-29_552, "USD"), money(1_234, "KWD"), money(5, "kwd")] == [
+        "29,552 JPY",
+        "-295.52 USD",
+        "1.234 KWD",
+        "0.005 KWD",
+    ]
+
+
+def test_a_chart_of_yen(transactions: pd.DataFrame) -> None:
+    """Its labels and lengths are yen, not hundredths of them."""
+    yen = transactions.assign(currency="jpy")
+    yen.attrs = transactions.attrs
+    funnel = reports.spend_funnel(yen, currency="jpy")
+    axes = charts.spend_funnel_chart(funnel)
+
+    assert axes.get_xlabel() == "JPY"
+    assert max(patch.get_width() for patch in axes.patches) == funnel["amount_cents"].max()
