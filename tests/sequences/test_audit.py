@@ -193,4 +193,3 @@ def test_a_reference_of_0_2_to_the_guide_is_named() -> None:
     with pytest.raises(InvalidSequence, match=r'since 0.3 it is { ref = "guide.cards.active" }'):
         from_toml(text)
     assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))
-
