@@ -267,8 +267,9 @@ def connect(
     Args:
         where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
             WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
-        api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key. A
-            sandbox served by another machine, at https://…, needs its full key.
+        api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401; by
+            default the sandbox's full key, or the profile's key. A sandbox served by another machine, at https://…,
+            needs its full key.
         tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds for a whole call, including retries (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
@@ -429,7 +430,10 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
 def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     from workbench.sandbox.remote import RemoteSandbox
 
-    full_key = Key.of(client["api_key"]).header().decode() if "api_key" in client else None
+    full_key = None
+    if "api_key" in client:
+        client["api_key"] = Key.of(client["api_key"])
+        full_key = client["api_key"].header().decode()
     control = RemoteSandbox(url, full_key, ca_file=client.get("ca_file"))
     guide = control.guide()
     key = _sandbox_key(control, guide, client.pop("tenant", None))
