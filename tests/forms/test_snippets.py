@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench.commands import command_of
 from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
 from workbench.forms.fields import explained, text_of, value_of
@@ -67,7 +68,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
     read, _ = values(OPERATIONS[name], texts)
-    assert ("workbench", OPERATIONS[name].command) == (program, f"{noun} {verb}")
+    assert ("workbench", *command_of(OPERATIONS[name])) == (program, noun, verb)
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):
             assert value == read[key]
