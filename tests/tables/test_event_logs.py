@@ -137,7 +137,7 @@ def test_a_file_is_read_under_whatever_name(log: Path, tmp_path: Path, name: str
     """A file whose name looks like a pattern is that file."""
     (tmp_path / name).write_bytes(log.read_bytes())
 
-    assert len(list(read(tmp_path / name))) == len(list(read(log)))
+    assert len(list(read_log(tmp_path / name))) == len(list(read_log(log)))
 
 
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
