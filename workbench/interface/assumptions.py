@@ -537,7 +537,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "a provider-managed tenant's application without a wallet is 400",
             "error codes of validation failures are not shown",
             documented="400",
-            others=("accepted", STATUS),
+            others=(STATUS,),
         ),
         Behavior(
             "duplicate_external_id",

@@ -45,8 +45,7 @@ _KEPT = (
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
     """Create an application, or complete an initiated one."""
     tenant = context.tenant
-    needs_wallet = tenant["management"] == "provider" and context.settings["wallet_required"] != "accepted"
-    if needs_wallet and not any(getattr(request, name) for name in contracts.WALLETS):
+    if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
     if request.id is None:
         user = new_user(context.new_id("user"), tenant["id"], context.clock.at)
