@@ -43,6 +43,9 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 class Chart(Axes):
     """Axes that a notebook shows as inline SVG with alternative text."""
 
+    drawn: pd.DataFrame
+    """The data of the chart."""
+
     def _repr_html_(self) -> Drawing:
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
@@ -375,6 +378,7 @@ def chart(
             figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
             axes: Axes = figure.add_subplot(axes_class=Chart)
             axes.set_facecolor("none")
+            axes.drawn = data  # type: ignore[attr-defined]
         else:
             axes = ax
             width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() / 0.8  # type: ignore[union-attr]
