@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.panel.dashboard import dashboard as dashboard
-    from workbench.panel.page import export as export
+    from workbench.panel.page import to_file as to_file
     from workbench.panel.panel import browse as browse
     from workbench.panel.panel import form as form
     from workbench.reports.activity import sql as sql
@@ -87,7 +87,7 @@ _NAMES = {
     "dashboard": "workbench.panel.dashboard",
     "errors": "workbench.errors",
     "events": "workbench.events",
-    "export": "workbench.panel.page",
+    "to_file": "workbench.panel.page",
     "form": "workbench.panel.panel",
     "load_ipython_extension": "workbench.terminal.shell",
     "panel": "workbench.panel",

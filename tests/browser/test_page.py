@@ -23,11 +23,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     panel = wb.browse(api)
     for name in ("contracts", "users", "cards", "transactions", "disputes"):
         panel.open(name)
-    wb.export(panel, folder / "panel.html")
-    wb.export(wb.dashboard(api), folder / "dashboard.html")
+    wb.to_file(panel, folder / "panel.html")
+    wb.to_file(wb.dashboard(api), folder / "dashboard.html")
     frame = wb.to_frame(api.list_contracts()).head(3).assign(memo=HOSTILE)
     frame.attrs["notes"] = (HOSTILE,)
-    wb.export(frame, folder / "hostile.html")
+    wb.to_file(frame, folder / "hostile.html")
     return folder
 
 

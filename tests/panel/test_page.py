@@ -162,7 +162,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
     panel.open("transactions")
     panel.open("users")
 
-    saved = wb.export(panel, tmp_path / "june.html")
+    saved = wb.to_file(panel, tmp_path / "june.html")
 
     page = saved.path.read_text(encoding="utf-8")
     data = data_of(page)
@@ -171,7 +171,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
     assert saved.rows == sum(len(listing) for listing in panel.lists.values() if listing.is_read)
     assert saved.path.stat().st_size < 2_000_000
     with pytest.raises(FileExistsError, match="overwrite"):
-        wb.export(panel, saved.path)
+        wb.to_file(panel, saved.path)
 
 
 def test_no_private_value_is_in_a_file(program: wb.Session, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_no_private_value_is_in_a_file(program: wb.Session, tmp_path: Path) -> N
         if name != "rewards":
             panel.open(name)
 
-    page = wb.export(panel, tmp_path / "all.html").path.read_text(encoding="utf-8")
+    page = wb.to_file(panel, tmp_path / "all.html").path.read_text(encoding="utf-8")
 
     people = program.sandbox.records("user")[:50]
     private = {str(user[name]) for user in people for name in ("first_name", "last_name") if user.get(name)}
@@ -200,7 +200,7 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
     frame.attrs["notes"] = ("Two rows were left out.",)
     frame.attrs["complete"] = False
 
-    page = wb.export(frame, tmp_path / "report.html").path.read_text(encoding="utf-8")
+    page = wb.to_file(frame, tmp_path / "report.html").path.read_text(encoding="utf-8")
 
     data = data_of(page)
     assert [column["kind"] for column in data["lists"][0]["columns"]] == ["money", "status", "number"]
@@ -222,21 +222,21 @@ def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
 )
 def test_tables_and_charts_are_written(program: wb.Session, tmp_path: Path, make: Callable[[Any], Any]) -> None:
     frame = wb.reports.transactions(program.sandbox.records("transaction"))
-    saved = wb.export(make(frame), tmp_path / "x.html")
+    saved = wb.to_file(make(frame), tmp_path / "x.html")
     assert len(data_of(saved.path.read_text(encoding="utf-8"))["lists"]) == 1
 
 
 def test_ten_thousand_rows_take_two_megabytes(program: wb.Session, tmp_path: Path) -> None:
     frame = wb.reports.transactions(program.sandbox.records("transaction"))
     many = pd.concat([frame, frame], ignore_index=True).head(10_000)
-    assert wb.export(many, tmp_path / "many.html").path.stat().st_size <= 2_000_000
+    assert wb.to_file(many, tmp_path / "many.html").path.stat().st_size <= 2_000_000
 
 
 def test_a_run_is_written_as_its_steps(tmp_path: Path) -> None:
     api = wb.connect()
     run = wb.sequences.run(wb.sequences.catalogue()["purchase"], api) if callable(wb.sequences.catalogue) else None
     if run is not None:
-        assert wb.export(run, tmp_path / "run.html").rows == len(run.rows)
+        assert wb.to_file(run, tmp_path / "run.html").rows == len(run.rows)
 
 
 def test_numbers_that_a_script_cannot_hold_stay_exact(engine: Engine) -> None:

@@ -86,7 +86,8 @@ class BaseClient(Operations, ABC):
 
         Args:
             base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
-            api_key: The key, or a function that fetches it. Prefer a profile or the environment to a literal.
+            api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
+                Prefer a profile or the environment to a literal.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds for a whole call, retries included; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
@@ -155,6 +156,7 @@ class BaseClient(Operations, ABC):
                 (b"User-Agent", f"card-issuing-workbench/{__version__}".encode()),
             ],
             idempotency_header=idempotency_header,
+            attempts=self._http.retries + 1,
         )
         if self._context.recorder is not None:
             self._context.recorder.skew = lambda: self._context.clock_skew

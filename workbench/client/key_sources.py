@@ -5,10 +5,11 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 
-from workbench.client.keys import APPLICATION, Key
+from workbench.client.keys import APPLICATION, Key, key_problem
 from workbench.client.options import Profile
-from workbench.errors import InvalidProfile, Problem, UsageError, hide_arguments
+from workbench.errors import InvalidProfile, Problem, hide_arguments
 from workbench.system.progress import ipython_shell
 
 _COMMAND_SECONDS = 30
@@ -35,7 +36,7 @@ def find_key(profile: Profile) -> Key:
                 del os.environ[variable]
             return key
     if profile.key_command:
-        return _from_command(profile.key_command)
+        return Key.of(partial(_from_command, profile.key_command))
     stored = _from_keyring(profile.name)
     if stored is not None:
         return stored
@@ -64,7 +65,7 @@ def _key_variables(profile: Profile) -> list[str]:
     return [name for name in (profile.key_variable, key_variable(profile.name), "WORKBENCH_API_KEY") if name]
 
 
-def _from_command(command: Sequence[str]) -> Key:
+def _from_command(command: Sequence[str]) -> str:
     """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is
     shown.
 
@@ -82,13 +83,16 @@ def _from_command(command: Sequence[str]) -> Key:
             timeout=_COMMAND_SECONDS,
             check=True,
         )
-        return Key(done.stdout.strip())
+        key = done.stdout.strip()
+        if key_problem(key) is None:
+            return key
+        problem = "did not print a key"
     except subprocess.TimeoutExpired:
         problem = f"took longer than {_COMMAND_SECONDS} seconds"
     except subprocess.CalledProcessError as error:
         problem = f"ended with status {error.returncode}"
     except (OSError, ValueError) as error:
-        problem = "did not print a key" if isinstance(error, UsageError) else f"cannot be run: {type(error).__name__}"
+        problem = f"cannot be run: {type(error).__name__}"
     raise InvalidProfile((Problem("key_command", "command", problem),))
 
 

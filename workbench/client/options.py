@@ -43,6 +43,7 @@ _COMMAND = _rule(
     "must be a list of texts: a program and its arguments",
 )
 _POSITIVE = _rule(lambda value: type(value) is int and value > 0, "must be a whole number above 0")
+_FILE = _rule(lambda value: isinstance(value, str | Path) and Path(value).is_file(), "must be the path of a file")
 _FUNCTION = _rule(callable, "must be a function")
 _URL = _rule(
     lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
@@ -75,6 +76,9 @@ class HttpOptions:
         max_keepalive_connections: Idle connections that are kept.
         keepalive_expiry: Seconds for which an idle connection is kept.
         connect_timeout: Seconds for making a connection; None allows those of the call.
+        retries: How often a read without an answer is sent again.
+        client_cert_file: File of the certificate that this client shows to the service (mutual TLS), as PEM.
+        client_key_file: File of its private key, unencrypted; None if the certificate's file holds it too.
         on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
         on_response: Called with each `httpx.Response`, its body not yet read.
     """
@@ -86,6 +90,9 @@ class HttpOptions:
     max_keepalive_connections: int = attrs.field(default=20, metadata=_POSITIVE)
     keepalive_expiry: float = attrs.field(default=5.0, metadata=_SECONDS)
     connect_timeout: float | None = attrs.field(default=None, metadata=_SECONDS)
+    retries: int = attrs.field(default=2, metadata=_COUNT)
+    client_cert_file: str | None = attrs.field(default=None, metadata=_FILE)
+    client_key_file: str | None = attrs.field(default=None, metadata=_FILE)
     on_request: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
     on_response: Callable[[Any], object] | None = attrs.field(default=None, metadata=_FUNCTION)
 

@@ -24,7 +24,7 @@ from workbench.client.base_url import BaseUrl, base_url, base_url_or_problem
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal
 from workbench.client.key_sources import find_key, key_variable
-from workbench.client.keys import APPLICATION, Key, pin, state_path
+from workbench.client.keys import APPLICATION, Key, state_path
 from workbench.client.options import LIMITS, Profile, checked, client_problems, rules_of
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
@@ -159,7 +159,7 @@ def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | N
     url = base_url(profile.base_url)
     key = find_key(profile) if api_key is None else Key.of(api_key)
     if not url.local:
-        pin(key.fingerprint, url.host, profile.environment)
+        key.pin(url.host, profile.environment)
     path = Path(profile.journal) if profile.journal else state_path() / f"journal-{profile.name}.db"
     return {
         "base_url": profile.base_url,

@@ -26,7 +26,7 @@ from workbench.panel.panel import Panel, browse, tiles
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.reports.balances import liability
-from workbench.rewards.reading import read as read_rewards
+from workbench.rewards.reading import fetch as fetch_rewards
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.schema.rules import iso_day
 from workbench.session import connect, sandbox_of, tenants_of
@@ -47,7 +47,7 @@ Part = tuple[str, str]  # a place on the page, and its HTML
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     """Return a dashboard of the activity of a program in a day and a range, with filters and links to the panel.
 
-    It only reads. In a notebook it is interactive; `wb.export(dashboard, "june.html")` writes one HTML file.
+    It only reads. In a notebook it is interactive; `wb.to_file(dashboard, "june.html")` writes one HTML file.
 
     Args:
         api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
@@ -148,7 +148,7 @@ class Books:
     @cached_property
     def rewards(self) -> Any:
         """The rewards activity of all known users."""
-        return read_rewards(self.api, self.members, progress=False).frame()
+        return fetch_rewards(self.api, self.members, progress=False).frame()
 
 
 def program_of(user: Mapping[str, Any]) -> str:

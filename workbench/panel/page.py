@@ -29,7 +29,7 @@ _STATIC, _STATIC_OF_MANY = 200, 30  # rows of a page without JavaScript, and of 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 
 
-def export(
+def to_file(
     of: Any,
     path: str | Path,
     *,
@@ -57,10 +57,11 @@ def export(
         FileExistsError: The file exists and `overwrite` is False.
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
-    from workbench.tables.frames import Saved, export, is_tabular, to_frame
+    from workbench.tables.frames import Saved, is_tabular, to_frame
+    from workbench.tables.frames import to_file as to_table
 
     if not str(path).lower().endswith(".html"):
-        return export(of if is_tabular(of) else to_frame(of), path, overwrite=overwrite, formulas=formulas, tz=tz)
+        return to_table(of if is_tabular(of) else to_frame(of), path, overwrite=overwrite, formulas=formulas, tz=tz)
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")

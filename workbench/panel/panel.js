@@ -232,9 +232,10 @@ class Stored {
     const list = this.lists.get(name), rows = list.ordered || [];
     const lines = [list.columns.map((one) => guarded(one.name)), ...rows.map((row) => list.columns.map((one, place) =>
       (typeof list.values[place][row] === "number" && one.kind !== "time" ? String(list.values[place][row]) : guarded(this.plain(list, row, place)))))];
-    const link = h("a", { href: URL.createObjectURL(new Blob([`${lines.map((line) => line.join(",")).join("\r\n")}\r\n`], { type: "text/csv" })), download: `${name.replaceAll(" ", "-")}.csv` });
+    const address = URL.createObjectURL(new Blob([`${lines.map((line) => line.join(",")).join("\r\n")}\r\n`], { type: "text/csv" }));
+    const link = h("a", { href: address, download: `${name.replaceAll(" ", "-")}.csv` });
     link.click();
-    URL.revokeObjectURL(link.href);
+    URL.revokeObjectURL(address);
     return { text: `${rows.length.toLocaleString("en")} rows in ${link.download}` };
   }
 }

@@ -220,7 +220,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
             raise UsageError("expected dollars and cents, as 12.50")
         api = session_of()
         return api.simulate_authorization(
-            card_id=card or api.guide()["cards"]["active"][0],
+            card_id=card or api.sandbox.guide()["cards"]["active"][0],
             amount=int(dollars * 100),
             currency="USD",
             merchant_name=merchant,
@@ -266,7 +266,7 @@ def dashboard(
     import webbrowser
 
     from workbench.panel.dashboard import dashboard as dashboard_of
-    from workbench.panel.page import export
+    from workbench.panel.page import to_file
     from workbench.session import connect
     from workbench.system.files import write_file
 
@@ -276,7 +276,7 @@ def dashboard(
         raise usage_error(f"--every: {error}.") from None
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
         written = dashboard_of(api)
-        export(written, out)
+        to_file(written, out)
         say(f"Wrote {visible(str(out), 200)}.")
         if seconds:
             write_file(out, written.document(every=seconds).encode(), private=False)

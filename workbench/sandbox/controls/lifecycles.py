@@ -129,7 +129,7 @@ class LifecycleControls(ControlGroup):
         Args:
             payment_route_id: Payment route; default: the tenant's first with a fiat deposit address.
             amount: Dollars and cents as text.
-            rail: ach, rtp or wire.
+            rail: ach or wire.
             description: Text of the transfer.
             originator_name: Name of the sender.
             reference_id: Reference of the transfer.

@@ -100,13 +100,13 @@ class WebhookControls(ControlGroup):
             all_tenants: Whether to return those to endpoints of every tenant.
         """
         store = self._engine.store
-        deliveries = [
-            _delivery(row)
+        rows = (
+            row
             for endpoint in self._theirs(store.all("endpoint"), api_key, all_tenants)
             for row in store.all(f"delivery/{endpoint['id']}")
             if event_id in (None, row["event_id"]) and state in (None, row["state"])
-        ]
-        return sorted(deliveries, key=lambda delivery: (delivery.sequence, delivery.endpoint))
+        )
+        return self._collect(map(_delivery, sorted(rows, key=lambda row: (row["sequence"], row["endpoint"]))))
 
     @control(changes=True)
     def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Delivery]:
