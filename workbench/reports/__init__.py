@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from workbench.reports.balances import record_balances as record_balances
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
+    from workbench.reports.data_checks import anomalies as anomalies
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
+    "anomalies": "workbench.reports.data_checks",
     "applications": "workbench.reports.activity",
     "approvals": "workbench.reports.activity",
     "cohorts": "workbench.reports.activity",

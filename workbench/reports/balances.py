@@ -14,7 +14,7 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
 from workbench.tables.frames import export, load, to_frame
-from workbench.tables.periods import end_of_month, moment, steps
+from workbench.tables.periods import end_of, every_period, moment, running, steps
 from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 
 USER_UPDATED = EVENT_KINDS["user.updated"].name
@@ -250,23 +250,34 @@ def liability(
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
-        and value_usd if `usd_per_point` is given; decimals.
+        and value_usd if `usd_per_point` is given; decimals; and running (boolean: the month was not over when the data
+        end).
     """
     data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
-        months = pd.date_range(sums.index.min(), sums.index.max(), freq="MS", unit="s")
-        sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
+        sums = sums.reindex(every_period(sums.index, "month")).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
     frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
-    ends = [end_of_month(month, tz) for month in frame["month"]]
+    ends = [end_of(month, "month", tz) for month in frame["month"]]
     frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
     frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
     frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
         frame["value_usd"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
+    frame["running"] = running(frame["month"], "month", tz, _end_of_read(rewards, data))
     return mark_report(frame, "points_liability", notes, rewards, on=on, tz=tz)
+
+
+def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:
+    """Return the moment up to which rows were read: the filter of the read, or the time of the last row."""
+    attrs: Any = rewards.attrs if isinstance(rewards, pd.DataFrame) else {}
+    filters = attrs.get("filters", getattr(rewards, "filters", {}))
+    if filters.get("until"):
+        return datetime.fromisoformat(str(filters["until"]))
+    last = data["created_at"].max()
+    return None if pd.isna(last) else last.to_pydatetime()
 
 
 def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:
