@@ -17,6 +17,17 @@ come. `workbench docs user.updated` shows the same at a prompt, `wb.events.sampl
 
 What is **assumed** is not in the interface document. This page is written by `python docs/make_events.py`; a test compares it with the code.
 
+## Signatures, and a change of the key
+
+| Header | Content |
+| --- | --- |
+| `Signature` | hex HMAC-SHA256 of the raw body with the signing key (**assumed**; by default the API key) |
+| `Secondary-Signature` | while the key is changed, the same with the other key (**assumed**) |
+
+A delivery is genuine if one of both headers fits one of your keys. An inbox checks that: give it both keys, `wb.Inbox(keys=[NEW, OLD])`, before the change
+begins, and remove the old one when the service no longer signs with it. A handler of your own compares the bytes as they came, before they are
+parsed, in constant time (`hmac.compare_digest`). `api.sandbox.update_endpoint(id, signing_key=NEW)` lets you try it: the sandbox then sends both headers.
+
 ## Order
 
 Deliveries can overtake each other and come twice: go by the status and the amounts of an event, not by its place, and keep the id of the

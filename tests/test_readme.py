@@ -116,7 +116,7 @@ def test_five_commands_lead_to_a_verified_webhook():
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_profiles_are_valid(block, tmp_path, monkeypatch):
     """The example profiles can be opened as they stand."""
-    from workbench.client.settings import open_profile, profile_names
+    from workbench.client.profiles import open_profile, profile_names
 
     (tmp_path / "profiles.toml").write_text(block)
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))

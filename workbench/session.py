@@ -14,8 +14,9 @@ from workbench.client.client import AsyncClient, Client
 from workbench.client.guards import Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path
+from workbench.client.options import client_problems
 from workbench.client.pace import Clock
-from workbench.client.settings import client_problems, client_settings, open_profile
+from workbench.client.profiles import client_settings, open_profile
 from workbench.errors import (
     InvalidProfile,
     Problem,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
     from workbench.interface.events import AnyEvent
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
-    from workbench.webhooks.inbox import AsyncInbox, Inbox
+    from workbench.webhooks.async_inbox import AsyncInbox
+    from workbench.webhooks.inbox import Inbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,7 +113,8 @@ class _Session(BaseClient):
     def inbox(self) -> "Inbox":
         """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
         if not self._inboxes:
-            from workbench.webhooks.inbox import AsyncInbox, Inbox
+            from workbench.webhooks.async_inbox import AsyncInbox
+            from workbench.webhooks.inbox import Inbox
 
             keys = [key.header() for key in self._keys or (self._key,)]
             source = None
@@ -264,8 +267,9 @@ def connect(
     Args:
         where: None for an embedded sandbox, a URL for a served one, otherwise the name of a profile. If
             WORKBENCH_PROFILE names a profile, None opens that, unless an argument asks for an embedded sandbox.
-        api_key: The key, or a function that fetches it; by default the sandbox's full key, or the profile's key. A
-            sandbox served by another machine, at https://…, needs its full key.
+        api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401; by
+            default the sandbox's full key, or the profile's key. A sandbox served by another machine, at https://…,
+            needs its full key.
         tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
         timeout: Seconds for a whole call, including retries (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
@@ -426,7 +430,10 @@ def _embedded(client: dict[str, Any], embedded: dict[str, Any]) -> dict[str, Any
 def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
     from workbench.sandbox.remote import RemoteSandbox
 
-    full_key = Key.of(client["api_key"]).header().decode() if "api_key" in client else None
+    full_key = None
+    if "api_key" in client:
+        client["api_key"] = Key.of(client["api_key"])
+        full_key = client["api_key"].header().decode()
     control = RemoteSandbox(url, full_key, ca_file=client.get("ca_file"))
     guide = control.guide()
     key = _sandbox_key(control, guide, client.pop("tenant", None))

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 import workbench as wb
 from tests.browser.lab import CHROMIUM, FLAGS
 from tests.course.test_drills import correct_one, lock_release_refund, update_each
-from workbench.course import drills
+from workbench.course import debrief
 from workbench.course.classroom import ClassServer
 from workbench.course.learner import EXERCISES
 
@@ -74,24 +74,24 @@ def board(page: Page, folder: Path) -> None:
 def drill(page: Page, name: str, attempts: tuple[Callable[[Any, Any], None], ...]) -> None:
     """Take a drill: the situation, and the debrief after attempts, some minutes apart."""
     clock = datetime.now(UTC)
-    real = drills._now
+    real = debrief.now
     with wb.connect(seed=7) as api:
         try:
-            drills._now = clock.isoformat
+            debrief.now = clock.isoformat
             run = wb.course.drill(name, api)
             shown = [run._repr_html_()]
             for attempt in attempts:
                 clock += timedelta(seconds=95)
-                drills._now = clock.isoformat
+                debrief.now = clock.isoformat
                 run.check()
                 attempt(api, run)
             clock += timedelta(seconds=40)
-            drills._now = clock.isoformat
+            debrief.now = clock.isoformat
             run.check()
             shown.append(run.debrief()._repr_html_())
             run.stop()
         finally:
-            drills._now = real
+            debrief.now = real
     page.set_viewport_size({"width": 980, "height": 600})
     page.set_content(f"<!doctype html><style>{STYLE}</style>{'<br>'.join(shown)}")
     page.screenshot(path=IMAGES / f"drill-{name}.png", full_page=True, animations="disabled")

@@ -18,7 +18,8 @@ from workbench import testing
 from workbench.client.client import Client
 from workbench.course.classroom import ClassServer
 from workbench.course.classroom.exports import FORMS
-from workbench.course.drills import DRILLS, drill
+from workbench.course.drill_run import drill
+from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.reports.activity import SESSION
 from workbench.terminal.watch import screen

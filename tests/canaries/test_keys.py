@@ -19,8 +19,9 @@ from rich.pretty import pretty_repr
 import workbench as wb
 from tests.canaries.planted import OWNER, PERSON, PLANTED, found
 from tests.client.doubles import URL, Service, client_on
+from workbench.client.key_sources import find_key
 from workbench.client.keys import Key
-from workbench.client.settings import client_settings, find_key, open_profile
+from workbench.client.profiles import client_settings, open_profile
 from workbench.sequences import Sequence
 from workbench.sequences import run as run_sequence
 from workbench.testing import from_journal

@@ -43,12 +43,12 @@ FORGERIES = {
     "asks for 300,000 hints": [
         "import httpx, os, json",
         "body = {'kind': 'hint', 'exercise': 'start-1', 'number': 3}",
-        "for _ in range(1000): httpx.post(os.environ['WORKBENCH_CLASS'] + '/_class', json=body)",
-        "body['number'] = 300_000",
-        "httpx.post(os.environ['WORKBENCH_CLASS'] + '/_class', json=body)",
+        "client = httpx.Client(base_url=os.environ['WORKBENCH_CLASS'])",
+        "for _ in range(100): client.post('/_class', json=body)",
+        "client.post('/_class', json=body | {'number': 300_000})",
         CHECK,
     ],
-    "takes memory": ["held = [bytearray(2**28) for _ in range(64)]", CHECK],
+    "takes memory": ["held = [bytearray(2**33) for _ in range(64)]", CHECK],
     "never ends": [CHECK, "while True: pass"],
 }  # fmt: skip
 
@@ -70,19 +70,19 @@ def graded(*notebooks: Path, seconds: int = 60) -> dict[str, ExerciseResult]:
         return {name: row["start-1"] for name, row in results.progress().items() if "start-1" in row}
 
 
-@pytest.mark.parametrize("what", FORGERIES)
-def test_a_notebook_that_cheats_has_no_score_and_changes_no_other(tmp_path: Path, what: str) -> None:
-    notebooks = [
-        hand_in(tmp_path, "ann", FIRST, SOLUTION, CHECK),
-        hand_in(tmp_path, "eve", FIRST, *FORGERIES[what]),
-        hand_in(tmp_path, "zoe", FIRST, SOLUTION, CHECK),
-    ]
+def test_a_notebook_that_cheats_has_no_score_and_changes_no_other(tmp_path: Path) -> None:
+    """One class with all of them, and a learner who solved the exercise before, between and after them."""
+    names = dict(zip(FORGERIES, "bcdefghijklm", strict=False))
+    honest = ("a", "ee", "z")
+    cells = {names[what]: [FIRST, *sources] for what, sources in FORGERIES.items()}
+    cells |= {name: [FIRST, SOLUTION, CHECK] for name in honest}
 
-    results = graded(*notebooks, seconds=20)
+    results = graded(*(hand_in(tmp_path, name, *cells[name]) for name in sorted(cells)), seconds=15)
 
-    assert [name for name, one in results.items() if one.done] == ["ann", "zoe"]
-    assert not results["eve"].reported
-    assert results["eve"].hints <= 3
+    assert [name for name, result in results.items() if result.done] == [*honest]
+    cheats = {what: results[name] for what, name in names.items() if name in results}
+    assert [what for what, result in cheats.items() if result.reported] == []
+    assert [what for what, result in cheats.items() if result.hints > 3] == []
 
 
 def test_what_was_done_before_the_process_ended_counts(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import workbench as wb
 from workbench import chains
-from workbench.client.requests import address_problems, address_warnings
+from workbench.client.request_checks import address_problems, address_warnings
 from workbench.errors import AdviceWarning
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.people import UpdateUser
@@ -116,7 +116,7 @@ def test_a_form_refuses():
 def test_production_warns_of_an_address_without_a_checksum():
     """What cannot be checked leaves with a warning."""
     from workbench.client.guards import Limits
-    from workbench.client.requests import request_problems
+    from workbench.client.request_checks import request_problems
     from workbench.interface.table import Operations
 
     with warnings.catch_warnings(record=True) as caught:

@@ -32,6 +32,7 @@ from workbench.errors import (
     ResponseTooLarge,
     UnexpectedAnswer,
     UnexpectedRedirect,
+    UsageError,
 )
 
 pytestmark = pytest.mark.slow  # over HTTP, with waits
@@ -493,6 +494,65 @@ def test_certificates_are_always_checked(call: Caller, authority: trustme.CA, tm
     assert "CERTIFICATE_VERIFY_FAILED" in str(result)
     assert ends(client) == [Outcome.NOT_SENT]
     assert server.requests == []
+
+
+@pytest.fixture
+def mutual(authority: trustme.CA) -> ssl.SSLContext:
+    """Return the side of a server that asks for a certificate of its authority."""
+    context = _tls(authority, "127.0.0.1")
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.configure_trust(context)
+    return context
+
+
+@pytest.mark.parametrize("files", ["two files", "one file"])
+def test_a_certificate_of_the_client(
+    call: Caller, authority: trustme.CA, mutual: ssl.SSLContext, tmp_path: Path, files: str
+) -> None:
+    """A service that asks for a certificate of its clients gets the one that is named, in two files or in one."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    issued = authority.issue_cert("client.example.com")
+    issued.private_key_pem.write_to_path(str(tmp_path / "key.pem"))
+    issued.cert_chain_pems[0].write_to_path(str(tmp_path / "certificate.pem"))
+    issued.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "both.pem"))
+    http = {"client_cert_file": str(tmp_path / "both.pem")}
+    if files == "two files":
+        http = {"client_cert_file": str(tmp_path / "certificate.pem"), "client_key_file": str(tmp_path / "key.pem")}
+    with RawServer(answering([]), mutual) as server:
+        result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem", http=http)
+
+    assert result == []
+
+
+def test_without_a_certificate_of_the_client(
+    call: Caller, authority: trustme.CA, mutual: ssl.SSLContext, tmp_path: Path
+) -> None:
+    """Without one that service refuses, and nothing reaches it."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    with RawServer(answering([]), mutual) as server:
+        result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem", http={"retries": 0})
+
+    assert isinstance(result, NoAnswer | NotSent)
+    assert server.requests == []
+
+
+def test_a_certificate_that_cannot_be_loaded(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
+    """A file that holds no certificate, or an encrypted key, is refused before anything is sent, and nobody is asked."""
+    from cryptography.hazmat.primitives import serialization
+
+    issued = authority.issue_cert("client.example.com")
+    key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None)
+    encrypted = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
+    )
+    for content in (b"no certificate", encrypted + issued.cert_chain_pems[0].bytes()):
+        (tmp_path / "both.pem").write_bytes(content)
+        with RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
+            result, _ = call(server.url, "list_contracts", http={"client_cert_file": str(tmp_path / "both.pem")})
+
+        assert isinstance(result, UsageError)
+        assert "http.client_cert_file cannot be loaded" in str(result)
+        assert server.connections == 0
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.client.doubles import CARD, KEY, URL
-from workbench.client.requests import path_problems
+from workbench.client.request_checks import path_problems
 from workbench.interface.convert import placeholders
 from workbench.interface.table import OPERATIONS
 from workbench.schema.fields import about, record

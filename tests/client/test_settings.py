@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.client import settings
+from workbench.client import key_sources
+from workbench.client.base_url import base_url
+from workbench.client.key_sources import key_variable
 from workbench.client.keys import pin, state_folder
-from workbench.client.settings import base_url, client_settings, config_path, key_variable, open_profile, profile_names
+from workbench.client.profiles import client_settings, config_path, open_profile, profile_names
 from workbench.errors import InvalidProfile, UsageError
 
 KEY = "canary-key-77"
 
 
-TYPES = settings.can_prompt
+TYPES = key_sources.can_prompt
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +32,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKBENCH_CONFIG", str(tmp_path / "profiles.toml"))
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
     monkeypatch.setitem(sys.modules, "keyring", None)
-    monkeypatch.setattr(settings, "can_prompt", lambda: False)
+    monkeypatch.setattr(key_sources, "can_prompt", lambda: False)
     return tmp_path
 
 
@@ -189,16 +191,16 @@ def test_keys_are_looked_for_in_order(home: Path, monkeypatch: pytest.MonkeyPatc
     write(home, GOOD)
     profile = open_profile("acme-test")
     asked: list[str] = []
-    monkeypatch.setattr(settings, "can_prompt", lambda: True)
-    monkeypatch.setattr(settings.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
-    typed = settings.find_key(profile).fingerprint
+    monkeypatch.setattr(key_sources, "can_prompt", lambda: True)
+    monkeypatch.setattr(key_sources.getpass, "getpass", lambda prompt: asked.append(prompt) or "typed-key")
+    typed = key_sources.find_key(profile).fingerprint
     ring = types.SimpleNamespace(get_password=lambda service, name: f"ring-{service}-{name}")
     monkeypatch.setitem(sys.modules, "keyring", ring)
-    from_ring = settings.find_key(profile).fingerprint
+    from_ring = key_sources.find_key(profile).fingerprint
     monkeypatch.setenv("WORKBENCH_API_KEY", "general-key")
-    general = settings.find_key(profile).fingerprint
+    general = key_sources.find_key(profile).fingerprint
     monkeypatch.setenv(key_variable("acme-test"), "own-key")
-    own = settings.find_key(profile).fingerprint
+    own = key_sources.find_key(profile).fingerprint
 
     assert len({typed, from_ring, general, own}) == 4
     assert asked == ["API key of acme-test (sandbox): "]
@@ -220,15 +222,15 @@ def test_a_command_prints_the_key(
 ) -> None:
     """A profile names a program that prints the key: without a shell, with a time limit, and nothing of it is shown."""
     write(home, GOOD.replace("timeout = 12.5", f"key_command = {json.dumps(command)}"))
-    monkeypatch.setattr(settings, "_COMMAND_SECONDS", 1 if "time" in command[-1] else 30)
+    monkeypatch.setattr(key_sources, "_COMMAND_SECONDS", 1 if "time" in command[-1] else 30)
     profile = open_profile("acme-test")
 
-    assert settings.key_source(profile) == f"from the command {command[0]}"
+    assert key_sources.key_source(profile) == f"from the command {command[0]}"
     if problem is None:
-        assert settings.find_key(profile).header() == b"key-of-the-vault"
+        assert key_sources.find_key(profile).header() == b"key-of-the-vault"
         return
     with pytest.raises(InvalidProfile, match=problem) as caught:
-        settings.find_key(profile)
+        key_sources.find_key(profile)
     assert "canary" not in str(caught.value)
 
 
@@ -236,13 +238,13 @@ def test_where_a_key_comes_from_is_said(home: Path, monkeypatch: pytest.MonkeyPa
     """A key in the keyring is not called missing."""
     write(home, GOOD)
     profile = open_profile("acme-test")
-    missing = settings.key_source(profile)
+    missing = key_sources.key_source(profile)
     monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=lambda *_: "ring-key"))
-    stored = settings.key_source(profile)
+    stored = key_sources.key_source(profile)
     monkeypatch.setenv("WORKBENCH_API_KEY", "general-key")
 
     assert missing == "missing: neither in WORKBENCH_ACME_TEST_API_KEY nor in the keyring"
-    assert (stored, settings.key_source(profile)) == ("in the keyring", "in WORKBENCH_API_KEY")
+    assert (stored, key_sources.key_source(profile)) == ("in the keyring", "in WORKBENCH_API_KEY")
 
 
 def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +256,7 @@ def test_a_broken_keyring_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatc
     write(home, GOOD)
     monkeypatch.setitem(sys.modules, "keyring", types.SimpleNamespace(get_password=broken))
     with pytest.raises(InvalidProfile, match="WORKBENCH_ACME_TEST_API_KEY or WORKBENCH_API_KEY"):
-        settings.find_key(open_profile("acme-test"))
+        key_sources.find_key(open_profile("acme-test"))
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -271,7 +273,7 @@ def test_a_variable_can_be_forgotten(home: Path, monkeypatch: pytest.MonkeyPatch
     """A profile can ask that the key's variable is taken away after reading."""
     write(home, GOOD.replace("timeout = 12.5", 'forget_key_variable = true\nkey_variable = "OURS"'))
     monkeypatch.setenv("OURS", KEY)
-    settings.find_key(open_profile("acme-test"))
+    key_sources.find_key(open_profile("acme-test"))
 
     assert "OURS" not in os.environ
 
@@ -344,8 +346,8 @@ def test_base_urls_are_refused(given: str, words: str) -> None:
 
 @pytest.mark.parametrize(
     "names, words",
-    [({"simulate_refund.transaction_id": "id"}, "names no field"), ({"update_user.first_name": "lastName"}, "as another member"),
-     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "as another member"), ({"nothing": "x"}, "names no field"),
+    [({"simulate_refund.transaction_id": "id"}, "not the name of a field"), ({"update_user.first_name": "lastName"}, "as another member"),
+     ({"update_user.first_name": "a", "update_user.last_name": "a"}, "as another member"), ({"nothing": "x"}, "not the name of a field"),
      ({"update_user.first_name": "first name"}, "name of a member"), ({"update_user.first_name": ""}, "name of a member")],
     ids=map(str, range(6)),
 )  # fmt: skip

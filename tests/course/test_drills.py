@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import workbench as wb
-from workbench.course import drills
-from workbench.course.drills import DRILLS, DrillRun, drill
+from workbench.course import debrief
+from workbench.course.drill_run import DrillRun, drill
+from workbench.course.drills import DRILLS
 
 pytestmark = pytest.mark.slow  # each plays the traffic of an incident
 
@@ -341,7 +342,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def move(seconds: int) -> None:
         nonlocal clock
         clock += timedelta(seconds=seconds)
-        monkeypatch.setattr(drills, "_now", clock.isoformat)
+        monkeypatch.setattr(debrief, "now", clock.isoformat)
 
     move(0)
     return move

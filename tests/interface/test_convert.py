@@ -155,7 +155,7 @@ def test_missing_and_null_read_as_none() -> None:
     assert (
         contract.id, contract.program_address, contract.controller_address, contract.tokens, contract.admin_addresses
     ) == (None, None, None, (), ())  # fmt: skip
-    assert {"id", "chainId", "controllerAddress", "proxyAddress", "contractVersion"} == {
+    assert {"id", "chainId", "controllerAddress", "proxyAddress", "contractVersion", "tokens"} == {
         flag.path for flag in flags(contract)
     }
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import attrs
 
 from workbench.sandbox import Request, Sandbox
-from workbench.sandbox.controls import RECORD_KINDS
+from workbench.sandbox.controls.reading import RECORD_KINDS
 from workbench.schema import strict_json
 
 PERSON = {

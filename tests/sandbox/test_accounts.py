@@ -15,6 +15,7 @@ def test_an_account_is_created_and_answered_with_what_was_sent(api):
     assert answer.status == 200
     assert answer.body["externalFiatAccount"] == {
         **BANK,
+        "beneficiaryBusinessName": "",
         "thirdParty": True,
         "rail": "ach",
         "bankAccountType": "checking",

@@ -12,7 +12,7 @@ from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
 from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sandbox.controls import RECORD_KINDS
+from workbench.sandbox.controls.reading import RECORD_KINDS
 from workbench.schema import checks
 
 

@@ -132,6 +132,14 @@ def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
         read(tmp_path / "bad.ndjson").frame()
 
 
+@pytest.mark.parametrize("name", ["a[b].ndjson", "[!a].ndjson", "a*b?.ndjson"])
+def test_a_file_is_read_under_whatever_name(log: Path, tmp_path: Path, name: str) -> None:
+    """A file whose name looks like a pattern is that file."""
+    (tmp_path / name).write_bytes(log.read_bytes())
+
+    assert len(list(read(tmp_path / name))) == len(list(read(log)))
+
+
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
     """A file that is not there, or a pattern that fits nothing, is said at once."""
     for path in ("none.ndjson", "*.gz"):

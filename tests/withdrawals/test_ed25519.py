@@ -139,7 +139,7 @@ def test_the_transaction_as_far_as_it_is_public(api, number):
     assert transaction["parameters"] == withdrawal.parameters()
     assert ("instructions" in transaction) == (number == 2)
     assert json.loads(transaction.json())["parameters"][6] == shown.data
-    assert "is not public" in str(transaction)
+    assert "in public examples" in str(transaction)
     for face in (repr(transaction), str(transaction), transaction._repr_html_(), repr(list(transaction.items()))):
         assert shown.data not in face
 

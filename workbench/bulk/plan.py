@@ -13,7 +13,7 @@ import attrs
 
 from workbench.bulk.rows import Body, nested, raw_bodies, read_cells
 from workbench.client.guards import Limits
-from workbench.client.requests import findings
+from workbench.client.request_checks import findings
 from workbench.errors import InvalidRequest, Problem, UsageError, visible
 from workbench.interface.convert import converter
 from workbench.interface.table import Call, Operation, Operations

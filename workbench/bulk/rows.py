@@ -411,9 +411,12 @@ def _column_values(column: Any) -> list[Any]:
     return [None if at is None else dictionary[at] for at in column.indices.to_pylist()]
 
 
-def _json(path: Path, _: Limits) -> Rows:
+def _json(path: Path, limits: Limits) -> Rows:
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     try:
-        rows = strict_json.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"), MAX_DEPTH + 1)
+        rows = strict_json.loads(data, max_depth=MAX_DEPTH + 1, max_values=limits.size // _CELL)
+    except strict_json.TooManyValues:
+        raise too_large(limits) from None
     except strict_json.NotJson as error:
         raise BadSheet(str(error)) from None
     if not isinstance(rows, list):
@@ -429,7 +432,7 @@ def _ndjson(path: Path, _: Limits) -> Rows:
         if not line.strip():
             continue
         try:
-            row = strict_json.loads(line, MAX_DEPTH)
+            row = strict_json.loads(line, max_depth=MAX_DEPTH)
         except strict_json.NotJson as error:
             raise BadSheet(f"line {i}: {error}") from None
         if not isinstance(row, Mapping):

@@ -44,6 +44,7 @@ _ARRAYS = re.compile(r"(?:\[\d{0,9}\])*")
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _SIZED = re.compile(r"(?:bytes|u?int)[1-9]\d{0,2}")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,77})")
+_HEX_NUMBER = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _ATOMIC = frozenset(
@@ -166,10 +167,12 @@ def _encode_number(kind: str, value: object, path: str) -> bytes:
     low, high = (-(1 << size - 1), (1 << size - 1) - 1) if signed else (0, (1 << size) - 1)
     if isinstance(value, str) and _DECIMAL.fullmatch(value):  # as wallets' JSON writes large ones
         number = int(value)
+    elif isinstance(value, str) and _HEX_NUMBER.fullmatch(value):  # as wallets' libraries write chainId
+        number = int(value, 16)
     elif not isinstance(value, bool) and hasattr(value, "__index__"):
         number = int(value.__index__())
     else:
-        raise invalid(path, "type", "must be a whole number, as an int or as decimal text")
+        raise invalid(path, "type", "must be a whole number, as an int, or as decimal or 0x hex text")
     if not low <= number <= high:
         raise invalid(path, "range", f"does not fit into {kind}")
     return number.to_bytes(32, signed=signed)

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench import __version__
+from workbench.client.base_url import base_url as read_base_url
+from workbench.client.building import from_wire
 from workbench.client.exchange import IDEMPOTENCY, RESPONSES
 from workbench.client.guards import Arming, ClientContext, Limits
 from workbench.client.journal import Journal, recorder_of
 from workbench.client.keys import Key, state_path, warn_if_in_cell
 from workbench.client.messages import Response
+from workbench.client.options import HttpOptions, client_problems, unused_proxy
 from workbench.client.pace import Clock, Pace
-from workbench.client.requests import from_wire
-from workbench.client.settings import HttpOptions, client_problems, unused_proxy
-from workbench.client.settings import base_url as read_base_url
 from workbench.errors import Problem, UsageError, advise, hide_arguments, hide_arguments_of_methods
 from workbench.interface.convert import Converter, converter
 from workbench.interface.table import VERSION as INTERFACE
@@ -86,7 +86,8 @@ class BaseClient(Operations, ABC):
 
         Args:
             base_url: Base URL of the service, like https://api.example.com/v1; http only for this machine.
-            api_key: The key, or a function that fetches it. Prefer a profile or the environment to a literal.
+            api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
+                Prefer a profile or the environment to a literal.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
             timeout: Seconds for a whole call, retries included; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
@@ -155,6 +156,7 @@ class BaseClient(Operations, ABC):
                 (b"User-Agent", f"card-issuing-workbench/{__version__}".encode()),
             ],
             idempotency_header=idempotency_header,
+            attempts=self._http.retries + 1,
         )
         if self._context.recorder is not None:
             self._context.recorder.skew = lambda: self._context.clock_skew

@@ -11,10 +11,10 @@ from typing import Any, Self
 import attrs
 
 from workbench.client.base import BaseClient, Connections
+from workbench.client.building import argument_problems
 from workbench.client.exchange import Exchange
 from workbench.client.messages import Request, Response
 from workbench.client.probe import Findings, verify
-from workbench.client.requests import argument_problems
 from workbench.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 from workbench.schema.walk import UnknownMember, build, given
@@ -70,7 +70,7 @@ class _Calls(BaseClient):
         except UnknownMember:
             raise InvalidArguments(argument_problems(operation, arguments), of=operation.name) from None
         call = Exchange(operation, built, self._context, self._allowing, resend_of)
-        return call.run(self._transmit, self._pause)
+        return call.run(self._transmit, self._pause, self._renew_key)
 
     @abstractmethod
     def _transmit(self, outgoing: Request) -> Any:
@@ -79,9 +79,13 @@ class _Calls(BaseClient):
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
 
+    async def _renew_key(self, version: int) -> bool:
+        return self._key.renew(version)
+
     def send_directly(self, outgoing: Request) -> Any:
         """Return the `Response` of a sandbox in this process, or a transport that plays a fault of the connection."""
         headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
+        outgoing.key_version = self._key.version
         headers[KEY_HEADER.lower()] = self._key.header().decode()
         target = self._url.path + outgoing.target
         answer = self._given.respond(outgoing.operation.method, target, headers, outgoing.body or b"")
@@ -92,6 +96,7 @@ class _Calls(BaseClient):
 
     def _wire(self, outgoing: Request) -> dict[str, Any]:
         outgoing.traced = self._given is None
+        outgoing.key_version = self._key.version
         return {
             "base": str(self._url),
             "key": (_KEY_HEADER, self._key.header()),
@@ -107,9 +112,16 @@ class _Calls(BaseClient):
         if os.environ.get("SSLKEYLOGFILE"):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
-            return ssl.create_default_context(cafile=self._ca_file)
-        # those that httpx trusts, or the environment's
-        return network().httpx.create_ssl_context(trust_env=self._http.trust_env)
+            context = ssl.create_default_context(cafile=self._ca_file)
+        else:  # those that httpx trusts, or the environment's
+            context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
+        if (certificate := self._http.client_cert_file) is not None:
+            try:  # without a password: OpenSSL would ask for one at the terminal
+                context.load_cert_chain(certificate, self._http.client_key_file, password=lambda: b"")
+            except (OSError, ValueError) as error:
+                text = f"cannot be loaded with its key, unencrypted and in PEM format ({type(error).__name__})"
+                raise UsageError([Problem("http.client_cert_file", "file", text)]) from None
+        return context
 
     def _options(self) -> dict[str, Any]:
         return {"http": self._http, "proxy": self._http.proxy_for(self._url.scheme, self._url.host)}
@@ -141,6 +153,8 @@ class Client(_Calls, Sync):
             raise NotSent("stopped during a pause, so nothing was sent; it is safe to send it later")
 
     async def _transmit(self, outgoing: Request) -> Any:
+        if self._key.is_due:
+            self._key.renew(self._key.version)
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
             answer = self.send_directly(outgoing)
@@ -187,9 +201,16 @@ class AsyncClient(_Calls, Async):
 
     _run = hide_arguments(_Calls._call)
 
-    def _transmit(self, outgoing: Request) -> Any:
+    async def _transmit(self, outgoing: Request) -> Any:
+        if self._key.is_due:
+            await self._renew_key(self._key.version)
         transport = self._connections.get(_running_loop())
-        return network().atransmit(transport, outgoing, **self._wire(outgoing))
+        return await network().atransmit(transport, outgoing, **self._wire(outgoing))
+
+    async def _renew_key(self, version: int) -> bool:
+        import asyncio
+
+        return await asyncio.to_thread(self._key.renew, version)  # the function may wait for a vault
 
     async def aclose(self) -> None:
         """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""

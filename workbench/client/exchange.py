@@ -1,7 +1,8 @@
 """One call, independent of I/O: the functions that send and wait are passed in, synchronous or asynchronous.
 
 A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
-tried up to three times; a call with an effect is sent again only where it provably never left.
+tried three times unless said otherwise; a call with an effect is sent again only where it provably never left, or was
+refused with a 401 and there is another key.
 """
 
 import logging
@@ -22,8 +23,8 @@ from workbench.client.effects import Entry, Outcome, unknown_text
 from workbench.client.guards import ClientContext
 from workbench.client.journal import what
 from workbench.client.messages import Broken, Refusal, Request, Response
-from workbench.client.pace import ATTEMPTS, LONGEST_WAIT, delay, retry_after
-from workbench.client.requests import has_open_ids, request_problems
+from workbench.client.pace import LONGEST_WAIT, delay, retry_after
+from workbench.client.request_checks import has_open_ids, request_problems
 from workbench.errors import LOG, Attempt, Problem, advise, visible
 from workbench.interface.convert import Unreadable, placeholders
 from workbench.interface.table import ACCOUNT_NOT_FOUND, Operation, Operations
@@ -83,6 +84,7 @@ class Exchange:
         self.allowing = allowing
         self.resend_of = resend_of
         self.tries = 0
+        self.key_renewed = False  # after a 401, once
         self.deadline = float("inf")
         self.answer: Any = None
         self.attempt: Attempt | None = None
@@ -95,20 +97,24 @@ class Exchange:
         return f"<exchange {self.operation.name}>"
 
     async def run(
-        self, transmit: Callable[[Request], Awaitable[Any]], pause: Callable[[float], Awaitable[None]]
+        self,
+        transmit: Callable[[Request], Awaitable[Any]],
+        pause: Callable[[float], Awaitable[None]],
+        renew_key: Callable[[int], Awaitable[bool]],
     ) -> Any:
         """Check and record the request, send it, retry reads, and return the parsed answer.
 
         Args:
             transmit: Sends a request and returns the `Response`, or what is `Broken`.
             pause: Waits for some seconds.
+            renew_key: Fetches the key again, if it still has this version; returns whether there is another one.
         """
         try:
-            return await self._run(transmit, pause)
+            return await self._run(transmit, pause, renew_key)
         finally:
             self.active = False  # without a call: an interrupt cannot come between
 
-    async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any]) -> Any:
+    async def _run(self, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]) -> Any:
         operation, context = self.operation, self.context
         self.seen = seen = checks.survey(self.request, context.converter)
         if seen.doubtful or context.limits.caps or has_open_ids(operation):
@@ -123,7 +129,7 @@ class Exchange:
         try:
             if operation.effect:
                 self.record(outgoing)
-            await self.send(outgoing, transmit, pause)
+            await self.send(outgoing, transmit, pause, renew_key)
             return self.answer
         except BaseException as error:
             self.interrupted(error, outgoing)
@@ -136,7 +142,9 @@ class Exchange:
             for notice in self.notices:
                 advise(notice)
 
-    async def send(self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any]) -> None:
+    async def send(
+        self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]
+    ) -> None:
         """Send the request, retrying where allowed, until an answer or an error is final."""
         clock, timeout = self.context.clock, self.context.timeout
         self.deadline = outgoing.deadline = float("inf") if timeout is None else clock.monotonic() + timeout
@@ -153,6 +161,11 @@ class Exchange:
             begun = clock.monotonic()
             outcome = await transmit(outgoing)
             self.log(outcome, clock.monotonic() - begun)
+            if isinstance(outcome, Response) and outcome.status == 401 and not self.key_renewed:
+                self.key_renewed = await renew_key(outgoing.key_version)
+                if self.key_renewed:  # a 401 says that nothing was carried out
+                    self.__dict__.pop("clean", None)  # it masks the earlier key
+                    continue
             again = self.failed(outcome) if isinstance(outcome, Broken) else self.answered(outcome)
             if again is None:
                 return
@@ -319,7 +332,7 @@ class Exchange:
     @property
     def retry_budget_note(self) -> str:
         """A sentence for errors when the retry budget is used up, otherwise empty."""
-        if 0 < self.tries < ATTEMPTS and self.context.budget.left < 10:
+        if 0 < self.tries < self.context.attempts and self.context.budget.left < 10:
             return " Too many calls failed, so none is tried twice until some succeed again."
         return ""
 
@@ -333,7 +346,7 @@ class Exchange:
     def again(self, outcome: Broken | Response) -> float:
         """Return how long to wait before the next try, where the attempts and the shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
-        if self.tries == ATTEMPTS or not self.context.budget.spend(timeout=timeout):
+        if self.tries >= self.context.attempts or not self.context.budget.spend(timeout=timeout):
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
 

@@ -97,6 +97,7 @@ class ClientContext:
     hosted: bool = False  # whether a sandbox answers that shares its server with others
     arming: Arming | None = None
     idempotency_header: str | None = None
+    attempts: int = 3  # in all, of a read
     budget: Budget = attrs.field(factory=Budget)
     newest_date: tuple[str, float] | None = None  # the newest Date header, and our time of day when it came
     noticed: dict[str, str] = attrs.field(factory=dict)

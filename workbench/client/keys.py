@@ -7,11 +7,22 @@ import contextlib
 import hashlib
 import json
 import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from workbench.errors import CannotRecord, InvalidProfile, Problem, UsageError, advise, hide_arguments
+from workbench.errors import (
+    LOG,
+    CannotRecord,
+    InvalidProfile,
+    Problem,
+    UsageError,
+    WorkbenchError,
+    advise,
+    hide_arguments,
+)
 from workbench.system.files import make_folder, sync_folder
 from workbench.system.progress import ipython_shell
 
@@ -84,31 +95,82 @@ def installation_secret() -> bytes:
 
 
 PLACEHOLDER = "<API_KEY>"
+MAX_AGE = 900.0
+"""Seconds after which a function is asked for its key again."""
 
 
 class Key:
-    """An API key. Only `header()` returns its value, where the request is made."""
+    """An API key. Only `header()` returns its value, where the request is made.
 
-    __slots__ = ("_held", "fingerprint")
+    A key that a function fetches is fetched again when it is older than `MAX_AGE`, and after a 401.
+    """
 
+    __slots__ = ("_fetch", "_fetched", "_held", "_lock", "_pin", "fingerprint", "version")
+
+    _fetch: Callable[[], str] | None
+    _fetched: float
     _held: Callable[[], bytes]
+    _lock: threading.Lock
+    _pin: tuple[str, str] | None
     fingerprint: str
+    version: int  # how often another value has replaced it
 
     @hide_arguments
-    def __init__(self, value: str) -> None:
-        problem = key_problem(value)
-        if problem is not None:
-            raise UsageError([Problem("api_key", "api_key", problem)])
-        held = value.encode("ascii")
-        object.__setattr__(self, "_held", lambda: held)
-        object.__setattr__(self, "fingerprint", hashlib.sha256(held).hexdigest()[:8])
+    def __init__(self, value: str, fetch: Callable[[], str] | None = None) -> None:
+        self._set(_fetch=fetch, _lock=threading.Lock(), _pin=None, version=0)
+        self._hold(value)
 
     @classmethod
     def of(cls, given: "str | Key | Callable[[], str]") -> "Key":
         """Return the key that is given as itself, as text, or by a function that fetches it."""
         if isinstance(given, Key):
             return given
-        return cls(given() if callable(given) else given)
+        return cls(given(), given) if callable(given) else cls(given)
+
+    def _set(self, **attributes: object) -> None:
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
+
+    def _hold(self, value: str) -> None:
+        problem = key_problem(value)
+        if problem is not None:
+            raise UsageError([Problem("api_key", "api_key", problem)])
+        held = value.encode("ascii")
+        fingerprint = hashlib.sha256(held).hexdigest()[:8]
+        if self._pin is not None:
+            pin(fingerprint, *self._pin)
+        self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=time.monotonic())
+
+    def pin(self, host: str, environment: str) -> None:
+        """Bind this key, and those that replace it, to a host and an environment, as `pin` does."""
+        pin(self.fingerprint, host, environment)
+        self._set(_pin=(host, environment))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the key is to be fetched again because of its age."""
+        return self._fetch is not None and time.monotonic() - self._fetched > MAX_AGE
+
+    def renew(self, version: int) -> bool:
+        """Fetch the key again, once for all threads that used this version; return whether another one is there.
+
+        If that fails, the key stays, and the log says so.
+        """
+        with self._lock:
+            if self._fetch is None or self.version != version:
+                return self.version != version
+            before = self.fingerprint
+            try:
+                self._hold(self._fetch())
+            except Exception as error:  # noqa: BLE001 - the function is the caller's
+                # Errors of the workbench name no key; others may.
+                why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
+                LOG.warning("the API key could not be fetched again, and stays as it is: %s", why)
+                self._set(_fetched=time.monotonic())
+            if self.fingerprint == before:
+                return False
+            self._set(version=version + 1)
+            return True
 
     def header(self) -> bytes:
         """Return the value of the key header."""

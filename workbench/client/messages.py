@@ -27,6 +27,7 @@ class Request:
     phase: int = -1  # 0: the driver has it, 1: the head is being written, 2: it was
     traced: bool = False  # whether the driver sees the phase
     status: int | None = None
+    key_version: int = 0  # of the key that was added
     clean: Callable[[Any], Any] = lambda _: (
         masks.DOTS
     )  # masks what an answer repeats of its private values; see `cleaning.Cleaner`

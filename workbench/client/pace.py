@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-ATTEMPTS = 3  # in all
 FIRST_DELAY, LONGEST_DELAY = 0.5, 8.0
 LONGEST_WAIT = 60.0  # a Retry-After beyond this is reported, not waited for
 BUDGET, COST, COST_OF_TIMEOUT, EARNED = 500, 5, 10, 1

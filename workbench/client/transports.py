@@ -19,7 +19,7 @@ import httpcore
 import httpx
 
 from workbench.client.messages import CAP, WRITTEN, Broken, Request, Response
-from workbench.client.settings import HttpOptions
+from workbench.client.options import HttpOptions
 from workbench.errors import visible
 
 

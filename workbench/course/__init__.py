@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.course.drills import drill as drill
+    from workbench.course.drill_run import drill as drill
     from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
     from workbench.course.learner import hint as hint
@@ -27,7 +27,7 @@ _NAMES = {
     "begin": "workbench.course.learner",
     "board": "workbench.course.trainer",
     "check": "workbench.course.learner",
-    "drill": "workbench.course.drills",
+    "drill": "workbench.course.drill_run",
     "hint": "workbench.course.learner",
     "in_class": "workbench.course.learner",
     "notes": "workbench.course.learner",

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from workbench.chains.values import refuse_private_key
-from workbench.client.requests import address_problems, takes_hash
+from workbench.client.request_checks import address_problems, takes_hash
 from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.interface.convert import placeholders
 from workbench.interface.table import Operation

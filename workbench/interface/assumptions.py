@@ -174,15 +174,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_stellar_message",
             "withdrawals",
             "on Stellar the service signs the SHA-256 of chain, parties, numbers and salt",
-            "only Ed25519 is reported, not which bytes",
+            "only Ed25519 is reported, not which bytes; verify(message=…) takes a function that returns others",
         ),
         Behavior(
             "withdrawal_ed25519_transaction",
             "withdrawals",
             "on Solana and Stellar an admin sends the transaction, so that its own signature is their half; it "
             "carries the parameters, on Solana after the instruction that checks the service's signature",
-            "outside the document; the instruction of the contract's program, and the function of the Stellar "
-            "contract, are not public",
+            "outside the document; in public examples the program's instruction on Solana is "
+            "withdrawSingleSignerCollateralAsset(request), the contract's function on Stellar withdraw_assets(caller, "
+            "collateral, asset, amount, recipient, expires_at, salt, signature, admin_public_key)",
+            ONCE,
         ),
         Behavior(
             "token_decimals",
@@ -554,6 +556,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "the document shows these values as observed, not as defaults",
         ),
         Behavior(
+            "account_business_name",
+            "create_payment_account",
+            "an individual's account is answered with an empty beneficiaryBusinessName",
+            "the document says that the answer adds it, not with which value",
+            documented=True,
+        ),
+        Behavior(
             "account_other_variant",
             "create_payment_account",
             "members of the other kind of beneficiary are taken and kept",
@@ -706,8 +715,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "payment_routes",
             "requests",
-            "GET /payment-routes and its alias /automations answer an empty list; the alias says Deprecation",
-            "the endpoints are not shown",
+            "GET /payment-routes and its alias /automations answer an empty list, or an object whose paymentRoutes is "
+            "one; the alias says Deprecation",
+            "the endpoints are not shown; two of three known consumers read an object",
+            documented="list",
         ),
         Behavior(
             "lengths_elsewhere",

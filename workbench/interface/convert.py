@@ -104,8 +104,17 @@ class Converter(cattrs.Converter):
                 absent = ()
             stays = strict and not isinstance(kind, walk.Nested)  # a value of another type, which breaks a rule
             usual, read_value = self._value_reader(kind, strict)
+            missed = not strict and isinstance(kind, walk.Array) and member.about.needed  # `()` alone would not show it
             fields.append(
-                (getattr(cls, member.name).__set__, self.wire_name(cls, member), usual, read_value, stays, absent)
+                (
+                    getattr(cls, member.name).__set__,
+                    self.wire_name(cls, member),
+                    usual,
+                    read_value,
+                    stays,
+                    missed,
+                    absent,
+                )
             )
         known = frozenset(wire for _, wire, *_ in fields)
         is_answer = issubclass(cls, Answer)  # may stand in a request, as an address does
@@ -118,7 +127,7 @@ class Converter(cattrs.Converter):
             problems: list[Problem] = []
             marks: list[Problem] = []
             get = raw.get
-            for fill, wire, usual, read_value, stays, absent in fields:
+            for fill, wire, usual, read_value, stays, missed, absent in fields:
                 value = get(wire)
                 if value.__class__ is usual:
                     fill(record, value)
@@ -127,6 +136,8 @@ class Converter(cattrs.Converter):
                     value = absent
                     if strict and wire in raw:
                         problems.append(Problem(wire, "type", "must not be null"))  # assumed: null_members
+                    if missed:
+                        marks.append(Problem(wire, "required", "is missing"))
                 else:
                     try:
                         value = read_value(value)

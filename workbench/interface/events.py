@@ -22,7 +22,7 @@ MINIMUM_DEPOSIT = Decimal("2.00")
 class UserUpdated(Answer):
     """A user's compliance status changed. Source: Events, "user.updated"."""
 
-    id: str = about("User id", ID)
+    id: str = about("User id")
     first_name: str | None = about("First name", PERSON_NAME, default=None, needed=True, privacy=PERSONAL)
     last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
     email: str | None = about("Email address", EMAIL, default=None, needed=True, privacy=PERSONAL)

@@ -178,7 +178,7 @@ def _needed(cls: type[Any]) -> list[Member]:
     """
     groups = [max(rule.groups, key=len) for rule in cross_rules(cls) if isinstance(rule, OneOf)]
     needed = [member for member in members(cls) if member.required or any(member.name in group for group in groups)]
-    if all(member.about.rule.format == "uuid" for member in needed):
+    if all(member.name.endswith("_id") for member in needed):
         needed += [member for member in members(cls) if member not in needed][:3]
     return needed
 

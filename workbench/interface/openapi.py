@@ -14,6 +14,7 @@ from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import Converter, converter, placeholders
 from workbench.interface.events import EVENT_KINDS, Event, EventKind
 from workbench.interface.examples import example, example_of
+from workbench.interface.people import Address
 from workbench.interface.table import KEY_HEADER, KEY_REUSED, LIMITED, OPERATIONS, VERSION, Failure, Operation
 from workbench.schema import strict_json, walk
 from workbench.schema.fields import Privacy, Reason
@@ -200,6 +201,11 @@ class _Document:
         if operation.success != 204:
             schema, answer = self._reference(operation.answer, sent=False), example(operation.answer)
             many = ({"type": "array", "items": schema}, [answer]) if operation.many else (schema, answer)
+            if (
+                operation.path in ("/payment-routes", "/automations")
+                and self.settings.get("payment_routes") == "object"
+            ):
+                many = {"type": "object", "properties": {"paymentRoutes": many[0]}}, {"paymentRoutes": [answer]}
             described |= _json(many[0], self._written(many[1]))
         links = {}
         for start, to, name, source in _LINKS:
@@ -223,6 +229,10 @@ class _Document:
         if not sent:
             schema["description"] = " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
         schema["properties"] = {name: self._member(field, sent) for field, name in names.items()}
+        if cls is Address and sent:
+            schema["properties"][self.converter.wire_name(cls, member(cls, "country"))] |= _assumed_behavior(
+                "address_country"
+            )
         required = [name for field, name in names.items() if (_needed(field) if sent else field.about.needed)]
         if required and not partial:
             schema["required"] = required
@@ -315,6 +325,11 @@ def _otherwise(field: Member) -> Schema:
 
 def _assumed(reason: Reason | None) -> Schema:
     return {} if reason is None else {"x-assumed": str(reason), "x-known": str(reason.confidence)}
+
+
+def _assumed_behavior(assumption_id: str) -> Schema:
+    row = BEHAVIORS[assumption_id]
+    return _assumed(Reason(row.reason, row.confidence))
 
 
 def _failures(failures: Collection[Failure]) -> Schema:

@@ -56,6 +56,10 @@ def contract_values(contracts: object) -> pd.DataFrame:
         table["value_usd"] = decimal_series(values)
         table["advance_usd"] = decimal_series([None if a is None else a / 100 for a in advances])
     notes = [UNITS, *tokens.attrs.get("notes", ())]
+    if bare := int(tokens["tokens.address"].isna().sum()):
+        notes.append(
+            f"{bare:,} contracts have no token here: their list is empty or missing, and adds nothing to totals."
+        )
     if missing := int(table["value_usd"].isna().sum()):
         notes.append(f"{missing:,} tokens without a balance or a rate have no value here.")
     return mark_report(table, "contract_values", notes)

@@ -7,6 +7,7 @@ in memory is. The resulting frame is the same either way.
 import glob
 import gzip
 import json
+import os
 import re
 import zlib
 from collections import Counter, deque
@@ -240,7 +241,8 @@ def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
     files: list[Path] = []
     for path in given:
         pattern = str(path)  # may be absolute, which Path.glob does not take
-        matches = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207
+        is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)
+        matches = sorted(glob.glob(pattern)) if is_pattern else [pattern]  # noqa: PTH207
         if not matches or not all(Path(match).is_file() for match in matches):
             raise FileNotFoundError(f"no event log at {path}")
         files += map(Path, matches)

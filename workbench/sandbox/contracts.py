@@ -214,6 +214,9 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     name = {} if request.nickname is None else {"nickname": request.nickname}
     of = {f"{kind}_id": owner.lower()}
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
+    if bank["beneficiary_type"] == "individual" and context.settings["account_business_name"]:
+        context.assumed.append("account_business_name")
+        bank = {"beneficiary_business_name": "", **bank}
     account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
     record: PaymentAccount = from_json(PaymentAccount, account | account["members"])
@@ -272,12 +275,12 @@ def delete_payment_account(context: RequestContext, request: DeletePaymentAccoun
     context.store.delete("payment_account", account["id"])
 
 
-def list_payment_routes(context: RequestContext, request: object) -> list[Any]:
+def list_payment_routes(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
     """Return an empty list, since only the operation is simulated. assumed: payment_routes"""
-    return []
+    return [] if context.settings["payment_routes"] == "list" else {"paymentRoutes": []}
 
 
-def list_automations(context: RequestContext, request: object) -> list[Any]:
+def list_automations(context: RequestContext, request: object) -> list[Any] | dict[str, Any]:
     """Return the list of payment routes under its deprecated name. assumed: payment_routes"""
     context.headers["deprecation"] = "true"
     return list_payment_routes(context, request)

@@ -4,9 +4,11 @@ A new application is `pending`; after `review_seconds` of sandbox time it gets i
 name decides it immediately. Until the terms are accepted, `approved` becomes `tosNotAccepted`.
 """
 
+import re
 from typing import Any
 
 from workbench.interface import table
+from workbench.interface.formats import SSN
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.transitions import APPLICATION
 from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
@@ -106,7 +108,12 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if owner["company_id"] != company["id"]:
         raise context.error("Owner not found")
     changes = plain(request)
-    kept: Record = {name: changes[name] for name in HOLDER if name in changes}
+    kept: Record = {name: changes[name] for name in (*HOLDER, "country_of_issue") if name in changes}
+    if "national_id" in changes:  # of the number itself only this is stored
+        kept["nine_digits"] = re.fullmatch(SSN, changes["national_id"]) is not None
+    filed = {**owner, **kept}
+    if filed.get("country_of_issue") == "US" and not filed.get("nine_digits", True):
+        raise context.bad_request("nationalId must be 9 digits, since the country of issue is US", "validation_errors")
     if "address" in changes:
         kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
     if len(changes) > 2:  # more than the two ids
@@ -232,7 +239,8 @@ def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
 def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
     """Return a new owner of a company in the form of the store."""
     of = {"id": key, "tenant": tenant, "company_id": company}
-    return {**of, "status": status, "reason": REASONS.get(status, ""), **members}
+    on_file = {"country_of_issue": "US", "nine_digits": True}
+    return {**of, **on_file, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
 def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:

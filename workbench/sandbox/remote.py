@@ -12,9 +12,9 @@ import httpx
 from workbench.errors import NotSent, WrongEnvironment, hide_arguments, visible
 from workbench.interface import table
 from workbench.sandbox.context import control_error
-from workbench.sandbox.control import Control
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
+from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 from workbench.schema import strict_json

@@ -458,7 +458,9 @@ def _merchant(dice: Random) -> str:
 
 
 def guide(environment: Environment, base_url: str, tenant: str) -> Record:
-    """Return base URL, keys with their permissions, and current example ids, those of the given tenant first.
+    """Return base URL, keys with their permissions, and current example ids.
+
+    The primary tenant, whose keys control the sandbox, sees the other tenants as well; another sees itself alone.
 
     Args:
         tenant: Id of the tenant whose examples come first.
@@ -466,16 +468,17 @@ def guide(environment: Environment, base_url: str, tenant: str) -> Record:
     store = environment.store
     settings = store.get("meta", "made")
     facts = ("name", "team", "management", "corporate_cards")
+    sees_all = (store.get("tenant", tenant) or {}).get("name") == PRIMARY
     others = {
-        tenant["name"]: {name: tenant[name] for name in facts[1:]} | _examples(environment, tenant["id"])
-        for tenant in store.all("tenant")
-        if tenant["name"] != PRIMARY
+        other["name"]: {name: other[name] for name in facts[1:]} | _examples(environment, other["id"])
+        for other in store.all("tenant")
+        if other["name"] != PRIMARY and sees_all
     }
     return {
         "base_url": base_url,
         **{name: settings[name] for name in ("seed", "environment", "behavior")},
         "tenant": {name: other[name] for other in store.all("tenant") if other["id"] == tenant for name in facts},
-        "api_keys": {row["name"]: key for key, row in store.items("key")},
+        "api_keys": {row["name"]: key for key, row in store.items("key") if sees_all or row["tenant"] == tenant},
         **_examples(environment, tenant),
         "note": f"Every address here is made up: {WARNING}.",
         "tenants": others,

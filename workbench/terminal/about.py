@@ -16,7 +16,7 @@ from cyclopts import App, Parameter
 
 from workbench import __version__
 from workbench.client.keys import state_folder, state_path
-from workbench.client.settings import config_path, open_profile, profile_names
+from workbench.client.profiles import config_path, open_profile, profile_names
 from workbench.errors import WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.convert import converter, placeholders

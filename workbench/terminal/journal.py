@@ -16,8 +16,10 @@ from cyclopts import App, Parameter
 
 from workbench.client.guards import confirmation
 from workbench.client.journal import Journal
+from workbench.client.key_sources import key_source
 from workbench.client.keys import state_folder
-from workbench.client.settings import Profile, config_path, key_source, open_profile, profile_names
+from workbench.client.options import Profile
+from workbench.client.profiles import config_path, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.system.files import write_file

@@ -11,7 +11,7 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.client.base import context_of
-from workbench.client.requests import request_problems
+from workbench.client.request_checks import request_problems
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.convert import placeholders
 from workbench.interface.table import OPERATIONS, Operation, Operations

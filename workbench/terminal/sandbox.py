@@ -18,8 +18,8 @@ from cyclopts import App, Group, Parameter
 from workbench import rendering
 from workbench.errors import visible
 from workbench.sandbox import Sandbox
-from workbench.sandbox.control import Control
 from workbench.sandbox.controls import CONTROLS, perform
+from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.embedded import clock_settings, renew_file
 from workbench.system.messages import LOOPBACK
 from workbench.terminal.commands import kebab, read_duration

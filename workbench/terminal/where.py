@@ -17,7 +17,7 @@ import attrs
 from cyclopts import Group, Parameter
 
 from workbench.client.keys import state_folder
-from workbench.client.settings import open_profile, profile_names
+from workbench.client.profiles import open_profile, profile_names
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.schema.walk import Boolean, Choice, Member

@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from workbench import sequences
 from workbench.client.base import context_of
 from workbench.client.guards import confirmation_text
-from workbench.client.requests import findings
+from workbench.client.request_checks import findings
 from workbench.errors import InvalidRequest, WorkbenchError, visible
 from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS

@@ -19,7 +19,7 @@ from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox import Sandbox
-from workbench.sandbox.controls import RECORD_KINDS
+from workbench.sandbox.controls.reading import RECORD_KINDS
 from workbench.schema import masks, strict_json, walk
 from workbench.schema.rules import UUID
 from workbench.sequences.player import event_kind

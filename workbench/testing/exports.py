@@ -264,6 +264,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     """Record the calls that a client makes in a block, in this thread or task, as a HAR file.
 
     Private values of requests and responses are replaced by made-up ones; an API key is never part of it. Ids stay.
+    If the block raises, the calls that were answered before are written all the same.
 
     Args:
         api: A session or client, of a sandbox or of a real service.
@@ -272,9 +273,18 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     Raises:
         UsageError: No call was answered.
     """
+
+    def write() -> None:
+        write_file(Path(path), (export(responses, "har") + "\n").encode())
+
     with api.responses() as responses:
-        yield
-    write_file(Path(path), (export(responses, "har") + "\n").encode())
+        try:
+            yield
+        except BaseException:
+            if responses:
+                write()
+            raise
+    write()
 
 
 class Recording:

@@ -14,11 +14,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
-from typing import Any, Concatenate, TypeVar, overload
+from typing import Any, Concatenate, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -43,7 +43,7 @@ from workbench.interface.events import (
     UserEvent,
     UserKind,
 )
-from workbench.system.messages import LOOPBACK, Request, Response
+from workbench.system.messages import LOOPBACK
 from workbench.webhooks.handlers import POLL_INTERVAL, RETRY_AFTER, Failure, Handlers, OneAtATime
 from workbench.webhooks.store import Conflict, Receipt, Store, StoredEvent
 from workbench.webhooks.verify import (
@@ -74,6 +74,23 @@ Source = Callable[[int], tuple[Iterable[tuple[int, Headers, bytes]], int]]
 
 _MIN_SECRET_PATH = 24  # characters of a path that cannot be guessed
 _PURGE_INTERVAL = 1000  # deliveries between purges of old events
+
+
+class WaitOptions(TypedDict, total=False):
+    """Options of `Inbox.wait`."""
+
+    since: Since
+    clock: object
+
+
+class HandlerOptions(TypedDict, total=False):
+    """Options of `Inbox.on`."""
+
+    name: str | None
+    atomic: bool
+    ordered: bool
+    since: str
+    retry_after: Sequence[float]
 
 
 @attrs.frozen(kw_only=True)
@@ -336,9 +353,7 @@ class Inbox:
         kind: UserKind,
         where: Where | None = None,
         timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: object = None,
+        **options: Unpack[WaitOptions],
     ) -> UserEvent: ...
     @overload
     def wait(
@@ -346,9 +361,7 @@ class Inbox:
         kind: DepositKind,
         where: Where | None = None,
         timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: object = None,
+        **options: Unpack[WaitOptions],
     ) -> DepositEvent: ...
     @overload
     def wait(
@@ -356,9 +369,7 @@ class Inbox:
         kind: TransactionKind,
         where: Where | None = None,
         timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: object = None,
+        **options: Unpack[WaitOptions],
     ) -> TransactionEvent: ...
     @overload
     def wait(
@@ -366,9 +377,7 @@ class Inbox:
         kind: CardKind,
         where: Where | None = None,
         timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: object = None,
+        **options: Unpack[WaitOptions],
     ) -> CardEvent: ...
     @overload
     def wait(
@@ -376,9 +385,7 @@ class Inbox:
         kind: str | None = None,
         where: Where | None = None,
         timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: object = None,
+        **options: Unpack[WaitOptions],
     ) -> AnyEvent: ...
     def wait(
         self,
@@ -424,56 +431,31 @@ class Inbox:
     def on(
         self,
         kind: UserKind,
-        *,
-        name: str | None = None,
-        atomic: bool = False,
-        ordered: bool = False,
-        since: str = "beginning",
-        retry_after: Sequence[float] = RETRY_AFTER,
+        **options: Unpack[HandlerOptions],
     ) -> Callable[[UserHandler], UserHandler]: ...
     @overload
     def on(
         self,
         kind: DepositKind,
-        *,
-        name: str | None = None,
-        atomic: bool = False,
-        ordered: bool = False,
-        since: str = "beginning",
-        retry_after: Sequence[float] = RETRY_AFTER,
+        **options: Unpack[HandlerOptions],
     ) -> Callable[[DepositHandler], DepositHandler]: ...
     @overload
     def on(
         self,
         kind: TransactionKind,
-        *,
-        name: str | None = None,
-        atomic: bool = False,
-        ordered: bool = False,
-        since: str = "beginning",
-        retry_after: Sequence[float] = RETRY_AFTER,
+        **options: Unpack[HandlerOptions],
     ) -> Callable[[TransactionHandler], TransactionHandler]: ...
     @overload
     def on(
         self,
         kind: CardKind,
-        *,
-        name: str | None = None,
-        atomic: bool = False,
-        ordered: bool = False,
-        since: str = "beginning",
-        retry_after: Sequence[float] = RETRY_AFTER,
+        **options: Unpack[HandlerOptions],
     ) -> Callable[[CardHandler], CardHandler]: ...
     @overload
     def on(
         self,
         kind: str,
-        *,
-        name: str | None = None,
-        atomic: bool = False,
-        ordered: bool = False,
-        since: str = "beginning",
-        retry_after: Sequence[float] = RETRY_AFTER,
+        **options: Unpack[HandlerOptions],
     ) -> Callable[[Handler], Handler]: ...
     def on(
         self,
@@ -572,37 +554,22 @@ class Inbox:
         Raises:
             InvalidWebhook: The arguments would let anybody send events.
         """
-        from workbench.system import http_server  # only needed for serving
+        from workbench.webhooks.receiver import serve  # only needed for serving
 
-        path = "/" + path.lstrip("/")
         if not (host in LOOPBACK or self._verifies):
             raise InvalidWebhook(
                 f"An inbox that accepts unsigned deliveries cannot be served on {host}: anybody could send anything. "
                 "Give it keys, or use 127.0.0.1."
             )
+        path = "/" + path.lstrip("/")
         if hosts and not self._verifies and len(path) < _MIN_SECRET_PATH:
             raise InvalidWebhook(
                 "An inbox that accepts unsigned deliveries cannot be served to other hosts on a path that can be "
-                "guessed: "
-                f"give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
+                f"guessed: give it keys, or a path of {_MIN_SECRET_PATH} characters or more."
             )
-
-        def answer(request: Request) -> Response:
-            refused = _refused(request, path)
-            if refused is not None:
-                return refusal(*refused)
-            status = self.respond(request.headers, request.body)
-            return Response(status=204) if status == 204 else http_server.bare(status, "")
-
-        def refusal(status: int, reason: str) -> Response:
-            self._note(f"{reason} ({status}).")
-            return http_server.bare(status, reason)
-
-        served = http_server.running(
-            answer, host=host, port=port, hosts=hosts, max_body=self._max_body, refusal=refusal
-        )
+        served = serve(self.respond, self._note, path, host=host, port=port, hosts=hosts, max_body=self._max_body)
         with self.running(), served as url:
-            yield url + path
+            yield url
 
     @property
     def _verifies(self) -> bool:
@@ -650,88 +617,3 @@ class Inbox:
         checks = f"{len(keys)} keys" if keys else "no keys: everything is unverified"
         many = "closed" if self._closed else f"{self._store.count()} events"
         return f"<inbox {where}: {many}, {checks}>"
-
-
-class AsyncInbox(Inbox):
-    """The inbox of an async session: only `wait` is a coroutine; all other methods return immediately."""
-
-    @overload  # type: ignore[override]
-    def wait(
-        self,
-        kind: UserKind,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Coroutine[Any, Any, UserEvent]: ...
-    @overload
-    def wait(
-        self,
-        kind: DepositKind,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Coroutine[Any, Any, DepositEvent]: ...
-    @overload
-    def wait(
-        self,
-        kind: TransactionKind,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Coroutine[Any, Any, TransactionEvent]: ...
-    @overload
-    def wait(
-        self,
-        kind: CardKind,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Coroutine[Any, Any, CardEvent]: ...
-    @overload
-    def wait(
-        self,
-        kind: str | None = None,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Coroutine[Any, Any, AnyEvent]: ...
-    def wait(
-        self,
-        kind: str | None = None,
-        where: Where | None = None,
-        timeout: float = 10.0,
-        *,
-        since: Since = None,
-        clock: Any = None,
-    ) -> Any:
-        """Return the newest matching event, or wait for the next one without blocking the event loop.
-
-        Arguments and errors are those of `Inbox.wait`.
-        """
-        import asyncio
-
-        return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)
-
-
-def _refused(request: Request, path: str) -> tuple[int, str] | None:
-    """Return the status and the reason for a request that is not a delivery."""
-    if request.method != "POST":
-        return 405, "Not a POST"
-    if request.path != path:
-        return 404, "Another path than that of the inbox"
-    if request.headers.get("origin") is not None:
-        return 403, "A web page in a browser"  # webhook senders set no Origin header
-    kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-    if kind not in ("application/json", "") or request.headers.get("content-encoding") not in (None, "identity"):
-        return 415, "Declared as something else than JSON"
-    return None

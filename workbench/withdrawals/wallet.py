@@ -234,9 +234,9 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         notes = ["json() exports it for a wallet."]
         if "parameters" in self:
             notes.append(
-                "It ends here: what the contract's own program or function is called, and takes besides these "
-                "parameters, is "
-                "not public. assumptions(), withdrawal_ed25519_transaction."
+                "It ends here: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
+                "withdraw_assets, in public examples) takes these parameters. assumptions(), "
+                "withdrawal_ed25519_transaction."
             )
         return sheet_of("transaction", rows, notes=notes)
 

@@ -3,7 +3,7 @@ until when.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -176,39 +176,49 @@ class Withdrawal(NotSerializable, Shown):
         return revealed
 
     @hide_arguments
-    def verify(self, signer: str | bytes | None = None, *, nonce: int | None = None) -> bool:
+    def verify(
+        self,
+        signer: str | bytes | None = None,
+        *,
+        nonce: int | None = None,
+        message: Callable[..., bytes] | None = None,
+    ) -> bool:
         """Return whether the service's signature fits the message it is assumed to sign.
 
-        On Stellar the signed bytes are not public: there True says only that the sandbox made the signature, and a real
-        one gives False.
+        On Stellar the signed bytes are not public: without `message`, True says only that the sandbox made the
+        signature, and a real one gives False.
 
         Args:
             signer: On EVM chains the address that signs for the service; elsewhere its public key, by default the one
                 in
                 the answer, which shows only that the answer is consistent.
             nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
+            message: On Stellar, a function that returns the signed bytes; it gets `chain_id`, `proxy`, `user`, `asset`,
+                `amount` (native units), `recipient`, `expires_at` and `salt`.
         """
-        secret, message = self._require_secret(), self._message(nonce)
+        secret, signed = self._require_secret(), self._message(nonce, message)
         if self.plan.chain.family is Family.EVM:
             refuse_private_key(signer, "signer")
             if not isinstance(signer, str):
                 raise _invalid("signer", "is required: the address that signs for the service")
             try:
-                return same_address(chains.recover(message, secret.data), signer)
+                return same_address(chains.recover(signed, secret.data), signer)
             except UsageError:  # no key fits, or contracts would refuse it
                 return False
         key = signer if signer is not None else secret.public_key
         if key is None:
             raise _invalid("signer", "is required: the public key of the service, which this answer does not carry")
-        return chains.verify_ed25519(key, message, secret.data)
+        return chains.verify_ed25519(key, signed, secret.data)
 
-    def _message(self, nonce: int | None) -> bytes:
+    def _message(self, nonce: int | None, stellar: Callable[..., bytes] | None = None) -> bytes:
         """Return the bytes that the service is assumed to sign."""
         plan = self.plan
         family, proxy = plan.chain.family, plan.contract.proxy_address
         parties = {"chain_id": plan.contract.chain_id, "user": plan.admin, **self._signed()}
         if family is Family.STELLAR:
-            return chains.stellar_message(proxy=proxy, **parties)
+            return (stellar or chains.stellar_message)(proxy=proxy, **parties)
+        if stellar is not None:
+            raise _invalid("message", f"is for Stellar; on {plan.chain} the signed message is known")
         if nonce is None:
             raise _invalid("nonce", "is required: the nonce of the contract, on EVM chains the value of adminNonce()")
         parties |= {"controller": plan.contract.controller_address, "nonce": nonce}

@@ -1,158 +1,19 @@
-"""Build checked requests from arguments or wire bodies: arguments, wire names, pasted keys, mistyped addresses."""
+"""Check a request before it is sent: rules, path segments, pasted keys, mistyped addresses, limits of the profile."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
 from workbench import chains
 from workbench.chains.values import private_key_problem
 from workbench.client.guards import Limits
-from workbench.errors import InvalidArguments, InvalidRequest, Problem, UsageError, advise, visible
-from workbench.interface.convert import Converter, placeholders
-from workbench.interface.events import EVENT_KINDS
-from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
-from workbench.schema import checks, strict_json
+from workbench.errors import Problem, UsageError, advise
+from workbench.interface.convert import placeholders
+from workbench.interface.table import Operation
+from workbench.schema import checks
 from workbench.schema.fields import SECRET
-from workbench.schema.walk import Member, UnknownMember, build, members, records, snake
-
-# arguments
-
-
-def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return every problem of a call with unknown arguments, including the broken rules of the known ones."""
-    strange: list[UnknownMember] = []
-    problems = checks.problems(build(operation.request, arguments, strange))
-    unknown = [
-        Problem(
-            unknown_name.prefix + visible(str(name), 60),
-            "unknown",
-            f"is not an argument{_instead(str(name), unknown_name.of)}",
-        )
-        for unknown_name in strange
-        for name in unknown_name.names
-    ]
-    # A member given by its wire name is named once, as unknown, and not as missing besides.
-    spelled = {snake(problem.path) for problem in unknown}
-    return (
-        *unknown,
-        *(problem for problem in problems if problem.rule != "required" or snake(problem.path) not in spelled),
-    )
-
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
-    import difflib  # only for what is wrong
-
-    return difflib.get_close_matches(name, list(known), n=1)
-
-
-def _instead(name: str, cls: type[Any]) -> str:
-    fields = [member.name for member in members(cls)]
-    near = _near(snake(name), fields)
-    return f"; did you mean {near[0]}?" if near else f"; there are {', '.join(fields)}" if fields else ""
-
-
-# wire bodies
-
-
-def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
-    """Read a wire body as the request of an operation; see `Client.from_wire`."""
-    row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
-    if not isinstance(row, Operation):
-        raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
-    raw = _object(body, row)
-    of_path = {member.name: member.wire for member in members(row.request) if member.wire in placeholders(row.path)}
-    strange = [name for name in path_arguments if name not in of_path]
-    if strange:
-        there = f"; there are {', '.join(of_path)}" if of_path else "; there is none"
-        raise InvalidArguments(
-            [Problem(visible(name, 60), "unknown", f"is not part of the path{there}") for name in strange], of=row.name
-        )
-    # An id may also stand in the body, as in a log; it is taken from there.
-    path = {wire: raw[wire] for wire in of_path.values() if wire in raw}
-    path |= {of_path[name]: value for name, value in path_arguments.items()}
-    rest = {name: _as_text(value) if row.in_query else value for name, value in raw.items() if name not in path}
-    request, problems, unknown = converter.read_request(row, rest, path, from_query=row.in_query)
-    if problems:
-        raise InvalidRequest(problems, of=row.name)
-    if unknown:
-        shown = visible(", ".join(unknown), 200)
-        advise(f"{row.name}: the interface does not know {shown}; it is left out")
-    return request
-
-
-def _as_text(value: object) -> Any:
-    """A query holds text; where it is kept as JSON, its numbers and flags have their own types."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | Decimal) else value
-
-
-def _object(body: object, row: Operation[..., Any]) -> Mapping[str, Any]:
-    if body is None:
-        return {}
-    if isinstance(body, Mapping):
-        return body
-    wrong = "must be JSON text or an object"
-    if isinstance(body, str | bytes):
-        try:
-            parsed = strict_json.loads(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
-            if isinstance(parsed, Mapping):
-                return parsed
-            wrong = "must be a JSON object"
-        except strict_json.NotJson as error:
-            wrong = f"cannot be read: {error}"
-    raise InvalidRequest([Problem("", "json", wrong)], of=row.name)
-
-
-# wire names and headers
-
-
-def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> list[Problem]:
-    """Return the problems of a table of wire names."""
-    known = _renamable() if names else {}
-    problems = []
-    for name, wire in names.items():
-        path = f'{where}."{visible(str(name), 80)}"'
-        if name not in known:
-            near = _near(str(name), known)
-            problems.append(Problem(path, "unknown", f"names no field{f'; did you mean {near[0]}?' if near else ''}"))
-        elif not isinstance(wire, str) or not wire or not wire.isascii() or not wire.isidentifier():
-            problems.append(Problem(path, "type", "must be the name of a member, as declineReason"))
-        elif wire in {
-            names.get(key, member.wire)
-            for member in members(known[name])
-            if (key := f"{snake(known[name].__name__)}.{member.name}") != name
-        }:
-            problems.append(Problem(path, "twice", f"is {wire!r}, as another member of the record is"))
-    return problems
-
-
-def _renamable() -> dict[str, type[Any]]:
-    """Return each field that has a wire name of its own, with its record. What stands in a path has none."""
-    kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
-    in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
-    return {
-        f"{snake(record.__name__)}.{field.name}": record
-        for cls in [*kinds, *(kind.body for kind in EVENT_KINDS.values())]
-        for record in records(cls)
-        for field in members(record)
-        if (record, field.wire) not in in_paths
-    }
-
-
-_OURS = frozenset({KEY_HEADER.lower(), "host", "accept", "accept-encoding", "content-type", "content-length"})
-
-
-def header_problem(name: object) -> str | None:
-    """Return the problem of an additional header's name; None if it is valid."""
-    if not isinstance(name, str) or re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", name) is None:
-        return "must be the name of a header"
-    return "is a header that the client sets itself" if name.lower() in _OURS else None
-
-
-# checks
+from workbench.schema.walk import Member, members
 
 
 def request_problems(

@@ -8,8 +8,8 @@ from workbench.errors import Problem, unknown_name
 from workbench.interface import table
 from workbench.interface.events import EVENT_KINDS
 from workbench.sandbox.context import moment_of, not_found, wrong_argument
-from workbench.sandbox.control import Between, ControlGroup, Record, control
 from workbench.sandbox.control_records import Delivery, Endpoint, FaultRule, FlushResult
+from workbench.sandbox.controls.declaration import Between, ControlGroup, Record, control
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.faults import BODIES, OF_ANSWERS, OF_DELIVERIES
 from workbench.schema.walk import build, members, snake
@@ -100,13 +100,13 @@ class WebhookControls(ControlGroup):
             all_tenants: Whether to return those to endpoints of every tenant.
         """
         store = self._engine.store
-        deliveries = [
-            _delivery(row)
+        rows = (
+            row
             for endpoint in self._theirs(store.all("endpoint"), api_key, all_tenants)
             for row in store.all(f"delivery/{endpoint['id']}")
             if event_id in (None, row["event_id"]) and state in (None, row["state"])
-        ]
-        return sorted(deliveries, key=lambda delivery: (delivery.sequence, delivery.endpoint))
+        )
+        return self._collect(map(_delivery, sorted(rows, key=lambda row: (row["sequence"], row["endpoint"]))))
 
     @control(changes=True)
     def resend(self, event_id: str, endpoint_id: str | None = None) -> list[Delivery]:

@@ -6,10 +6,18 @@ from typing import Annotated
 from workbench.errors import Problem, not_allowed
 from workbench.interface.contracts import IssuingContract
 from workbench.interface.vocabulary import EventApplicationStatus, Role
-from workbench.sandbox import contracts, people
+from workbench.sandbox import cards, contracts, people
 from workbench.sandbox.context import RequestContext, not_found, usage_error, wrong_argument
-from workbench.sandbox.control import Between, ControlGroup, Record, control
-from workbench.sandbox.control_records import ApplicationState, CompanyState, RouteState, Tenant, TenantKey, from_json
+from workbench.sandbox.control_records import (
+    ApplicationState,
+    CardState,
+    CompanyState,
+    RouteState,
+    Tenant,
+    TenantKey,
+    from_json,
+)
+from workbench.sandbox.controls.declaration import CENTS, Between, ControlGroup, Record, control
 from workbench.sandbox.world import PRIMARY, add_key, add_tenant
 
 
@@ -173,6 +181,18 @@ class CreationControls(ControlGroup):
         )
         record: IssuingContract = from_json(IssuingContract, contract)
         return record
+
+    @control(changes=True)
+    def _create_card(self, user_id: str, limit: Annotated[int, CENTS] = 1_000_000) -> CardState:
+        """Issue a new, active card to a user.
+
+        Args:
+            user_id: Card holder.
+            limit: Credit limit in cents.
+        """
+        user = self._record("user", user_id)
+        card = cards.issue(self._engine.context("create_card", user), user, limit)
+        return CardState(id=card["id"], status=card["status"])
 
     def _context(self, name: str) -> RequestContext:
         """Return the context of a control that creates a record of the tenant."""

@@ -1,0 +1,92 @@
+"""Controls of a sandbox: actions that the interface does not have.
+
+A control is declared once, as a method of one of these modules (`declaration.control`). `CONTROLS` lists all of them by
+name, for the server, commands, sequences and documentation; arguments are JSON values, results mostly records.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import hide_arguments
+from workbench.renamed import renamed
+from workbench.sandbox import chain
+from workbench.sandbox.context import error_of, not_found
+from workbench.sandbox.controls.creation import CreationControls
+from workbench.sandbox.controls.declaration import Control
+from workbench.sandbox.controls.lifecycles import LifecycleControls
+from workbench.sandbox.controls.reading import ReadingControls
+from workbench.sandbox.controls.state import StateControls
+from workbench.sandbox.controls.webhooks import WebhookControls
+from workbench.sandbox.timeline import WithTimeline
+
+
+class Controls(ReadingControls, CreationControls, LifecycleControls, StateControls, WebhookControls, WithTimeline):
+    """All controls, as methods of a sandbox."""
+
+    @hide_arguments
+    def wallet(self, admin: str) -> chain.TeachingWallet:
+        """Return the teaching wallet of an admin of the sandbox's contracts; its key, made from the seed, stays there.
+
+        Raises:
+            ApiError: The address is not one that the sandbox made.
+        """
+        return chain.TeachingWallet(self, admin)
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name):
+            raise AttributeError(f"a sandbox has no {name}{renamed(f'sandbox.{name}')}")
+
+    @property
+    def create(self) -> "Create":
+        """Create tenants, keys, users, companies, cards, contracts and payment routes."""
+        return Create(self)
+
+    @property
+    def cards(self) -> "Cards":
+        """Activate, lock, unlock and cancel cards."""
+        return Cards(self)
+
+
+class Create:
+    """Controls that create records: `sandbox.create.user(status="denied")`."""
+
+    def __init__(self, sandbox: Controls) -> None:
+        self.tenant = sandbox._create_tenant
+        self.key = sandbox._create_key
+        self.user = sandbox._create_user
+        self.company = sandbox._create_company
+        self.card = sandbox._create_card
+        self.contract = sandbox._create_contract
+        self.payment_route = sandbox._create_payment_route
+
+
+class Cards:
+    """Controls that change a card's status: `sandbox.cards.lock(card_id)`."""
+
+    def __init__(self, sandbox: Controls) -> None:
+        self.activate = sandbox._activate_card
+        self.lock = sandbox._lock_card
+        self.unlock = sandbox._unlock_card
+        self.cancel = sandbox._cancel_card
+
+
+CONTROLS: Mapping[str, Control] = {
+    method.control.name: method.control
+    for group in Controls.__mro__
+    for method in vars(group).values()
+    if hasattr(method, "control")
+}
+"""The controls by name."""
+
+
+def perform(sandbox: Controls, name: str, arguments: Mapping[str, Any]) -> Any:
+    """Run a control by name, with arguments from JSON.
+
+    Raises:
+        ApiError: Unknown control, wrong arguments, or the state does not allow it.
+    """
+    row = CONTROLS.get(name)
+    if row is None:
+        raise error_of(name, not_found("Control"))
+    return getattr(sandbox, row.method.__name__)(**arguments)

@@ -1,0 +1,126 @@
+"""Controls that read the state: events, requests, balances and stored records."""
+
+from typing import Annotated
+
+from workbench.interface.events import EVENT_KINDS
+from workbench.sandbox.context import not_found
+from workbench.sandbox.control_records import (
+    CardBalance,
+    ListedEvent,
+    RequestEntry,
+    StoredRecord,
+)
+from workbench.sandbox.controls.declaration import ControlGroup, Record, control
+from workbench.sandbox.delivery import listed
+from workbench.sandbox.world import guide
+from workbench.schema.walk import build
+
+_MONEY = ("limit", "available", "held", "posted", "refunded")
+RECORD_KINDS = (
+    "card",
+    "transaction",
+    "user",
+    "company",
+    "owner",
+    "dispute",
+    "payment_account",
+    "payment_route",
+    "contract",
+    "deposit",
+)
+
+
+class ReadingControls(ControlGroup):
+    """Read the state of the sandbox."""
+
+    base_url: str
+
+    @control(changes=False)
+    def guide(self, api_key: str | None = None) -> Record:
+        """Return the base URL, the keys by what they may do, and example ids of every kind and state.
+
+        Args:
+            api_key: A key of the tenant whose examples come first; default: the session's.
+        """
+        full = self._engine.store.get("key", self._engine.full_key)["tenant"]
+        return guide(self._engine.environment, self.base_url, self._tenant_id(api_key) or full)
+
+    @control(changes=False)
+    def events(
+        self,
+        kind: Annotated[str | None, EVENT_KINDS] = None,
+        since: int | None = None,
+        api_key: str | None = None,
+        all_tenants: bool = False,
+    ) -> list[ListedEvent]:
+        """Return the events of the tenant in order, each with the request that caused it. They print masked.
+
+        Args:
+            kind: Only events of this kind, as "user.updated".
+            since: Only events after this sequence number.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
+        """
+        rows = (row for row in self._engine.events(since or 0) if kind in (None, row["kind"]))
+        return self._collect(listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants))
+
+    @control(changes=False)
+    def _last_event(self) -> int:
+        """Return the sequence number of the last event, 0 without events."""
+        return self._engine.last_event
+
+    @control(changes=False)
+    def _world_id(self) -> str:
+        """Return the id of this world, which changes with a reset or a restart of a sandbox in memory."""
+        return str(self._engine.store.get("meta", "made").get("world", ""))
+
+    @control(changes=False)
+    def requests(
+        self, api_key: str | None = None, all_tenants: bool = False, reveal: bool = False
+    ) -> list[RequestEntry]:
+        """Return the last requests of the tenant and their responses, oldest first, with private values masked.
+
+        Args:
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
+            reveal: Whether private values of bodies and responses are returned, and paths that are not served; never
+                keys.
+        """
+        tenant = None if all_tenants else self._tenant_id(api_key)
+        return self._collect(build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal))
+
+    @control(changes=False)
+    def balance(self, card_id: str) -> CardBalance:
+        """Return the money of a card in cents: limit, available, held, posted, refunded."""
+        card = self._record("card", card_id)
+        return CardBalance(**{name: card[name] for name in _MONEY})
+
+    @control(changes=False)
+    def state(self, record_id: str, api_key: str | None = None, all_tenants: bool = False) -> StoredRecord:
+        """Return a record of the tenant as the sandbox stores it, with its kind. It prints masked.
+
+        Args:
+            record_id: Id of the record, of any kind.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether it may be the record of any tenant.
+        """
+        for kind in RECORD_KINDS:
+            record = self._engine.store.get(kind, record_id.lower())
+            if record is not None and any(self._theirs([record], api_key, all_tenants)):
+                return StoredRecord({"kind": kind, **record})
+        raise not_found("Record")
+
+    @control(changes=False)
+    def records(
+        self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
+    ) -> list[StoredRecord]:
+        """Return all records of a kind that the tenant has, as the sandbox stores them, oldest first. They print
+        masked.
+
+        Args:
+            kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.
+            api_key: A key of the tenant; default: the session's.
+            all_tenants: Whether to return those of every tenant.
+        """
+        records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
+        return self._collect(StoredRecord({"kind": kind, **row}) for row in records)

@@ -1,0 +1,88 @@
+"""Controls of the clock and of the entire state: advance, reset, snapshot and restore."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from workbench.errors import Problem
+from workbench.sandbox.context import not_found, wrong_argument
+from workbench.sandbox.control_records import (
+    SandboxTime,
+    Snapshots,
+)
+from workbench.sandbox.controls.declaration import ControlGroup, control
+from workbench.sandbox.store import in_world
+from workbench.sandbox.world import new_world, world
+
+
+class StateControls(ControlGroup):
+    """Advance the clock; reset, save and restore the state."""
+
+    @control(changes=True, transaction=False)
+    def advance(self, *, days: float = 0, hours: float = 0, minutes: float = 0, seconds: float = 0) -> SandboxTime:
+        """Move the clock forward; scheduled changes on the way happen at their own times."""
+        try:
+            return SandboxTime(now=self._engine.clock.advance(days=days, hours=hours, minutes=minutes, seconds=seconds))
+        except (ValueError, OverflowError):
+            raise wrong_argument(
+                Problem("", "minimum", "the clock can only move forward: give positive numbers")
+            ) from None
+
+    @control(changes=True)
+    def reset(self) -> SandboxTime:
+        """Reset the sandbox to its initial state, with an empty log of requests; fault rules and endpoints stay."""
+        store = self._engine.store
+        self._engine.log.clear()
+        settings, speed = store.get("meta", "made"), self._engine.clock.speed
+        start = settings["start"] if speed is None else int(time.time() * 1000)
+        fresh = world({**settings, "start": start}).copy()
+        with self._replacing(start=start):
+            for kind, values in fresh.items():
+                store.fill(kind, values)
+        self._engine.clock.set(start, speed)
+        return SandboxTime(now=self._engine.clock.now())
+
+    @control(changes=True)
+    def snapshot(self, name: str) -> Snapshots:
+        """Save the state under a name."""
+        store, prefix = self._engine.store, _prefix(name)
+        for kind in store.kinds():
+            if kind.startswith(prefix):
+                store.fill(kind, {})
+        for kind in store.kinds():
+            if in_world(kind):
+                store.copy_kind(kind, prefix + kind)
+        store.put("snapshot", name, True)
+        return Snapshots(names=tuple(known for known, _ in store.items("snapshot")))
+
+    @control(changes=True)
+    def restore(self, name: str) -> SandboxTime:
+        """Restore the state saved under a name."""
+        store, prefix = self._engine.store, _prefix(name)
+        if store.get("snapshot", name) is None:
+            raise not_found("Snapshot")
+        saved = [kind for kind in store.kinds() if kind.startswith(prefix)]
+        with self._replacing():
+            for kind in saved:
+                store.copy_kind(kind, kind.removeprefix(prefix))
+        return SandboxTime(now=self._engine.clock.now())
+
+    @contextmanager
+    def _replacing(self, **settings: object) -> Iterator[None]:
+        """Replace the state, but keep the settings; event and request numbers are never reused."""
+        store = self._engine.store
+        settings = {**store.get("meta", "made"), **settings, "world": new_world()}
+        counters = {name: store.get("counter", name) for name in ("event", "request", "endpoint", "fault")}
+        for kind in store.kinds():
+            if in_world(kind):
+                store.fill(kind, {})
+        yield
+        store.put("meta", "made", settings)
+        for name, number in counters.items():
+            if number is not None:
+                store.put("counter", name, number)
+
+
+def _prefix(name: str) -> str:
+    """Return the prefix of the kinds of a snapshot."""
+    return f"snapshot/{name.encode(errors='surrogatepass').hex()}/"
