@@ -278,7 +278,7 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
         reports.record_balances(api, path, symbols=symbols)
         api.sandbox.advance(days=1)
         made = reports.record_balances(api, path, symbols=symbols)
-        value = reports.contract_totals(contracts)["value_usd"][0]
+        value = reports.contract_values(contracts, by=())["value_usd"][0]
 
     assert made["at"].drop_duplicates().diff().iloc[1] == timedelta(days=1)
     assert [sum(rows) for _, rows in made.groupby("at")["value_usd"]] == [value, value]

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from workbench.reports.activity import posting_times as posting_times
     from workbench.reports.activity import spend as spend
     from workbench.reports.activity import spend_funnel as spend_funnel
-    from workbench.reports.balances import contract_totals as contract_totals
     from workbench.reports.balances import contract_values as contract_values
     from workbench.reports.balances import liability as liability
     from workbench.reports.balances import outstanding as outstanding
@@ -32,7 +31,6 @@ _NAMES = {
     "applications": "workbench.reports.activity",
     "approvals": "workbench.reports.activity",
     "cohorts": "workbench.reports.activity",
-    "contract_totals": "workbench.reports.balances",
     "contract_values": "workbench.reports.balances",
     "declines": "workbench.reports.activity",
     "deliveries": "workbench.reports.activity",

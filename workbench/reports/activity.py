@@ -499,8 +499,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
             f"query must be text of at most {_MAX_QUERY:,} characters, without NUL and surrogates", of="sql"
         )
     with duckdb().connect(config=_CLOSED) as engine:
-        made = {name: make() for name, make in tables.items() if re.search(rf"\b{re.escape(name)}\b", query)}
-        for name, given in made.items():
+        named_tables = {name: make() for name, make in tables.items() if re.search(rf"\b{re.escape(name)}\b", query)}
+        for name, given in named_tables.items():
             engine.register(name, _arrow(given))
         engine.execute("SET lock_configuration=true")
         table = None
@@ -517,7 +517,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
         if table is not None:
             frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
             unclear = [name for name in _without_unit(parsed) if name in frame]
-            return mark_report(frame, "sql", [*_completeness(made)], unit_unknown=unclear)
+            return mark_report(frame, "sql", [*_completeness(named_tables)], unit_unknown=unclear)
     raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 

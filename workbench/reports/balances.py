@@ -42,12 +42,19 @@ _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "v
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
 
 
-def contract_values(contracts: object) -> pd.DataFrame:
+def contract_values(contracts: Any, by: str | Collection[str] | None = None) -> pd.DataFrame:
     """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
     Args:
-        contracts: Contracts, or their frame. A token without a balance or rate has no value.
+        contracts: Contracts, their frame, or a result of this report. A token without a balance or rate has no value.
+        by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
     """
+    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
+    values = contracts if known else _token_values(contracts)
+    return values if by is None else _totals(values, [by] if isinstance(by, str) else list(by))
+
+
+def _token_values(contracts: object) -> pd.DataFrame:
     tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
     table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
     with localcontext(EXACT):
@@ -69,16 +76,7 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
     return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
 
 
-def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
-    """Return the value and advance in USD, in total or by columns such as "chain_id".
-
-    Args:
-        contracts: Contracts, their frame, or a result of `contract_values`.
-        by: One or more columns of `contract_values`.
-    """
-    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
-    values = contracts if known else contract_values(contracts)
-    keys = [by] if isinstance(by, str) else list(by)
+def _totals(values: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     numbers = {name: decimals(values[name]) for name in ("value_usd", "advance_usd")}
     totals = (
         values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))

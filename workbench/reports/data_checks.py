@@ -29,11 +29,11 @@ def anomalies(events: object) -> pd.DataFrame:
     data, _ = transaction_events(frame)
     table = transactions(frame).rename(columns={"authorized_at": "at"})
     rows = [*_of_events(frame, data), *_of_transactions(table), *_gaps(data)]
-    found = pd.concat(rows) if rows else pd.DataFrame()
-    found = found.reindex(columns=[*_COLUMNS]).astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
-    found = found.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
-    found = found.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
-    return mark_report(found, "anomalies", [ASSUMED], frame)
+    listed = pd.concat(rows) if rows else pd.DataFrame()
+    listed = listed.reindex(columns=[*_COLUMNS]).astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
+    listed = listed.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
+    listed = listed.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
+    return mark_report(listed, "anomalies", [ASSUMED], frame)
 
 
 def _frame(events: Any) -> pd.DataFrame:
@@ -52,14 +52,14 @@ def _of_events(frame: pd.DataFrame, data: pd.DataFrame) -> list[pd.DataFrame]:
     given = frame.reindex(columns=["kind", *names])
     own = given["kind"].astype(TEXT).str.startswith("transaction.").fillna(False).astype(bool)
     contents = given[own].drop_duplicates()
-    found = {
+    listed = {
         "settled twice": settled[settled["body.id"].duplicated()],
         "amount missing": data[data["body.spend.amount"].isna()],
         "duplicate id, other content": contents[contents["id"].duplicated()],
         "unknown kind": given[own & ~given["kind"].isin(KINDS)],
     }
     return [
-        rows[[*names]].rename(columns=names).assign(anomaly=anomaly) for anomaly, rows in found.items() if len(rows)
+        rows[[*names]].rename(columns=names).assign(anomaly=anomaly) for anomaly, rows in listed.items() if len(rows)
     ]
 
 
