@@ -17,7 +17,7 @@ SPEND = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "
 
 
 def bought(api: Any, cents: int) -> str:
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     return str(api.simulate_authorization(card_id=card, amount=cents, **SPEND).transaction_id)
 
 
@@ -27,7 +27,7 @@ def bought(api: Any, cents: int) -> str:
 def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[str, int, int]]) -> None:
     """The last closing is what the cards hold, and the net of all periods is what they were charged, to the cent."""
     with wb.connect(behavior=behavior) as api:
-        cards = api.guide()["cards"]["active"][:2]
+        cards = api.sandbox.guide()["cards"]["active"][:2]
         before = [api.sandbox.balance(card) for card in cards]
         play(api, cards, actions)
         after = [api.sandbox.balance(card) for card in cards]
@@ -131,10 +131,10 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
 def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     """Rows from a time on have flows; their balance is refused, unless the points before are given."""
     with wb.connect(world="large") as api:
-        users = api.guide()["rewards_users"]
-        every = wb.rewards.read(api, users, progress=False).frame()
+        users = api.sandbox.guide()["rewards_users"]
+        every = wb.rewards.fetch(api, users, progress=False).frame()
         since = every["created_at"].sort_values().iloc[len(every) // 2]
-        part = wb.rewards.read(api, users, since=since.to_pydatetime(), progress=False).frame()
+        part = wb.rewards.fetch(api, users, since=since.to_pydatetime(), progress=False).frame()
 
     for report in (reports.outstanding, reports.liability):
         with pytest.raises(UsageError, match="opening="):
@@ -144,4 +144,4 @@ def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     assert total == reports.outstanding(part, opening=opening)["outstanding"].iloc[0]
     assert total == reports.liability(part, opening=Decimal(opening))["outstanding"].iloc[-1]
     with pytest.raises(UsageError, match="both types"):
-        reports.outstanding(wb.rewards.read(api, users, type="earned", progress=False))
+        reports.outstanding(wb.rewards.fetch(api, users, type="earned", progress=False))

@@ -25,7 +25,7 @@ def world() -> Any:
     """Return a session after forty days of purchases, its transactions, and those of the sandbox's books."""
     with wb.connect() as api:
         known = {one["id"] for one in api.sandbox.records("transaction")}
-        wb.sequences.run(wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), api, progress=False)
+        wb.sequences.run(api, wb.testing.traffic(seed=3, cards=4, days=40, a_day=1.5), progress=False)
         books = [one for one in api.sandbox.records("transaction") if one["id"] not in known]
         yield api, reports.transactions(api), books
 
@@ -154,7 +154,7 @@ def test_monthly_changes(world: Any) -> None:
 def test_applications_over_time() -> None:
     """At the end of each day every user that moved is in the status the sandbox has."""
     with wb.connect() as api:
-        users = [ids[0] for ids in api.guide()["users"].values()][:4]
+        users = [ids[0] for ids in api.sandbox.guide()["users"].values()][:4]
         for place, status in enumerate(["pending", "needsInformation", "approved"] * 2):
             api.sandbox.advance(days=2)
             api.sandbox.review(users[place % 4], status)
@@ -185,7 +185,7 @@ def test_deliveries_by_endpoint() -> None:
         inbox = wb.Inbox(accept_unsigned=True)
         with inbox.serve() as url:
             endpoint = api.sandbox.register_endpoint(url)
-            api.sandbox.review(api.guide()["users"]["pending"][0], "approved")
+            api.sandbox.review(api.sandbox.guide()["users"]["pending"][0], "approved")
             inbox.wait("user.updated", timeout=20)
             for _ in range(50):
                 if {one.state for one in api.sandbox.deliveries()} == {"delivered"}:
@@ -206,8 +206,8 @@ def test_deliveries_by_endpoint() -> None:
 @pytest.fixture(scope="module")
 def points() -> Any:
     with wb.connect() as api:
-        users = [one["id"] for one in api.guide()["rewards_users"]][:4]
-        yield wb.rewards.read(api, users, progress=False).frame()
+        users = [one["id"] for one in api.sandbox.guide()["rewards_users"]][:4]
+        yield wb.rewards.fetch(api, users, progress=False).frame()
 
 
 def total(frame: pd.DataFrame) -> Decimal:
@@ -284,21 +284,21 @@ def test_balances_are_recorded_over_time(tmp_path: Path) -> None:
     assert [sum(rows) for _, rows in made.groupby("at")["value_usd"]] == [value, value]
     assert made["symbol"][0] == "XYZ"
     assert made["chain"].notna().all()
-    pd.testing.assert_frame_equal(made, tables.load(path))
+    pd.testing.assert_frame_equal(made, tables.read_parquet(path))
 
 
 def test_a_saved_frame_comes_back(tmp_path: Path, points: pd.DataFrame, world: Any) -> None:
     """With its types, marks and notes."""
     for frame in (points, world[1], reports.approvals(world[1]).drop(columns="day")):
-        path = wb.export(frame, tmp_path / "frame.parquet", overwrite=True).path
+        path = wb.to_file(frame, tmp_path / "frame.parquet", overwrite=True).path
 
-        made = tables.load(path)
+        made = tables.read_parquet(path)
         pd.testing.assert_frame_equal(frame, made)
         assert made.attrs == frame.attrs
     (tmp_path / "a.parquet").write_bytes(b"nothing")
-    for name, words in (("a.parquet", "not a readable Parquet"), ("a.csv", "bulk.load")):
+    for name, words in (("a.parquet", "not a readable Parquet"), ("a.csv", "bulk.read_rows")):
         with pytest.raises(ValueError, match=words):
-            tables.load(tmp_path / name)
+            tables.read_parquet(tmp_path / name)
 
 
 def test_empty_data_makes_empty_reports() -> None:

@@ -54,7 +54,7 @@ def points_chart(
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         cumulative: Draw running totals and the remaining points instead.
         freq: "day", "week", "month" or "year"; by default what fits the period.
         on: The column of times.
@@ -125,7 +125,7 @@ def categories_chart(
     """Draw points earned, or dollars spent, by spend category.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of categories drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -140,7 +140,7 @@ def merchants_chart(
     """Draw the merchants with the most points earned, or dollars spent.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of merchants drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -203,7 +203,7 @@ def points_per_dollar_chart(
     """Draw points earned per dollar (sum of points divided by sum of dollars) by spend category or merchant.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         by: The column by which rows are grouped.
         top: Number of groups drawn, by spend.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -271,7 +271,7 @@ def posting_chart(rewards: object, *, ax: Axes | None = None, size: Size = "note
     """Draw the time from posted to minted as a histogram of rows, with the median.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """

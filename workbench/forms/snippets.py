@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import ipywidgets
 
+from workbench.commands import command_of
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row
 from workbench.interface.table import PREFIX
@@ -39,7 +40,7 @@ def python(draft: Draft) -> str:
 
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
-    arguments = ["workbench", *draft.operation.command.split()]
+    arguments = ["workbench", *command_of(draft.operation)]
     for path, leaf in draft.leaves.items():
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))

@@ -24,7 +24,7 @@ from workbench.panel.panel import Panel, browse, tiles
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.reports.balances import liability
-from workbench.rewards.reading import read as read_rewards
+from workbench.rewards.reading import fetch as fetch_rewards
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.schema.rules import iso_day
 from workbench.session import connect, sandbox_of, tenants_of
@@ -45,7 +45,7 @@ Part = tuple[str, str]  # a place on the page, and its HTML
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     """Return a dashboard of the activity of a program in a day and a range, with filters and links to the panel.
 
-    It only reads. In a notebook it is interactive; `export(path)` writes a self-contained HTML file.
+    It only reads. In a notebook it is interactive; `to_html(path)` writes a self-contained HTML file.
 
     Args:
         api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
@@ -146,7 +146,7 @@ class Books:
     @cached_property
     def rewards(self) -> Any:
         """The rewards activity of all known users."""
-        return read_rewards(self.api, self.members, progress=False).frame()
+        return fetch_rewards(self.api, self.members, progress=False).frame()
 
 
 def program_of(user: Mapping[str, Any]) -> str:
@@ -159,7 +159,7 @@ def program_of(user: Mapping[str, Any]) -> str:
 
 
 class Dashboard(Displayed):
-    """A dashboard. From code: `filters`, `export(path)`; `books` has the frames that it shows."""
+    """A dashboard. From code: `filters`, `to_html(path)`; `books` has the frames that it shows."""
 
     def __init__(self, sessions: Mapping[str, Any]) -> None:
         self.sessions = dict(sessions)
@@ -198,7 +198,7 @@ class Dashboard(Displayed):
         """A saved notebook has no figures: they are made when they are asked for."""
         return "<div>Run the cell for the dashboard.</div>"
 
-    def export(self, path: str | Path) -> Path:
+    def to_html(self, path: str | Path) -> Path:
         """Write the dashboard to a static HTML file that needs no kernel, script or network.
 
         Raises:

@@ -43,7 +43,7 @@ def terms(text: str) -> list[Term]:
 
 
 class Listing:
-    """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `export(path)`.
+    """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `to_file(path)`.
 
     Args:
         name: What is listed.
@@ -241,16 +241,16 @@ class Listing:
             return self.data.frame.iloc[self.order]
         return pd.DataFrame(self.rows, columns=[column.name for column in self.data.columns])
 
-    def export(self, path: str | Path, *, overwrite: bool = False) -> Any:
+    def to_file(self, path: str | Path, *, overwrite: bool = False) -> Any:
         """Write the rows that pass the filter, in their order, to a .csv, .xlsx or .parquet file.
 
         Raises:
             FileExistsError: The file exists, and `overwrite` is False.
             ValueError: The extension is unknown.
         """
-        from workbench.tables.frames import export
+        from workbench.tables.frames import to_file
 
-        return export(self.frame(), path, overwrite=overwrite)
+        return to_file(self.frame(), path, overwrite=overwrite)
 
     def python(self) -> str:
         """Return the Python code that recreates this view."""

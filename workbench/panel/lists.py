@@ -357,9 +357,9 @@ _KINDS = {
 
 def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
     """Return the rewards activity of users, all pages that the interface reaches, with its frame."""
-    from workbench.rewards.reading import read
+    from workbench.rewards.reading import fetch
 
-    frame = read(api, list(users), progress=False, **filters).frame()
+    frame = fetch(api, list(users), progress=False, **filters).frame()
     kinds = {str(name): "time" if str(name).endswith("_at") else "text" for name in frame.columns} | _KINDS
     several = frame["user_id"].nunique() > 1
     columns = " ".join(f"{name}:{kinds[name]}" for name in frame.columns if several or name != "user_id")

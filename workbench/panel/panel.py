@@ -120,7 +120,7 @@ class Rewards(Listing):
         users = [known.get(user, user)]
         if user == ALL:  # of a sandbox those that its guide names, of which some have rewards
             sandbox = sandbox_of(self._api)
-            guide = {} if sandbox is None else self._api.guide()
+            guide = {} if sandbox is None else self._api.sandbox.guide()
             users = [user["id"] for user in guide.get("rewards_users", ())] if guide else list(known.values())
         return things.rewards(self._api, users, type=self.inputs["type"] or None, **filters)
 
@@ -277,7 +277,7 @@ class Panel(Displayed):
             "environment": info["environment"],
             "host": info["host"],
             "key": info["key_fingerprint"],
-            "tenant": None if sandbox is None else visible(self._api.guide()["tenant"]["name"], 80),
+            "tenant": None if sandbox is None else visible(self._api.sandbox.guide()["tenant"]["name"], 80),
             "lists": [{"name": name, "label": sentence(name)} for name in self.lists],
             "list": self.selected,
             "id": self.opened[1] if self.opened else None,
@@ -417,7 +417,8 @@ class Panel(Displayed):
         kind = str(asked.get("file"))
         if kind not in _FILES:
             return {"code": listing.python()}
-        return {"text": str(listing.export(f"{name.replace(' ', '-')}.{kind}", overwrite=bool(asked.get("overwrite"))))}
+        file = f"{name.replace(' ', '-')}.{kind}"
+        return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
 
     def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Save a view of a list under its name in the state folder, or delete it."""

@@ -30,11 +30,11 @@ from workbench.reports.scope import Columns, columns_of, grouped, in_scope, with
 from workbench.reports.transaction_rows import MONEY, until_of
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.rewards.folder import PART, read_folder
-from workbench.rewards.reading import read
+from workbench.rewards.reading import fetch
 from workbench.sandbox.control_records import Delivery
 from workbench.schema.walk import build
 from workbench.session import sandbox_of
-from workbench.tables.frames import load, to_frame
+from workbench.tables.frames import read_parquet, to_frame
 from workbench.tables.periods import (
     Every,
     end_of,
@@ -465,7 +465,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
     "events": to_frame,
     "journal": lambda api: to_frame(api.journal),
     "contracts": lambda api: to_frame(api.list_contracts()),
-    "rewards": lambda api: read(api, api.guide()["rewards_users"], progress=False).frame(),
+    "rewards": lambda api: fetch(api, api.sandbox.guide()["rewards_users"], progress=False).frame(),
     "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
 }
 """The tables of a session; each is built only if a query names it."""
@@ -490,7 +490,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
     tables: dict[str, Callable[[], Any]] = {name: partial(to_frame, x) for name, x in frames.items()}
     if isinstance(source, str | Path):
         folder = Path(source)
-        tables |= {path.stem: partial(load, path) for path in sorted(folder.glob("*.parquet"))}
+        tables |= {path.stem: partial(read_parquet, path) for path in sorted(folder.glob("*.parquet"))}
         tables |= {path.parent.name: partial(read_folder, path.parent) for path in folder.glob(f"*/{PART}")}
     elif source is not None:
         tables |= {name: partial(make, source) for name, make in SESSION.items() if name not in tables}

@@ -13,7 +13,7 @@ from workbench.errors import UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
-from workbench.tables.frames import export, load, to_frame
+from workbench.tables.frames import read_parquet, to_file, to_frame
 from workbench.tables.periods import end_of, every_period, moment, running, steps
 from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 
@@ -116,12 +116,12 @@ def record_balances(
     recorded.insert(5, "symbol", recorded["tokens.address"].str.lower().map(known).astype(TEXT))
     notes = recorded.attrs["notes"]
     if path.exists():
-        earlier = load(path).rename(columns={"value": "value_usd", "advance": "advance_usd"})  # of 0.2
+        earlier = read_parquet(path).rename(columns={"value": "value_usd", "advance": "advance_usd"})  # of 0.2
         recorded = pd.concat([earlier, recorded], ignore_index=True)
     for name in _DECIMALS:
         recorded[name] = decimal_series(decimals(recorded[name]))
     recorded = mark_report(recorded, "balances", notes)
-    export(recorded, path, overwrite=True)
+    to_file(recorded, path, overwrite=True)
     return recorded
 
 
@@ -200,7 +200,7 @@ def outstanding(
     """Return the points outstanding at a date: earned minus redeemed until then.
 
     Args:
-        rewards: The result of `rewards.read`, its frame, or items.
+        rewards: The result of `rewards.fetch`, its frame, or items.
         at: The date or time; a date means its first moment in `tz`. Default: after all rows.
         on: The time from which points count: "created_at" (their row), "posted_at" (the purchase), or "minted_at",
             which leaves out points not yet minted.
@@ -241,7 +241,7 @@ def liability(
     """Return the points outstanding at the end of each month, from the first row to the last.
 
     Args:
-        rewards: The result of `rewards.read`, its frame, or items.
+        rewards: The result of `rewards.fetch`, its frame, or items.
         on: The time from which points count; see `outstanding`.
         usd_per_point: Value of a point in USD, for a column `value_usd`; the service does not state it.
         tz: Time zone of the months.

@@ -219,7 +219,7 @@ def _magics(session_of: Callable[[], Any]) -> Any:
             raise UsageError("expected dollars and cents, as 12.50")
         api = session_of()
         return api.simulate_authorization(
-            card_id=card or api.guide()["cards"]["active"][0],
+            card_id=card or api.sandbox.guide()["cards"]["active"][0],
             amount=int(dollars * 100),
             currency="USD",
             merchant_name=merchant,
@@ -263,7 +263,7 @@ def dashboard(
     from workbench.session import connect
 
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
-        path = dashboard_of(api).export(out)
+        path = dashboard_of(api).to_html(out)
     say(f"Wrote {visible(str(path), 200)}.")
     if open_:
         import webbrowser

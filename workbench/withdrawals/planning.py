@@ -89,7 +89,7 @@ def plan(
 def known_names(api: Any) -> dict[str, str]:
     """Return what the addresses of a sandbox are called; the interface names none."""
     try:
-        contracts = api.guide()["contracts"]
+        contracts = api.sandbox.guide()["contracts"]
     except (AttributeError, WorkbenchError):
         return {}
     names: dict[str, str] = {}
