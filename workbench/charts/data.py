@@ -180,6 +180,11 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     return data.reindex(columns=list(columns)) if missing else data
 
 
+def is_running(data: pd.DataFrame) -> bool:
+    """Return whether the last period of a report was not over when its data end."""
+    return "running" in data and len(data) > 0 and bool(data["running"].fillna(False).iloc[-1])
+
+
 def is_general(note: str) -> bool:
     """Return whether a note applies to every frame of its kind, so that a chart can omit it."""
     return note in (HIDDEN, REDEEMED) or note.startswith("Assumed:")

@@ -22,14 +22,15 @@ from workbench.forms.draft import cents_of, no_amount
 from workbench.forms.form import Form
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
-from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
+from workbench.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.interface.vocabulary import RewardType
 from workbench.panel import details
 from workbench.panel import lists as things
 from workbench.panel.listing import Listing, choices
-from workbench.panel.lists import Column, Rows
+from workbench.panel.lists import LINKED, Column, Rows
+from workbench.panel.page import document
 from workbench.rendering import markup
-from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.rendering.text import Cell, Grid, cell, sentence, status_cell
 from workbench.sandbox.controls import perform
 from workbench.schema.rules import iso_day
 from workbench.session import sandbox_of
@@ -40,14 +41,6 @@ _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
 ALL = "All known users"
 """What is entered to read the rewards of all users that a session knows."""
-LINKED: Mapping[str, Mapping[str, str]] = {
-    "companies": {"users": "company_id"},
-    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
-    "cards": {"transactions": "card_id"},
-    "transactions": {"disputes": "transaction_id", "events": "about"},
-    "events": {"deliveries": "event_id"},
-}
-"""The lists that a thing leads to, each with the column that has its id."""
 _VIEWS = "views.json"  # in the state folder
 
 
@@ -243,6 +236,14 @@ class Panel(Displayed):
         """Close the widget and its form."""
         self._close_form()
         close(self.widget)
+
+    def document(self) -> str:
+        """Return the lists that were read as a standalone HTML page, with the figures of the overview."""
+        info = self._start({})
+        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        read = [listing for listing in self.lists.values() if listing.is_read]
+        title, moment = f"Workbench: {info['host']}", things.now(self._api)
+        return document(title, read, tiles=list(tiles(self)), about=about, at=moment)
 
     @property
     def html(self) -> str:
