@@ -29,6 +29,7 @@ No message holds a key or a private value: problems name the path and the rule, 
 their control characters escaped and their length capped.
 """
 
+import errno
 import inspect
 import logging
 import re
@@ -206,6 +207,8 @@ def _stripped(
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
+    if unusable := _unusable_name(error):
+        return UsageError([Problem("", "path", unusable)], of=_public_name(function))
     if isinstance(error, _OF_ARGUMENTS):
         problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
         if problems:
@@ -215,6 +218,14 @@ def _stripped(
     if frames is not None and frames.tb_frame.f_code.co_filename != __file__ and not hasattr(error, "__notes__"):
         error.add_note(f"raised in {frames.tb_frame.f_code.co_filename}, line {frames.tb_lineno}")
     return error
+
+
+def _unusable_name(error: Exception) -> str:
+    """Return what is wrong with the name of a file that Python refused; empty for another error."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return "the name of a file or folder is too long"
+    is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
+    return "the name of a file contains a NUL character" if is_null else ""
 
 
 def _public_name(function: Callable[..., Any]) -> str:

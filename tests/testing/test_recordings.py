@@ -29,7 +29,7 @@ def purchase(api, card):
 @pytest.fixture
 def recorded(tmp_path):
     api = wb.connect()
-    guide = api.guide()
+    guide = api.sandbox.guide()
     APPLICANT["user"] = guide["rewards_users"][0]["id"]
     with testing.record(api, tmp_path / "calls.har"):
         answers = purchase(api, guide["cards"]["active"][0])
@@ -141,3 +141,24 @@ def test_a_recording_with_a_broken_address_is_refused_or_empty(url, tmp_path):
     (tmp_path / "a.har").write_text(json.dumps({"log": {"entries": [entry]}}))
     with contextlib.suppress(UnusableFile):
         testing.Recording(tmp_path / "a.har")
+
+
+def test_a_block_that_raises_is_recorded(recorded, tmp_path):
+    """The calls that were answered before the error are written, and the error is that of the block."""
+
+    def raise_after(calls, name):
+        with testing.record(api, tmp_path / name):
+            calls()
+            raise ZeroDivisionError
+
+    _, card, _ = recorded
+    api = wb.connect()
+    with pytest.raises(ZeroDivisionError):
+        raise_after(lambda: purchase(api, card), "partly.har")
+    with pytest.raises(ZeroDivisionError):
+        raise_after(lambda: None, "none.har")
+    with testing.replay(tmp_path / "partly.har") as again:
+        made, _ = purchase(again, card)
+
+    assert made.transaction_id
+    assert not (tmp_path / "none.har").exists()

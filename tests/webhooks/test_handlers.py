@@ -115,6 +115,25 @@ def test_tried_again_until_given_up() -> None:
     assert inbox.dead_letters() == ()
 
 
+def test_a_clock_that_goes_back_delays_no_retry() -> None:
+    """A failure is tried again after its pause at the latest, by a clock that was set back meanwhile, too."""
+    times = [1_000_000.0]
+    inbox = Inbox(now=lambda: datetime.fromtimestamp(times[0], UTC), accept_unsigned=True)
+    calls = []
+
+    @inbox.on("*", name="bad", retry_after=(5, 50_000))
+    def bad(event: Event) -> None:
+        calls.append(times[0])
+        raise ValueError
+
+    put(inbox)
+    for moment in (1_000_004.0, 1_000_000.0 - 20_000, 1_000_000.0 - 19_000):
+        times[0] = moment
+        inbox.run_handlers()
+
+    assert calls == [1_000_000.0, 1_000_000.0 - 20_000]
+
+
 @pytest.mark.slow
 def test_tries_last_about_a_day_and_vary() -> None:
     """By default a failure is tried again for about a day, at growing intervals that vary by at most 10 %."""

@@ -303,6 +303,20 @@ def test_retention_where_the_clock_is_ahead(tmp_path: Path) -> None:
         assert len(inbox) == 2
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_retention_of_events_without_a_time(tmp_path: Path, timed: bool) -> None:
+    """A clock that is years ahead makes no event old that has no time of its own, whether or not others have one."""
+    now = [NOON]
+    with Inbox(tmp_path / "inbox.db", now=lambda: now[0], accept_unsigned=True) as inbox:
+        put(inbox, "denied", minutes=None)
+        if timed:
+            put(inbox, "pending")
+        put(inbox, "approved", minutes=None)
+    now[0] += timedelta(days=2000)
+    with Inbox(tmp_path / "inbox.db", keep_for=timedelta(days=1), now=lambda: now[0], accept_unsigned=True) as inbox:
+        assert len(inbox) == 2 + timed
+
+
 def test_empty_id_purges_nothing() -> None:
     """An empty id, which stands in every event, is refused."""
     inbox = Inbox(accept_unsigned=True)

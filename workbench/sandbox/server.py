@@ -8,12 +8,14 @@ Requests of browser pages are rejected: other hosts and origins, and bodies that
 """
 
 import asyncio
+import copy
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from ipaddress import ip_address
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +42,7 @@ FOREIGN = "Requests from pages of other origins are not answered"
 NOT_JSON = "the content type must be application/json"
 
 _DOCS = "/docs/"
+_PART = 200  # rows that are read and written at once
 
 _CERTIFICATE_VALID = timedelta(days=398)
 _JSON = {"content-type": "application/json"}
@@ -152,15 +155,35 @@ class App:
         )  # it may block, for example until deliveries are sent
 
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
+        sandbox, lists = copy.copy(self.sandbox), list[Iterable[Any]]()
+
+        def collect_later(rows: Iterable[Any]) -> list[Any]:
+            lists.append(rows)
+            return []
+
+        sandbox._collect = collect_later
         try:
-            result = self._drain(arguments) if name == "drain" else to_json(perform(self.sandbox, name, arguments))
+            result = self._drain(arguments) if name == "drain" else to_json(perform(sandbox, name, arguments))
+            body = self._listed(iter(lists[0])) if lists else b""
         except UsageError as error:
             return refused(400, str(error).removeprefix(f"{name}: "), WRONG_ARGUMENT, self._identity)
         except ApiError as error:
             return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":
             result["base_url"] = f"{self._url}{table.PREFIX}"
-        return Response(status=200, headers=_JSON | self._identity, body=strict_json.dumps(result))
+        return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
+
+    def _listed(self, rows: Iterator[Any]) -> bytes:
+        """Return rows as a JSON list. The state is locked for one part of them after the other, so that other requests
+        are answered between.
+        """
+        parts: list[bytes] = []
+        while True:
+            with self._engine.store:
+                part = list(islice(rows, _PART))
+            if not part:
+                return b"[" + b",".join(parts) + b"]"
+            parts.append(strict_json.dumps(to_json(part))[1:-1])
 
     def _drain(self, arguments: Mapping[str, Any]) -> Any:
         after, key = arguments.get("after", 0), arguments.get("api_key")

@@ -11,6 +11,7 @@ survives a killed process, but does not wait for the disk, since the data of a s
 
 import os
 import sqlite3
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, suppress
@@ -123,12 +124,13 @@ class Store:
         """Begin a transaction and return True. Without waiting, return False if another thread or process holds the
         lock.
         """
+        asked = time.monotonic()
         uninterrupted.__enter__()
         locked = entered = False
         try:
             locked = self._lock.acquire(blocking=wait)
             if locked:
-                self._begin(wait=wait)
+                self._begin(wait, asked)
                 entered = True
         except FileBusy:
             if wait:
@@ -147,7 +149,7 @@ class Store:
             self._lock.release()
             uninterrupted.__exit__()
 
-    def _begin(self, *, wait: bool) -> None:
+    def _begin(self, wait: bool, asked: float) -> None:
         self._begun.append(len(self._undo))
 
     def _end(self, *, keep: bool) -> None:
@@ -283,16 +285,16 @@ class FileStore(Store):
 
     # transactions
 
-    def _begin(self, *, wait: bool) -> None:
+    def _begin(self, wait: bool, asked: float) -> None:
         if not self._begun:
             with ExitStack() as stack:
-                stack.enter_context(self._file.write(wait=wait))
+                stack.enter_context(self._file.write(wait=wait, asked=asked))
                 ((version,),) = self._run("PRAGMA data_version")
                 if version != self.version:
                     self._follow()
                     self.version = version
                 self._transaction = stack.pop_all()
-        super()._begin(wait=wait)
+        super()._begin(wait, asked)
 
     def _end(self, *, keep: bool) -> None:
         if len(self._begun) > 1:

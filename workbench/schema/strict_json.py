@@ -8,9 +8,12 @@ from typing import Any
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MAX_DIGITS = 400
-_MAX_DEPTH = 1_000  # where Python's own limit stands, unless someone raised it
-_NESTING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{\]}]', re.DOTALL)
-"""A text, also one without an end, or a bracket. Nothing is read twice, so the check is linear."""
+MAX_DEPTH = 64
+"""Levels of lists and objects in each other; the documented bodies have six."""
+MAX_VALUES = 1_000_000
+"""Items, members, lists and objects of one text; an answer of the largest size has about a third."""
+_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # also one without an end; nothing is read twice
+_BRACKET = re.compile(r"[\[{\]}]")
 
 
 class NotJson(ValueError):
@@ -18,6 +21,10 @@ class NotJson(ValueError):
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
+
+
+class TooManyValues(NotJson):
+    """A text with more values than are read."""
 
 
 class JsonObject(dict[str, Any]):
@@ -53,38 +60,42 @@ def _exact(digits: str) -> Decimal:
     return Decimal(digits)
 
 
-def _too_deep(text: str, limit: int) -> bool:
-    """Say whether a text is nested too deeply, also where libraries raised Python's limit and the process would die."""
-    if text.count("[") + text.count("{") <= limit:
-        return False
+def _check_extent(text: str, max_depth: int, max_values: int) -> None:
+    """Refuse a text that exceeds a limit, also where libraries raised Python's limit of recursion."""
+    brackets = text.count("[") + text.count("{")
+    if brackets <= max_depth and brackets + text.count(",") < max_values:
+        return
+    text = _TEXT.sub("", text)
+    brackets = text.count("[") + text.count("{")
+    if brackets + text.count(",") >= max_values:
+        raise TooManyValues(f"more than {max_values:,} values")
     depth = 0
-    for match in _NESTING.finditer(text):
-        sign = match.group()
-        depth += (sign in "[{") - (sign in "]}")
-        if depth > limit:
-            return True
-    return False
+    for match in _BRACKET.finditer(text) if brackets > max_depth else ():
+        depth += 1 if match.group() in "[{" else -1
+        if depth > max_depth:
+            raise NotJson("nested too deeply")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_constant=_constant, strict=True)
 
 
-def loads(data: bytes, max_depth: int = _MAX_DEPTH) -> Any:
+def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """Read one JSON text: objects as `Wire`, numbers as int or Decimal.
 
     Args:
-        max_depth: Most levels of lists and objects in each other.
+        max_depth: Maximum number of levels of lists and objects in each other.
+        max_values: Maximum number of items, members, lists and objects.
 
     Raises:
         NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
-            deeply, a fraction of more than 400 digits, or a whole number of more digits than Python takes (4,300).
+            deeply, too many values, a fraction of more than 400 digits, or a whole number of more digits than Python
+            takes (4,300).
     """
     failure: NotJson
     text = ""
     try:
         text = data.decode()
-        if _too_deep(text, max_depth):
-            raise NotJson("nested too deeply")
+        _check_extent(text, max_depth, max_values)
         decoded = _DECODER.decode(text)
         if b"\\" in data and _SURROGATE.search(data):
             json.dumps(decoded, ensure_ascii=False, default=str).encode()

@@ -86,6 +86,7 @@ class Database:
         """
         self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
         self._busy_seconds = busy_seconds
+        self._busy_at = 0.0  # when an operation last gave up because the file is busy
         self._synchronous = "FULL" if survives_power_loss else "NORMAL"
         self._checked = checked if self.path is not None else ()
         version += bool(checked)  # a program that writes no checksums leaves the file alone
@@ -222,21 +223,24 @@ class Database:
             raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
     @contextmanager
-    def write(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
+    def write(self, *, wait: bool = True, asked: float | None = None) -> Iterator[sqlite3.Connection]:
         """Return the connection inside a transaction that is committed at the end, or rolled back by an error.
 
         Args:
             wait: Whether to wait for other processes.
+            asked: When the caller began to wait, by `time.monotonic()`; default: now. If another thread has given up
+                since, the file is tried once, so that threads do not wait one after the other.
 
         Raises:
             FileBusy: Another process held the file for too long.
             UnusableFile: The disk is full, or the file cannot be written.
         """
         self.after_fork()
+        asked = time.monotonic() if asked is None else asked
         with uninterrupted, self.lock:
             try:
                 self._rollback_open()
-                self._patiently("BEGIN IMMEDIATE", seconds=self._busy_seconds if wait else 0)
+                self._patiently("BEGIN IMMEDIATE", wait=wait, asked=asked)
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException as error:
@@ -253,9 +257,10 @@ class Database:
     def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
         """Run a statement, which is a transaction of its own outside of one, and return its rows."""
         self.after_fork()
+        asked = time.monotonic()
         with self.lock:
             try:
-                return self._patiently(query, values).fetchall()
+                return self._patiently(query, values, asked=asked).fetchall()
             except _FAILURES as error:
                 raise self._named(error) from None
 
@@ -266,17 +271,20 @@ class Database:
         except _FAILURES as error:
             raise self._named(error) from None
 
-    def _patiently(self, statement: str, values: Any = (), *, seconds: float | None = None) -> sqlite3.Cursor:
+    def _patiently(
+        self, statement: str, values: Any = (), *, wait: bool = True, asked: float = float("inf")
+    ) -> sqlite3.Cursor:
         """Run a statement that needs the file for itself, again and again until the time is up.
 
         SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
         """
-        deadline = time.monotonic() + (self._busy_seconds if seconds is None else seconds)
+        until = time.monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
             try:
                 return self.connection.execute(statement, values)
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() >= deadline:
+                if "locked" not in str(error) or time.monotonic() >= until:
+                    self._busy_at = time.monotonic() if wait else self._busy_at
                     raise
 
     def _named(self, error: Exception) -> Exception:

@@ -11,7 +11,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -25,6 +25,8 @@ from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
+MAX_BODIES = 32 * 2**20
+"""Bytes of all bodies that are being received at once; further requests are refused with 503."""
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
@@ -59,8 +61,10 @@ class _App:
         self._handler = handler
         self._hosts = hosts
         self._max_body = max_body
+        self._received = 0  # bytes of bodies that are not complete
 
     async def __call__(self, scope: object, receive: object, send: object) -> None:
+        early: Response | None = None
         try:
             request = await self._read(scope, receive)
             if request is None:
@@ -68,12 +72,14 @@ class _App:
             answer = self._handler(request)
             response = answer if isinstance(answer, Response) else await answer
         except _Refused as refused:
-            await _send_early(self.refusal(*refused.args), receive, send)
-            return
+            early = self.refusal(*refused.args)
         except Exception as error:  # noqa: BLE001 - every request gets a response
             # No traceback: it could contain parts of the request.
             log.error("a request failed with %s", type(error).__name__)
             response = self.refusal(500, "Internal server error")
+        if early is not None:  # sent when the exception is gone, since its frames hold what was received
+            await _send_early(early, receive, send)
+            return
         await _send(response, scope, send)
 
     async def _read(self, scope: Any, receive: Any) -> Request | None:
@@ -90,26 +96,40 @@ class _App:
             raise _Refused(400, "Exactly one Host header is required")
         if hosts[0] not in self._hosts:
             raise _Refused(421, "This host is not served here")
-        length = headers.get("content-length", "0")
-        body = bytearray()
-        more = length != "0" or "transfer-encoding" in headers
-        while more:
-            if int(length) > self._max_body or len(body) > self._max_body:
-                raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message["body"]
-            more = message["more_body"]
+        body = await self._read_body(headers, receive)
+        if body is None:
+            return None
         return Request(
             scope["method"],
             scope["raw_path"].decode("latin-1"),
             scope["query_string"].decode("latin-1"),
             headers,
-            bytes(body),
+            body,
             local=hosts[0] in LOOPBACK,
             peer=(scope.get("client") or ("",))[0],
         )
+
+    async def _read_body(self, headers: Mapping[str, str], receive: Any) -> bytes | None:
+        length = headers.get("content-length", "0")
+        if length == "0" and "transfer-encoding" not in headers:
+            return b""
+        body, more = bytearray(), True
+        try:
+            while more:
+                if int(length) > self._max_body or len(body) > self._max_body:
+                    raise _Refused(413, f"The body is larger than {self._max_body:,} bytes")
+                if self._received > MAX_BODIES:
+                    raise _Refused(503, "Too many requests are being received")
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                body += message["body"]
+                self._received += len(message["body"])
+                more = message["more_body"]
+                del message  # it would be kept while the next one is awaited
+            return bytes(body)
+        finally:
+            self._received -= len(body)
 
 
 async def _send(response: Response, scope: Any, send: Any) -> None:
@@ -184,6 +204,11 @@ class _LimitedProtocol(HttpToolsProtocol):
                 self._refuse(431, "The headers are too large")
         if self._part != self._timed:
             self._set_timer()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Return whether a client that has ended its side is answered yet: its request is complete, and waits."""
+        cycle: Any = self.cycle  # None before the first request
+        return bool(cycle) and self._part is None and not cycle.response_complete and self.scheme == "http"
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

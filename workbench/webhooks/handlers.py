@@ -7,6 +7,7 @@ once. An `async def` handler is awaited in a separate event loop, one event afte
 """
 
 import inspect
+import json
 import logging
 import sys
 import threading
@@ -284,11 +285,14 @@ class Handlers:
         """Return the next due event of a handler: one to retry, or the first one it has not handled."""
         free = _FREE if handler.ordered else "1"
         undamaged = self._store.file.undamaged("events")
+        now, pauses = self._clock(), json.dumps([pause * (1 + JITTER) for pause in handler.retry_after])
         again = self._store.file.run(
             "SELECT sequence, body, tries FROM effects AS run JOIN events USING(sequence)"
-            f" WHERE handler = ? AND run.state = 'waiting' AND due <= ? AND {free} AND {undamaged}"
-            " ORDER BY sequence LIMIT 1",
-            (handler.name, self._clock()),
+            # A run that waits for longer than its pause was recorded before the clock went back.
+            " WHERE handler = ? AND run.state = 'waiting'"
+            " AND NOT (due > ? AND due <= ? + coalesce(json_extract(?, '$[' || (tries - 1) || ']'), 0))"
+            f" AND {free} AND {undamaged} ORDER BY sequence LIMIT 1",
+            (handler.name, now, now, pauses),
         )
         if again:
             return again[0]

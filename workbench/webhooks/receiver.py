@@ -1,6 +1,9 @@
 """HTTP server that receives deliveries for an inbox."""
 
+import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from workbench.system import http_server
@@ -19,27 +22,40 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Pass the deliveries to a path on, and yield the URL.
+    """Pass the deliveries to a path on, one after the other in a thread, and yield the URL.
 
     Args:
         respond: Returns the HTTP status for the headers and the body of a delivery.
         note: Called with the reason for which a request was refused.
     """
+    writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0  # the event loop never waits for the file
 
-    def answer(request: Request) -> Response:
+    async def answer(request: Request) -> Response:
         refused = _refused(request, path)
         if refused is not None:
             return refusal(*refused)
-        status = respond(request.headers, request.body)
+        status = await asyncio.get_running_loop().run_in_executor(writer, store, request, time.monotonic())
         return Response(status=204) if status == 204 else http_server.bare(status, "")
+
+    def store(request: Request, arrived: float) -> int:
+        nonlocal busy_at
+        if arrived < busy_at:  # it has waited already, behind a delivery that could not be stored
+            return 503
+        status = respond(request.headers, request.body)
+        if status == 503:
+            busy_at = time.monotonic()
+        return status
 
     def refusal(status: int, reason: str) -> Response:
         note(f"{reason} ({status}).")
         return http_server.bare(status, reason)
 
     served = http_server.running(answer, host=host, port=port, hosts=hosts, max_body=max_body, refusal=refusal)
-    with served as url:
-        yield url + path
+    try:
+        with served as url:
+            yield url + path
+    finally:
+        writer.shutdown(wait=False, cancel_futures=True)
 
 
 def _refused(request: Request, path: str) -> tuple[int, str] | None:

@@ -254,13 +254,20 @@ class Store:
     def purge_old(self, now: datetime, keep_for: timedelta) -> int:
         """Delete events that are older than a time, both by this machine's clock and by event time.
 
-        Event time is relative to the newest event, so a clock that is ahead does not purge events.
+        Event time is relative to the newest event, so a clock that is ahead does not purge events. An event without a
+        time has that of the event before it, or after it; where no event has one, the time of arrival counts.
         """
-        newest = self.file.run("SELECT happened FROM events WHERE happened IS NOT NULL ORDER BY sequence DESC LIMIT 1")
-        own = (datetime.fromisoformat(newest[0][0]) - keep_for).isoformat() if newest else ""
+        timed = bool(self.file.run("SELECT 1 FROM events WHERE happened IS NOT NULL LIMIT 1"))
+        column = "happened" if timed else "arrived"
+        newest = self.file.run(f"SELECT {column} FROM events WHERE {column} IS NOT NULL ORDER BY sequence DESC LIMIT 1")
+        if not newest:
+            return 0
+        own = (datetime.fromisoformat(newest[0][0]) - keep_for).isoformat()
+        near = f"SELECT {column} FROM events AS near WHERE {column} IS NOT NULL AND near.sequence"
+        before = f"({near} <= events.sequence ORDER BY near.sequence DESC LIMIT 1)"
+        after = f"({near} > events.sequence ORDER BY near.sequence LIMIT 1)"
         arrived = (now - keep_for).astimezone(UTC).isoformat()
-        test = "arrived < ? AND (happened IS NULL OR happened < ?)"
-        return self._delete([("events", test, (arrived, own))])
+        return self._delete([("events", f"arrived < ? AND coalesce({before}, {after}) < ?", (arrived, own))])
 
     def purge(self, naming: Sequence[str], before: datetime | None) -> int:
         """Delete events that contain an id or arrived before a time, and erase their bytes from the file.

@@ -83,7 +83,6 @@ def lower_headers(headers: Headers) -> dict[str, str]:
 
 
 MAX_BODY = 2**20
-_MAX_DEPTH = 64
 
 Where = Callable[[Any], Any] | Mapping[str, Any]
 """A function of the event, or values by dotted attribute paths of the event or of its body."""
@@ -102,7 +101,7 @@ def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
     if len(body) > max_body:
         raise TooLarge(f"The body has {len(body):,} bytes; the limit is {max_body:,}.")
     try:
-        raw = strict_json.loads(body, max_depth=_MAX_DEPTH)
+        raw = strict_json.loads(body)
     except strict_json.NotJson as error:
         raise InvalidWebhook(f"Invalid or ambiguous JSON: {error}.") from None
     if not isinstance(raw, Mapping):

@@ -143,6 +143,8 @@ class ControlGroup:
 
     _engine: Engine
     _key: str  # key of the default tenant
+    _collect: Callable[[Iterable[Any]], list[Any]] = list
+    """Collects the rows of a control that returns many; a server collects them in parts."""
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         """Run a control in this process; a client of a served sandbox sends it to the server."""

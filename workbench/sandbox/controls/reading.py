@@ -61,8 +61,8 @@ class ReadingControls(ControlGroup):
             api_key: A key of the tenant; default: the session's.
             all_tenants: Whether to return those of every tenant.
         """
-        rows = [row for row in self._engine.events(since or 0) if kind in (None, row["kind"])]
-        return [listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants)]
+        rows = (row for row in self._engine.events(since or 0) if kind in (None, row["kind"]))
+        return self._collect(listed(self._engine.environment, row) for row in self._theirs(rows, api_key, all_tenants))
 
     @control(changes=False)
     def _last_event(self) -> int:
@@ -87,7 +87,7 @@ class ReadingControls(ControlGroup):
                 keys.
         """
         tenant = None if all_tenants else self._tenant_id(api_key)
-        return [build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal)]
+        return self._collect(build(RequestEntry, entry) for entry in self._engine.log.entries(tenant, reveal=reveal))
 
     @control(changes=False)
     def balance(self, card_id: str) -> CardBalance:
@@ -123,4 +123,4 @@ class ReadingControls(ControlGroup):
             all_tenants: Whether to return those of every tenant.
         """
         records = self._theirs(self._engine.store.all(kind), api_key, all_tenants)
-        return [StoredRecord({"kind": kind, **row}) for row in records]
+        return self._collect(StoredRecord({"kind": kind, **row}) for row in records)

@@ -1,0 +1,245 @@
+"""Bounds of what a program that means harm, or a large state, may take: time, rows at once, depth and number of values, bytes in flight.
+
+Each test prints its figure: python -m pytest -n 0 -s tests/test_bounds.py
+"""
+
+import resource
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+import workbench as wb
+from workbench.schema import strict_json
+from workbench.system import http_server
+from workbench.system.database import Database
+from workbench.webhooks.inbox import Inbox
+from workbench.webhooks.verify import sample
+
+CONTRACTS = "/v1/issuing/tenants/contracts"
+KILOBYTE = 1024
+
+
+def times_of(call: Callable[[int], object], count: int) -> list[float]:
+    """Call at once from a number of threads, and return the seconds each took."""
+    took: list[float] = []
+
+    def run(number: int) -> None:
+        began = time.monotonic()
+        call(number)
+        took.append(time.monotonic() - began)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return took
+
+
+def test_deliveries_beside_a_held_file_wait_together(tmp_path: Path) -> None:
+    """While another program holds the file of a receiver, each delivery is refused within one wait, not one after the other."""
+    delivery = sample("user.updated", "key")
+    with Inbox(tmp_path / "events.db", accept_unsigned=True) as inbox, inbox.serve() as url:
+        inbox._store.file._busy_seconds = 0.5
+        inbox.on("*", name="another thread that waits for the file")(lambda event: None)
+        statuses: list[int] = []
+        with closing(sqlite3.connect(tmp_path / "events.db", isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            took = times_of(
+                lambda n: statuses.append(httpx.post(url, content=delivery.body, headers=delivery.headers).status_code),
+                12,
+            )
+            holder.execute("ROLLBACK")
+        after = httpx.post(url, content=delivery.body, headers=delivery.headers).status_code
+    print(f"\n12 deliveries, each waits for at most 0.5 s: the last was answered after {max(took):.1f} s")
+
+    assert ([503] * 12, 204) == (statuses, after)
+    assert max(took) < 3  # one after the other: 6 s
+
+
+def test_threads_beside_a_held_file_wait_together(tmp_path: Path) -> None:
+    """The wait for a held file includes that for other threads of this process."""
+    file = Database(tmp_path / "a.db", application=1, schema="CREATE TABLE a(b)", busy_seconds=0.4)
+
+    def write(_: int) -> None:
+        with pytest.raises(wb.errors.FileBusy), file.write():
+            pass
+
+    with closing(file), closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        took = times_of(write, 10)
+
+    assert max(took) < 2  # one after the other: 4 s
+
+
+@pytest.mark.parametrize("name, arguments", [("events", {}), ("records", {"kind": "card"}), ("deliveries", {})])
+def test_a_long_list_holds_nobody_up(name: str, arguments: dict[str, str]) -> None:
+    """Other requests are answered while a control lists thousands of rows."""
+    sandbox = wb.Sandbox()
+    store, rows = sandbox._engine.store, 4_000
+    sandbox.create.card(sandbox.records("user")[0]["id"])
+    card = sandbox.records("card")[0]
+    del card["kind"]
+    with sandbox.serve() as url:
+        key = {"api-key": sandbox.full_key, "content-type": "application/json"}
+        endpoint = sandbox.register_endpoint(f"{url}/nothing", signing_key="x" * 32)
+        sandbox.create.card(sandbox.records("user")[0]["id"])
+        sandbox.flush(5)
+        delivery = next(iter(store.all(f"delivery/{endpoint.id}")))
+        event = store.get("event", "1")
+        with store:
+            for number in range(sandbox._engine.last_event + 1, rows + 1):
+                store.put("event", str(store.next("event")), {**event, "sequence": number})
+                store.put("card", str(number), {**card, "id": str(number)})
+                store.put(f"delivery/{endpoint.id}", str(number), {**delivery, "sequence": number})
+        waits: list[float] = []
+        listing = threading.Event()
+
+        def ask() -> None:
+            with httpx.Client(base_url=url, headers=key) as client:
+                while not listing.is_set():
+                    began = time.monotonic()
+                    assert client.get(CONTRACTS).status_code == 200
+                    waits.append(time.monotonic() - began)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while len(waits) < 5:
+            time.sleep(0.01)
+        waits.clear()
+        began = time.monotonic()
+        listed = httpx.post(f"{url}/_sandbox/{name}", json=arguments, headers=key, timeout=60).json()
+        took = time.monotonic() - began
+        listing.set()
+        asking.join()
+    sandbox.close()
+    print(
+        f"\n{len(listed):,} {name} in {took:.2f} s, meanwhile {len(waits)} answers, the longest after {max(waits):.3f} s"
+    )
+
+    assert rows - 1 <= len(listed) < rows + 100
+    assert len(waits) >= 3  # under one lock: one
+    assert max(waits) < took / 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b",".join([b"{}"] * 3_000_000) + b"]",
+        b'{"items":[' + b",".join([b"{}"] * 3_000_000) + b"]}",
+        b"[" + b",".join([b"1e1"] * 2_000_000) + b"]",
+        b"[" + b"[]," * 3_000_000 + b"1]",
+        b'{"a":"' + b'\\"[{,' * 1_900_000 + b'"}',
+    ],
+    ids=["objects", "items", "numbers", "lists", "text"],
+)
+def test_answers_of_many_values_are_read_in_a_bounded_time(body: bytes) -> None:
+    """However an answer of the largest size is made up."""
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
+    began = time.process_time()
+    with (
+        wb.Client(base_url="http://127.0.0.1:1", api_key="k", transport=transport, timeout=4) as api,
+        pytest.raises(wb.errors.UnexpectedAnswer),
+    ):
+        api.list_contracts()
+    took = time.process_time() - began
+    print(f"\n{len(body):,} bytes: {took:.2f} s of processor time")
+
+    assert took < 2
+
+
+def test_the_largest_number_of_values_is_read_in_time() -> None:
+    """An answer with as many of the smallest values as are read takes less than its deadline."""
+    body = b"[" + b",".join([b"{}"] * (strict_json.MAX_VALUES // 2 - 2)) + b"]"
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=body))
+    began = time.process_time()
+    with (
+        wb.Client(base_url="http://127.0.0.1:1", api_key="k", transport=transport, timeout=4) as api,
+        pytest.raises(wb.errors.UnexpectedAnswer),
+    ):
+        api.list_contracts()
+    took = time.process_time() - began
+    print(f"\n{strict_json.MAX_VALUES:,} values: {took:.2f} s of processor time")
+
+    assert took < 8
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 500])
+def test_deep_answers_raise_no_error_of_python(status: int) -> None:
+    """An answer that is nested more deeply than any documented one is unreadable, as a success and as a refusal."""
+    body = b'{"message":' + b"[" * 900 + b"]" * 900 + b"}"
+    transport = httpx.MockTransport(lambda request: httpx.Response(status, content=body))
+    with (
+        wb.Client(base_url="http://127.0.0.1:1", api_key="k", transport=transport, timeout=1) as api,
+        pytest.raises(wb.WorkbenchError),
+    ):
+        api.delete_payment_account(payment_account_id="7b1f9bc4-7b54-4b0e-9d52-6a0d4e7f8a10")
+
+
+def test_bodies_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies that are being received have one limit; beyond that a request is refused, and forgotten."""
+    monkeypatch.setattr(http_server, "MAX_BODIES", 300 * KILOBYTE)
+    with wb.Sandbox().serve() as url, ExitStack() as connections:
+        place = urlsplit(url)
+        head = f"POST /v1/x HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-length: {100 * KILOBYTE}\r\n\r\n".encode()
+        opened = []
+        for _ in range(8):
+            connection = connections.enter_context(socket.create_connection((place.hostname, place.port), timeout=20))
+            connection.sendall(head + b"x" * 60 * KILOBYTE)
+            opened.append(connection)
+        answers = [opened[-1].recv(KILOBYTE)]
+        for connection in opened[:5]:
+            connection.sendall(b"x" * 40 * KILOBYTE)
+            answers.append(connection.recv(KILOBYTE))
+        connections.close()
+        after = httpx.post(f"{url}/v1/x", content=b"{}").status_code
+
+    assert [503, 404, 404, 404, 404, 404] == [int(answer.split()[1]) for answer in answers]
+    assert after == 404
+
+
+@pytest.mark.slow
+def test_memory_of_many_bodies() -> None:
+    """2,000 connections that each send a part of their body take memory for the connections and for 32 MB of bodies."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most < 5_000:
+        pytest.skip("this process may not open 5,000 files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (5_000, most))
+    serve = (
+        "import time\nfrom workbench.sandbox import Sandbox\nwith Sandbox().serve() as url:\n"
+        "    print(url, flush=True); time.sleep(60)"
+    )
+    try:
+        with subprocess.Popen([sys.executable, "-c", serve], stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            place = urlsplit(server.stdout.readline().strip())
+
+            def memory() -> float:
+                lines = Path(f"/proc/{server.pid}/status").read_text().splitlines()
+                return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / KILOBYTE
+
+            began = memory()
+            head = f"POST /v1/x HTTP/1.1\r\nhost: {place.netloc}\r\ncontent-length: 61000\r\n\r\n".encode()
+            with ExitStack() as connections:
+                for _ in range(2_000):
+                    connection = connections.enter_context(socket.create_connection((place.hostname, place.port)))
+                    connection.sendall(head + b"x" * 60_000)
+                time.sleep(0.5)
+                grown = memory() - began
+            server.kill()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    print(f"\n2,000 connections with 60 kB each: {began:.0f} MB at first, {grown:.0f} MB more")
+
+    assert grown < 130
