@@ -24,6 +24,7 @@ PURPOSES = {
     "bulk": "many calls",
     "rewards": "reads of any size",
     "tables": "DataFrames, exports",
+    "commands": "operations at a prompt",
     "session": "connect()",
     "client": "sends one call",
     "sandbox": "answers calls",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import workbench as wb
 from tests.forms.conftest import ACCOUNT, PERSON, SECRETS, below, state
+from workbench.commands import command_of
 from workbench.forms.answers import REVEAL_SECONDS, Reveal
 from workbench.forms.draft import Draft
 from workbench.forms.fields import explained, text_of, value_of
@@ -19,7 +20,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.panel.panel import form
 from workbench.schema.rules import FULL
 from workbench.schema.walk import member
-from workbench.sequences import loads
+from workbench.sequences import from_toml
 from workbench.session import Session
 from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values
@@ -67,7 +68,7 @@ def test_the_command_reads_back_as_the_same_values(api: Session, name: str) -> N
     known = {f"--{path.replace('_', '-')}": path for path, _ in option_members(OPERATIONS[name].request)}
     texts = {known[option].replace(".", "__"): text for option, text in zip(words[::2], words[1::2], strict=True)}
     read, _ = values(OPERATIONS[name], texts)
-    assert ("workbench", OPERATIONS[name].command) == (program, f"{noun} {verb}")
+    assert ("workbench", *command_of(OPERATIONS[name])) == (program, noun, verb)
     for key, value in CALLS[name].items():
         if not isinstance(value, dict):
             assert value == read[key]
@@ -112,7 +113,7 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
     """The text of the step reads back as a sequence with this operation."""
     made = form(getattr(api, name), **CALLS[name])
 
-    (step,) = loads(made.snippets["Sequence step"]).steps
+    (step,) = from_toml(made.snippets["Sequence step"]).steps
 
     assert name == step.do
     assert set(CALLS[name]) == set(step.arguments)
@@ -221,13 +222,13 @@ def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: p
     from workbench.forms.snippets import note
     from workbench.terminal import main
 
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     made = form(api.simulate_authorization, **{**CALLS["simulate_authorization"], "card_id": card})
     assert "api.sandbox.share()" in note("Terminal", api)
     url = api.sandbox.share()
     code = main(shlex.split(made.snippets["Terminal"])[1:])
     _, _, _, target, _, _, _, content, _, body = shlex.split(made.snippets["curl"])
-    headers = {"Api-Key": api.guide()["api_keys"]["full"], "Content-Type": content.partition(": ")[2]}
+    headers = {"Api-Key": api.sandbox.guide()["api_keys"]["full"], "Content-Type": content.partition(": ")[2]}
     answer = httpx.post(target, headers=headers, content=body)
 
     assert (0, 200) == (code, answer.status_code)

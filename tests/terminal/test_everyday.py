@@ -14,6 +14,7 @@ import pytest
 from tests.terminal.conftest import ROOT
 from tests.terminal.test_everywhere import COMMANDS
 from workbench.client.journal import Journal
+from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS
 from workbench.session import connect
 from workbench.terminal.about import ENVIRONMENT
@@ -101,7 +102,7 @@ def test_a_skeleton_is_a_body_that_is_taken(wb, tmp_path, name):
         if name == "simulate_reversal"
         else []
     )
-    sent = wb(*row.command.split(), *ids, "--from", str(tmp_path / "body.json"), *more, "--fresh")
+    sent = wb(*command_of(row), *ids, "--from", str(tmp_path / "body.json"), *more, "--fresh")
 
     assert ended.code == 0
     assert sent.code in {0, 3}
@@ -178,7 +179,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
     """`--path` opens the journal that an application keeps."""
     path = tmp_path / "app.db"
     with connect(journal=Journal(path)) as api:
-        api.simulate_authorization(card_id=api.guide()["cards"]["active"][0], amount=100, currency="USD",
+        api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], amount=100, currency="USD",
                                    merchant_name="Shop", merchant_category_code="5411")  # fmt: skip
 
     assert len(wb("journal", "export", "--path", str(path)).out.splitlines()) == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench
+from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS
 from workbench.schema.walk import members
 from workbench.terminal import commands, make_app
@@ -34,7 +35,7 @@ PAGE = ROOT / "docs/interface.md"
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_operation_has_a_command(name):
     """An operation is a command, by noun and verb."""
-    assert tuple(OPERATIONS[name].command.split()) in COMMANDS
+    assert command_of(OPERATIONS[name]) in COMMANDS
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from workbench.commands import command_of
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.renamed import RENAMED
@@ -76,7 +77,7 @@ def test_each_operation_has_a_noun_and_a_verb(wb):
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_has_an_option_for_each_argument(wb, name):
     """The help of an operation has an option for each argument, with its rule, and marks assumptions."""
-    ended = wb(*OPERATIONS[name].command.split(), "--help")
+    ended = wb(*command_of(OPERATIONS[name]), "--help")
 
     assert ended.code == 0
     words = "".join(ended.out.split())  # long names and texts are wrapped

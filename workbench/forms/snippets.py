@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import ipywidgets
 
+from workbench.commands import command_of
 from workbench.forms.draft import Draft
 from workbench.forms.widgets import button, row
 from workbench.interface.table import PREFIX
@@ -39,7 +40,7 @@ def python(draft: Draft) -> str:
 
 def terminal(draft: Draft, api: Any = None) -> str:
     """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
-    arguments = ["workbench", *draft.operation.command.split()]
+    arguments = ["workbench", *command_of(draft.operation)]
     for path, leaf in draft.leaves.items():
         if path in draft.given:
             text = text_of(leaf.member, _masked(draft, path, draft.given[path]))
@@ -167,10 +168,10 @@ class SnippetPanel:
         for widget in (self.widget, self._tab):
             widget.observe(lambda _: guard(self.refresh), "selected_index")
 
-    def show(self, place: int | None) -> None:
-        """Open the tab of a snippet, by its place, or close the box."""
-        self._tab.selected_index = place or 0
-        self.widget.selected_index = None if place is None else 0
+    def show(self, index: int | None) -> None:
+        """Open the tab of a snippet, by its index, or close the box."""
+        self._tab.selected_index = index or 0
+        self.widget.selected_index = None if index is None else 0
 
     def text(self, name: str) -> str:
         """Return one snippet."""
@@ -180,10 +181,10 @@ class SnippetPanel:
         """Write the snippet in view, if one is."""
         if self.widget.selected_index is None:
             return
-        place = self._tab.selected_index or 0
-        name = list(SNIPPETS)[place]
+        index = self._tab.selected_index or 0
+        name = list(SNIPPETS)[index]
         below = f'<div class="wb-help">{escape(comment)}</div>' if (comment := note(name, self._api)) else ""
-        self._boxes[place].value = f"<pre>{escape(self.text(name))}</pre>{below}"
+        self._boxes[index].value = f"<pre>{escape(self.text(name))}</pre>{below}"
         self._insert.value = insert_button(self.text("Python"))
 
     def finish(self) -> None:

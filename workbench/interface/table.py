@@ -101,11 +101,6 @@ class Call(Generic[P, R]):
         return f"<operation {self.__name__} of {self.client!r}>"
 
 
-def _command_of(name: str) -> str:
-    verb, _, noun = name.partition("_")
-    return f"{noun.replace('_', '-')}{'' if noun.endswith('s') else 's'} {verb}"
-
-
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -121,8 +116,6 @@ class Operation(Generic[P, R]):
     source: str
     # Of the client's method and the operationId: that of the request.
     name: str = attrs.field(default=attrs.Factory(lambda row: walk.snake(row.request.__name__), takes_self=True))
-    # Noun and verb at a prompt: `read_dispute` is "disputes read".
-    command: str = attrs.field(default=attrs.Factory(lambda row: _command_of(row.name), takes_self=True))
     effect: bool = True  # whether calling it may change something, or authorize it
     roles: frozenset[Role] = frozenset()
     sandbox_only: bool = False
@@ -326,7 +319,6 @@ class Operations:
     )
     simulate_authorization = Operation(
         doc="Trigger a card authorization exactly as if a merchant had initiated it.",
-        command="transactions authorize",
         method="POST",
         path="/simulate/transactions/authorize",
         takes=SimulateAuthorization,
@@ -337,7 +329,6 @@ class Operations:
     )
     simulate_reversal = Operation(
         doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
-        command="transactions reverse",
         method="POST",
         path="/simulate/transactions/{transactionId}/reverse",
         takes=SimulateReversal,
@@ -348,7 +339,6 @@ class Operations:
     )
     simulate_refund = Operation(
         doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
-        command="transactions refund",
         method="POST",
         path="/simulate/transactions/{transactionId}/refund",
         takes=SimulateRefund,
@@ -389,7 +379,6 @@ class Operations:
     )
     update_ubo = Operation(
         doc="Update the application of a company's owner (UBO), to reapply.",
-        command="applications update-owner",
         method="PATCH",
         path="/issuing/applications/company/{companyId}/ubo/{uboId}",
         takes=UpdateUbo,
@@ -409,7 +398,6 @@ class Operations:
     )
     create_user_application = Operation(
         doc="File a consumer application for a user; it goes through KYC review once created.",
-        command="applications create",
         method="POST",
         path="/issuing/applications/user",
         takes=CreateUserApplication,
@@ -419,7 +407,6 @@ class Operations:
     )
     list_rewards_activity = Operation(
         doc="List one page of a user's rewards activity, earned and redeemed items.",
-        command="rewards list",
         method="GET",
         path="/issuing/rewards/activity",
         takes=ListRewardsActivity,

@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 
+from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS as TABLE
 
 _NOUNS = {
@@ -19,7 +20,7 @@ _NOUNS = {
     "rewards": "Rewards activity: one page, or all of users with exact sums.",
     "withdrawals": "Signatures that allow withdrawals of collateral.",
 }
-OPERATIONS: dict[tuple[str, ...], str] = {tuple(row.command.split()): name for name, row in TABLE.items()}
+OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in TABLE.items()}
 """The operations by noun and verb."""
 
 SECTIONS: dict[str, dict[str, str]] = {

@@ -12,6 +12,7 @@ from cyclopts import Group, Parameter
 
 from workbench.client.base import context_of
 from workbench.client.request_checks import request_problems
+from workbench.commands import command_of
 from workbench.errors import InvalidRequest, Problem, visible
 from workbench.interface.convert import placeholders
 from workbench.interface.table import OPERATIONS, Operation, Operations
@@ -161,7 +162,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             )
             for problem in error.problems
         ]
-        raise InvalidRequest(problems, of=operation.command) from None
+        raise InvalidRequest(problems, of=" ".join(command_of(operation))) from None
 
 
 def _send(

@@ -1,6 +1,5 @@
 """The inbox of an async session."""
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, Unpack, overload
 
@@ -75,4 +74,6 @@ class AsyncInbox(Inbox):
 
         Arguments and errors are those of `Inbox.wait`.
         """
+        import asyncio  # only where a loop runs
+
         return asyncio.to_thread(super().wait, kind, where, timeout, since=since, clock=clock)
