@@ -205,6 +205,11 @@ class Saved:
         return "; ".join(sentences)
 
 
+def is_tabular(x: object) -> bool:
+    """Whether an object is a frame or a column."""
+    return isinstance(x, pd.DataFrame | pd.Series)
+
+
 def to_file(
     frame: "pd.DataFrame | pd.Series[Any]",
     path: str | Path,
