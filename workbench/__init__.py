@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
     from workbench.testing.comparing import compare_behavior as compare_behavior
     from workbench.testing.comparing import compare_records as compare_records
+    from workbench.testing.learning import learn as learn
     from workbench.webhooks.inbox import Inbox as Inbox
 
 _NAMES = {
@@ -89,6 +90,7 @@ _NAMES = {
     "events": "workbench.events",
     "to_file": "workbench.panel.page",
     "form": "workbench.panel.panel",
+    "learn": "workbench.testing.learning",
     "load_ipython_extension": "workbench.terminal.shell",
     "panel": "workbench.panel",
     "records": "workbench.records",

@@ -98,7 +98,7 @@ def test_a_deposit_names_the_rails_that_it_takes():
 
 def test_the_guide_of_another_tenant_shows_that_tenant_alone():
     with wb.connect() as first, wb.connect(tenant="provider-managed") as second:
-        every, own = first.guide(), second.guide()
+        every, own = first.sandbox.guide(), second.sandbox.guide()
 
         assert own["tenants"] == {}
         assert list(own["api_keys"]) == ["provider-managed"]

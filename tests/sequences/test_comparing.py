@@ -1,7 +1,6 @@
 """Two services are compared by the runs of sequences, two worlds by their records; private values stay masked."""
 
 import re
-import tomllib
 
 import pytest
 
@@ -134,26 +133,3 @@ def test_wrong_arguments() -> None:
     api = wb.Client(base_url="https://api.example.com", api_key="k")
     with pytest.raises(UsageError, match="shows no records"):
         wb.compare_records(api, api)
-
-
-@pytest.mark.slow
-def test_evidence_confirms_and_corrects(tmp_path) -> None:
-    """A sandbox with the corrected values then answers as the service did; the file is a profile that opens one."""
-    names = ["refund-partial", "refund-amount-omitted", "reverse-full"]
-    service = Sandbox(behavior="observed")
-    found = wb.testing.evidence(service, sequences=names)
-    like_it = Sandbox(behavior=dict(found.corrected))
-
-    assert found.corrected["refund_amount_omitted"] == "400"
-    assert wb.compare_behavior(like_it, service, sequences=names).ok
-    assert wb.compare_behavior("documented", service, sequences=names).rows()
-    table = tomllib.loads(found.to_toml("acme-like"))["profiles"]["acme-like"]["sandbox"]
-    assert {key: value for key, value in found.corrected.items() if value is not None}.items() <= table.items()
-
-
-def test_the_default_behavior_confirms_itself() -> None:
-    found = wb.testing.evidence(Sandbox(seed=3), sequences=["refund-partial"])
-
-    assert not found.corrected
-    assert {"event_completion_reason", "merchant_padding"} <= {*found.confirmed}
-    assert "withdrawal_lifetime" in found.open

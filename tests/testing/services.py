@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,8 @@ def in_process(sandbox: Sandbox) -> Send:
     return send
 
 
-def over_http(url: str, har: Har) -> Send:
+@contextmanager
+def over_http(url: str, har: Har) -> Iterator[Send]:
     """Send to a served sandbox by httpx, whose hook records."""
 
     def record(response: httpx.Response) -> None:
@@ -77,13 +79,12 @@ def over_http(url: str, har: Har) -> Send:
         reply = response.status_code, dict(response.headers), response.content
         har.add(request.method, str(request.url), request.read(), headers, reply)
 
-    client = httpx.Client(base_url=url, event_hooks={"response": [record]}, trust_env=False)
-
     def send(method: str, target: str, body: bytes, headers: dict[str, str]) -> Reply:
         response = client.request(method, target, content=body, headers=headers)
         return response.status_code, dict(response.headers), response.content
 
-    return send
+    with httpx.Client(base_url=url, event_hooks={"response": [record]}, trust_env=False) as client:
+        yield send
 
 
 class Traffic:
@@ -152,12 +153,13 @@ class Traffic:
         call("PATCH", f"/issuing/users/{user}", {})
         call("PATCH", f"/issuing/users/{user}", {"isActive": True}, content_type="text/plain")
         call("PATCH", "/issuing/users/none", {"isActive": True})
-        call("PATCH", f"/issuing/users/{user}", {"isActive": True, "lastName": "x" * 1_000_001})
+        if self.har is not None:  # over HTTP the server refuses it before the service sees it: 413
+            call("PATCH", f"/issuing/users/{user}", {"isActive": True, "lastName": "x" * 1_000_001})
         call("PATCH", f"/issuing/users/{user}", {"email": "none"})
         call("GET", "/issuing/tenants/signatures/withdrawals", query=[("token", "a"), ("token", "b")])
         self.authorize(2**53)
-        rewards = max(self.guide["rewards_users"], key=lambda row: row["rows"])
-        for query in ({"limit": 5}, {"limit": 5, "offset": 5}, {"limit": 5, "offset": 100_000}):
+        rewards = min(self.guide["rewards_users"], key=lambda row: row["rows"])
+        for query in ({"limit": 5}, {"limit": 5, "offset": 5}, {"limit": 5, "offset": 9_999}):
             call("GET", f"{REWARDS}", query={"userId": rewards["id"], **query})
 
     def money(self) -> None:
@@ -188,7 +190,15 @@ class Traffic:
         self.sandbox.cards.unlock(cards["active"][0])
 
     def people(self) -> None:
-        for word in ("approved", "denied", "needsInformation", "needsVerification", "manualReview", "exempt", "notStarted"):
+        for word in (
+            "approved",
+            "denied",
+            "needsInformation",
+            "needsVerification",
+            "manualReview",
+            "exempt",
+            "notStarted",
+        ):
             self.apply(lastName=f"Sample {word}")
         self.apply(lastName="Approved", isTermsOfServiceAccepted=False)
         user = self.apply(externalId="person-1")
@@ -199,7 +209,7 @@ class Traffic:
         approved = self.apply(lastName="Approved")
         self.call("PATCH", f"/issuing/users/{approved.get('id')}", {"address": {"city": "Shelbyville"}})
         company = self.tenants["company team"]["companies"][0]
-        path = f"/issuing/companies/{company['id']}/ubo/{company['owners'][0]['id']}"
+        path = f"/issuing/applications/company/{company['id']}/ubo/{company['owners'][0]['id']}"
         self.call("PATCH", path, {"email": "new@example.com"}, key="company team")
         self.apply(key="provider-managed")
 

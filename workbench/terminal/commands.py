@@ -172,6 +172,7 @@ _EXAMPLES = {
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
     "sandbox review": f"workbench sandbox review {_ID} approved",
+    "sandbox learn": "workbench sandbox learn traffic.har webhooks.ndjson --out acme.toml",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": f"workbench sandbox wallet-sign 0x{'5a' * 20} @message.json",
     "sequences": "workbench sequences show refund-full",

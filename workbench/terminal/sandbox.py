@@ -339,6 +339,12 @@ _SERVE, _CONTROLS = Group("Sandbox", sort_key=0), Group("Controls, which the int
 app.command(serve, group=_SERVE)
 app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
+app.command(
+    "workbench.terminal.learning:learn",
+    name="learn",
+    help="Show what recorded traffic confirms or refutes, and write a behavior file.",
+    group=_SERVE,
+)
 for _name, _control in CONTROLS.items():
     if _name not in ("reset", "advance"):
         _line = _control.summary

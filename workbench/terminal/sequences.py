@@ -11,7 +11,6 @@ from cyclopts import App, Parameter
 from workbench import sequences
 from workbench.errors import WorkbenchError, visible
 from workbench.sequences.reading import problems as problems_of
-from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, session
@@ -83,7 +82,6 @@ def compare(
     /,
     *,
     sequence: Annotated[tuple[str, ...], Parameter(completer=_names)] = (),
-    evidence: Path | None = None,
     how: Output = Output(),
 ) -> int:
     """Run sequences and reads on two services and list what differs. Exit code 5 if anything does.
@@ -92,14 +90,10 @@ def compare(
         a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
         b: The other one.
         sequence: Name or TOML file of a sequence; all of the catalogue if omitted.
-        evidence: Write which assumptions the second one confirms or corrects, as a profile of a sandbox like it.
     """
     from workbench import compare_behavior, testing
 
     chosen = [_sequence(name) for name in sequence] or None
-    if evidence is not None:
-        write_file(evidence, testing.evidence(b, sequences=chosen).to_toml().encode(), private=False)
-        say(f"Evidence: {evidence}")
     comparison = testing.compare_recording(a, b) if a.endswith(".har") else compare_behavior(a, b, sequences=chosen)
     show([attrs.asdict(row) for row in comparison.rows()], how)
     say(comparison.verdict)

@@ -9,7 +9,6 @@ from workbench.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.testing.comparing import compare_recording as compare_recording
-    from workbench.testing.comparing import evidence as evidence
     from workbench.testing.exploring import MONEY as MONEY
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
@@ -39,7 +38,6 @@ _NAMES = {
     "assert_events": "workbench.testing.sessions",
     "assert_requests": "workbench.testing.sessions",
     "compare_recording": "workbench.testing.comparing",
-    "evidence": "workbench.testing.comparing",
     "explore": "workbench.testing.exploring",
     "to_text": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",

@@ -14,7 +14,6 @@ import attrs
 
 from workbench.client.client import Client
 from workbench.errors import ApiError, UsageError, WrongEnvironment, hide_arguments, visible
-from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import Cell, Grid
@@ -224,87 +223,6 @@ def _played(side: object, sequences: Iterable[Sequence], values: Mapping[str, An
         entries = sandbox.requests()[-len(calls) :] if calls and (sandbox := _embedded(api)) is not None else []
         played.rests |= {step: set(entry.assumptions) for step, entry in zip(calls, entries, strict=False)}
     return played
-
-
-@attrs.frozen(kw_only=True)
-class Evidence:
-    """What a service showed about assumptions: ids that its responses confirm, values that fit it, and ids left
-    open.
-    """
-
-    service: str
-    confirmed: tuple[str, ...]
-    corrected: Mapping[str, Any]  # id: the value that fits, as `connect(behavior=…)` takes it
-    open: tuple[str, ...]  # a step that rests on it differed from either behavior
-
-    def to_toml(self, name: str = "like-the-service") -> str:
-        """Return it as a profile for profiles.toml: an embedded sandbox that behaves as the service did."""
-        confirmed = ", ".join(self.confirmed) or "none"
-        lines = [f"# Assumptions that {self.service} was compared with. Confirmed: {confirmed}."]
-        lines += [f"# Open, since a response differed either way: {', '.join(self.open) or 'none'}.", ""]
-        lines += [f"[profiles.{name}.sandbox]", 'behavior = "documented"']
-        lines += [f"{key} = {json.dumps(value)}" for key, value in self.corrected.items() if value is not None]
-        return "\n".join([*lines, ""])
-
-
-@hide_arguments
-def evidence(service: object, *, sequences: Iterable[str | Sequence] | None = None, **values: object) -> Evidence:
-    """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
-
-    A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is
-        taken. It is
-    confirmed where that is the documented value, corrected where it is the other one, and open where the sequences show
-    no
-    difference. An assumption that has no setting is confirmed where all steps that rest on it ended alike.
-
-    Args:
-        service: See `compare`; not a recording.
-        sequences: Names in the catalogue, or sequences; all of the catalogue if omitted.
-        values: Parameters of the sequences.
-
-    Raises:
-        UsageError: A sequence is unknown.
-        WrongEnvironment: It is a production service.
-    """
-    side = _side(service)
-    chosen = _chosen(sequences)
-    theirs = _played(side, chosen, values)
-    chosen = [sequence for sequence in chosen if sequence.name not in theirs.skipped]
-
-    def fitted(settings: Mapping[str, Any]) -> tuple[set[tuple[str, str, str]], Rests]:
-        """Return where a sandbox with settings differs, and what its responses rest on."""
-        ours = _played(Sandbox(behavior=settings), chosen, values)
-        return {(row.of, row.step, row.path) for row in _differences(ours.facts, theirs.facts)}, ours.rests
-
-    corrected: dict[str, Any] = {}
-    differing, rests = fitted({})
-    settled: dict[str, bool] = {}
-    choices = [
-        behavior for behavior in BEHAVIORS.values() if behavior.settable and behavior.documented != behavior.observed
-    ]
-    before: dict[str, Any] | None = None
-    while before != corrected:  # some show only beside others
-        before = dict(corrected)
-        for choice in choices:
-            if choice.id in corrected:
-                continue
-            tried, resting = fitted({**corrected, choice.id: choice.observed})
-            if len(tried) < len(differing):
-                corrected[choice.id] = choice.observed
-                differing, rests = tried, resting
-            settled[choice.id] = settled.get(choice.id, False) or len(tried) != len(differing)
-    known = set().union(*rests.values())
-    alike = known - set().union(*(rests.get(difference[:2], ()) for difference in differing))
-    confirmed = {assumption_id for assumption_id, shown in settled.items() if shown} | {
-        assumption_id for assumption_id in alike if assumption_id not in settled
-    }
-    left = {*known, *settled} - confirmed - corrected.keys()
-    return Evidence(
-        service=getattr(side, "host", "a sandbox"),
-        confirmed=tuple(sorted(confirmed - corrected.keys())),
-        corrected=corrected,
-        open=tuple(sorted(left)),
-    )
 
 
 def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:

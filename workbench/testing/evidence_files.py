@@ -24,6 +24,8 @@ from workbench.errors import UnusableFile, visible
 from workbench.interface.table import OPERATIONS, PREFIX, Operation
 from workbench.sandbox.extensions import ROWS
 
+Json = Any
+"""A value of JSON."""
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
 """Operations by name: those of the interface, and the assumed ones."""
 CHUNK = 1 << 20
@@ -33,10 +35,17 @@ _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _SQLITE = b"SQLite format 3\0"
 
 DEFAULT_NAMES = {
-    "method": "method", "url": "url", "status": "status", "time": "time", "request_headers": "request_headers",
-    "request_body": "request_body", "response_headers": "response_headers", "response_body": "response_body",
-    "headers": "headers", "body": "body",
-}  # fmt: skip
+    "method": "method",
+    "url": "url",
+    "status": "status",
+    "time": "time",
+    "request_headers": "request_headers",
+    "request_body": "request_body",
+    "response_headers": "response_headers",
+    "response_body": "response_body",
+    "headers": "headers",
+    "body": "body",
+}
 """The members of a line of JSON, by what they hold; those of a gateway's log are given by `names`."""
 
 
@@ -54,10 +63,10 @@ class Exchange:
     headers: Mapping[str, str]
     received: bytes
     at: float | None  # seconds since 1970, by the service's clock where it tells it
-    operation: Any = None  # an Operation; with that type it would act as a descriptor here
+    operation: Json = None  # an Operation; with that type it would act as a descriptor here
     path_members: Mapping[str, str] = {}
-    body: Any = None  # the body of the request as JSON; None without one
-    answer: Any = None  # the body of the answer as JSON
+    body: Json = None  # the body of the request as JSON; None without one
+    answer: Json = None  # the body of the answer as JSON
     notes: dict[str, Any] = attrs.field(factory=dict)  # what observers found out, for the others
 
     @property
@@ -143,9 +152,8 @@ def _har_entries(file: BinaryIO, path: Path) -> Iterator[tuple[Any, str]]:
         match = _ENTRIES.search(data + more)
         data += more
         start = match.end() if match else None
-        if not more or len(data) > MAX_ENTRY:
-            if start is None:
-                raise _unusable(path, "has no log.entries: not a HAR file")
+        if start is None and (not more or len(data) > MAX_ENTRY):
+            raise _unusable(path, "has no log.entries: not a HAR file")
     data, number, depth, begin, position = data[start:], 0, 0, 0, 0
     while True:
         for token in _TOKEN.finditer(data, position):
@@ -191,7 +199,7 @@ def _headers(raw: object) -> dict[str, str]:
     return {}
 
 
-def _har_entry(entry: Any, place: str) -> Exchange | None:
+def _har_entry(entry: Json, place: str) -> Exchange | None:
     try:
         request, response = entry["request"], entry["response"]
         content = response.get("content") or {}
@@ -199,9 +207,16 @@ def _har_entry(entry: Any, place: str) -> Exchange | None:
         received = base64.b64decode(text) if content.get("encoding") == "base64" else text.encode()
         sent = ((request.get("postData") or {}).get("text") or "").encode()
         return _exchange(
-            place, request["method"], request["url"], _headers(request.get("headers")), sent, int(response["status"]),
-            _headers(response.get("headers")), received, entry.get("startedDateTime"),
-        )  # fmt: skip
+            place,
+            request["method"],
+            request["url"],
+            _headers(request.get("headers")),
+            sent,
+            int(response["status"]),
+            _headers(response.get("headers")),
+            received,
+            entry.get("startedDateTime"),
+        )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UnusableFile(f"{visible(place, 120)} is not an entry of a HAR file: {type(error).__name__}") from None
 
@@ -219,15 +234,16 @@ def _exchange(
 ) -> Exchange | None:
     """Return an exchange; None for one without an answer, or outside the service's prefix."""
     target, _, query = url.partition("?")
-    _, found, path = target.partition(PREFIX + "/")
-    if not found or not status:
+    _, prefix, path = target.partition(PREFIX + "/")
+    if not prefix or not status:
         return None
     path = "/" + path
     operation, path_members = _operation(method, path)
+    at = _http_time(headers["date"]) if "date" in headers else _time(started)
+    pairs = parse_qsl(query, keep_blank_values=True) if query else []
     exchange = Exchange(
-        place, method, path, parse_qsl(query, keep_blank_values=True) if query else [], sent_headers, sent, status,
-        headers, received, _http_time(headers["date"]) if "date" in headers else _time(started), operation, path_members,
-    )  # fmt: skip
+        place, method, path, pairs, sent_headers, sent, status, headers, received, at, operation, path_members
+    )
     exchange.body, exchange.answer = _json(sent), _json(received)
     return exchange
 
@@ -301,9 +317,16 @@ def _line(raw: dict[str, Any], place: str, names: Mapping[str, str]) -> Exchange
     if isinstance(method, str) and isinstance(url, str) and str(status).isdigit():
         texts = {name: _member(raw, names[name]) for name in names if name.endswith(("headers", "body"))}
         return _exchange(
-            place, method, url, _headers(texts["request_headers"]), _bytes(texts["request_body"]), int(str(status)),
-            _headers(texts["response_headers"]), _bytes(texts["response_body"]), _member(raw, names["time"]),
-        )  # fmt: skip
+            place,
+            method,
+            url,
+            _headers(texts["request_headers"]),
+            _bytes(texts["request_body"]),
+            int(str(status)),
+            _headers(texts["response_headers"]),
+            _bytes(texts["response_body"]),
+            _member(raw, names["time"]),
+        )
     event = _member(raw, names["body"])
     event = _json(event.encode()) if isinstance(event, str) else event
     if isinstance(event, dict) and {"resource", "action"} <= event.keys():
@@ -315,7 +338,7 @@ def _member(raw: Mapping[str, Any], path: str) -> Any:
     """Return a member by its dotted path; None if it is missing."""
     if path in raw:
         return raw[path]
-    value: Any = raw
+    value: Json = raw
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -337,8 +360,8 @@ def _database(path: Path) -> Iterator[Exchange | Delivery | None]:
                     if isinstance(event := _json(body), dict):
                         yield Delivery(f"{path.name}:{number}", {}, event, _time(arrived))
             elif "calls" in tables:
-                columns = "operation, status, started, request, answer"
-                for number, row in enumerate(file.execute(f"SELECT {columns} FROM calls ORDER BY number"), 1):
+                calls = "SELECT operation, status, started, request, answer FROM calls ORDER BY number"
+                for number, row in enumerate(file.execute(calls), 1):
                     yield _journaled(f"{path.name}:{number}", *row)
     except sqlite3.Error as error:
         raise _unusable(path, f"is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
@@ -355,9 +378,19 @@ def _journaled(
     target = operation.target({**members}, {})
     query = [(wire, str(value)) for wire, value in sent.items()] if operation.in_query else []
     exchange = Exchange(
-        place, operation.method, target, query, {"content-type": "application/json"}, b"", status, {}, b"",
-        _time(started), operation, operation.in_path(target) or {},
-    )  # fmt: skip
+        place,
+        operation.method,
+        target,
+        query,
+        {"content-type": "application/json"},
+        b"",
+        status,
+        {},
+        b"",
+        _time(started),
+        operation,
+        operation.in_path(target) or {},
+    )
     exchange.body = None if operation.in_query else sent
     exchange.answer = json.loads(answer) if answer else None
     return exchange

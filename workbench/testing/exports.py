@@ -33,7 +33,7 @@ from workbench.testing.generated import from_journal
 
 Format = Literal["pytest", "notebook", "har"]
 Clean = Callable[[Any], Any]
-_KEPT_HEADERS = ("content-type", "retry-after")
+_KEPT_HEADERS = ("content-type", "date", "retry-after", "x-ratelimit-limit")
 
 
 @attrs.frozen(kw_only=True)

@@ -1,16 +1,17 @@
-"""Learn from recorded traffic how a service behaves: which assumptions it confirms or refutes, and what is on no list.
+"""Learn from recorded traffic how a service behaves: which assumptions it confirms, and what is on no list.
 
-One loop goes through exchanges and events. What each shows about an assumption is declared in `observations`. The result
-is a report and a behavior file for `connect(behavior=…)`. Values of requests and answers are never part of it: only
-statuses, words of enumerations, counts, times between, and names of members.
+One loop goes through exchanges and events. What each shows about an assumption is declared in `observations`. The
+result is a report and a behavior file for `connect(behavior=…)`. Values of requests and answers are never part of it:
+only statuses, words of enumerations, counts, times between, and names of members.
 """
 
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 import orjson
@@ -26,28 +27,30 @@ from workbench.sandbox.extensions import LATER
 from workbench.schema import walk
 from workbench.system.files import write_file
 from workbench.testing import observations
-from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, traffic
+from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
 from workbench.testing.observations import BY_KIND, BY_OPERATION, NONE, Part, State
 
-Status = Literal["refuted", "mixed", "confirmed", "not seen"]
-_ORDER: tuple[Status, ...] = ("refuted", "mixed", "confirmed", "not seen")
+_ORDER = ("refuted", "mixed", "confirmed", "not seen")
 _MAX_VALUES = 50  # different values of one assumption, and names of one kind, that are counted apart
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _HEADER = re.compile(r"[a-z][a-z-]{1,39}")
-_SHOWN_HEADERS = frozenset(
-    """accept-ranges access-control-allow-origin age alt-svc cache-control connection content-encoding content-language
-    content-length content-security-policy content-type date etag expires keep-alive last-modified pragma referrer-policy
-    server set-cookie strict-transport-security transfer-encoding vary via x-content-type-options x-frame-options
-    retry-after allow deprecation x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset idempotency-key
-    idempotency-cached workbench-assumed workbench-ignored""".split()
+_USUAL_HEADERS = re.compile(
+    "accept-ranges|access-control-.+|age|alt-svc|cache-control|connection|content-.+|date|etag|expires|keep-alive|"
+    "last-modified|pragma|referrer-policy|server|set-cookie|strict-transport-security|transfer-encoding|vary|via|"
+    "x-content-type-options|x-frame-options|retry-after|allow|deprecation|x-ratelimit-.+|idempotency-.+|workbench-.+"
 )
 _ERROR_MEMBERS = frozenset({"statusCode", "error", "message"})
 _USUAL_ORDER = frozenset(
     {
-        ("requested", "created"), ("created", "updated"), ("created", "completed"), ("updated", "updated"),
-        ("updated", "completed"), ("completed", "completed"), ("completed", "created"),
+        ("requested", "created"),
+        ("created", "updated"),
+        ("created", "completed"),
+        ("updated", "updated"),
+        ("updated", "completed"),
+        ("completed", "completed"),
+        ("completed", "created"),
     }
-)  # fmt: skip
+)
 _AT_LEAST = {"settle_by_clock": 2}
 """Observations that are needed before a setting is changed: a control can settle, too."""
 
@@ -57,10 +60,10 @@ class Finding:
     """What the traffic shows about one assumption."""
 
     id: str
-    status: Status
+    status: str  # "refuted", "mixed", "confirmed" or "not seen"
     seen: str  # "3 of 3": how many observations fit the value; empty where there is none
-    value: Any  # the value of the setting that fits; None where there is no setting
-    expected: Any  # the value that was assumed
+    value: Json  # the value of the setting that fits; None where there is no setting
+    expected: Json  # the value that was assumed
     place: str  # of the first observation that differs, else of the first one
 
 
@@ -168,7 +171,7 @@ def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value, default=list).decode()
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, Mapping):
         return (
             "{ " + ", ".join(f"{orjson.dumps(str(key)).decode()} = {_toml(item)}" for key, item in value.items()) + " }"
@@ -184,7 +187,7 @@ class _Tally:
 
     values: dict[Any, list[Any]] = attrs.field(factory=dict)
 
-    def add(self, value: Any, place: str) -> None:
+    def add(self, value: object, place: str) -> None:
         key = orjson.dumps([type(value).__name__, value.key, value.value] if isinstance(value, Part) else value)
         row = self.values.get(key)
         if row is not None:
@@ -202,10 +205,11 @@ class _Learner:
         self.tallies: dict[str, _Tally] = {}
         self.unlisted: dict[tuple[str, str], list[Any]] = {}
         self.counts: Counter[str] = Counter(exchanges=0, events=0)
+        self._headers: dict[str, bool] = observations.Recent()  # whether a name is shown
         self._delays: dict[str, list[float]] = {}
         self._latest: observations.Recent[tuple[str, str, float | None]] = observations.Recent()
 
-    def note(self, assumption: str, value: Any, place: str) -> None:
+    def note(self, assumption: str, value: object, place: str) -> None:
         """Count an observation."""
         if value is not None:
             for item in value if isinstance(value, list) else [value]:
@@ -232,7 +236,9 @@ class _Learner:
         if x.operation is not None and x.operation.name in OPERATIONS:
             self._declared(x)
         for name in x.headers:
-            if name not in _SHOWN_HEADERS and _HEADER.fullmatch(name):
+            if name not in self._headers:
+                self._headers[name] = bool(_HEADER.fullmatch(name)) and not _USUAL_HEADERS.fullmatch(name)
+            if self._headers[name]:
                 self.note_unlisted("header", name, place)
         observations.remember(state, x)
 
@@ -275,7 +281,7 @@ class _Learner:
         self.note("error_bodies", parts, place)
 
     def _sent(self, cls: type[Any], raw: Mapping[str, Any], place: str) -> None:
-        """Confirm assumed names of members in a request that was carried out; one without a needed member refutes it."""
+        """Confirm assumed names of members in a request that was carried out; one without a needed one refutes it."""
         for wire, assumption, of, inner in _assumed_members(cls):
             value = raw.get(wire)
             if assumption and (of == "need" or value is not None):
@@ -392,7 +398,7 @@ class _Learner:
         """Learn the waits between the attempts of deliveries."""
         waits: dict[int, list[float]] = {}
         for times in self.state.attempts.values():
-            for number, (earlier, later) in enumerate(zip(times, times[1:], strict=False), 1):
+            for number, (earlier, later) in enumerate(pairwise(times), 1):
                 waits.setdefault(number, []).append(later - earlier)
         if len(waits) < 2 or max(waits[1]) <= 0:
             return
@@ -440,19 +446,23 @@ class _Learner:
         value, count, place = max(values, key=lambda row: row[1])
         differing = [row for row in values if not _same(row[0], expected)]
         if len(values) > 1:
-            status: Status = "mixed"
+            status = "mixed"
         elif differing:
             status = "refuted" if total >= _AT_LEAST.get(key, 1) else "mixed"
         else:
             status = "confirmed"
         place = differing[0][2] if differing else place
         return Finding(
-            id=key, status=status, seen=f"{count} of {total}", value=value if is_settable else None,
-            expected=expected if is_settable else None, place=place,
-        )  # fmt: skip
+            id=key,
+            status=status,
+            seen=f"{count} of {total}",
+            value=value if is_settable else None,
+            expected=expected if is_settable else None,
+            place=place,
+        )
 
-    def _parts(self, key: str, rows: list[list[Any]], expected: Any) -> Finding:
-        """Return the finding of a setting that is a mapping or a list: its parts are confirmed or refuted one by one."""
+    def _parts(self, key: str, rows: list[list[Any]], expected: Json) -> Finding:
+        """Return the finding of a setting that is a mapping or a list, part by part."""
         if key == "event_version":
             return self._versions(rows)
         by_key: dict[Any, list[list[Any]]] = {}
@@ -468,7 +478,7 @@ class _Learner:
                 first_place = first_place or differing[0][2]
         total = sum(row[1] for row in rows)
         fitting = sum(row[1] for row in rows if row[0].key in changes) if changes else total
-        status: Status = "refuted" if changes else "mixed" if mixed else "confirmed"
+        status = "refuted" if changes else "mixed" if mixed else "confirmed"
         value = _assembled(key, expected, changes)
         place = first_place or rows[0][2]
         return Finding(id=key, status=status, seen=f"{fitting} of {total}", value=value, expected=expected, place=place)
@@ -484,7 +494,7 @@ class _Learner:
             return Finding(id="event_version", status="mixed", seen=seen, value=None, expected=expected, place=place)
         if usual and expected is not None and versions == {expected}:
             value = expected
-        status: Status = "confirmed" if value == expected else "refuted"
+        status = "confirmed" if value == expected else "refuted"
         seen = f"{total} of {total}"
         return Finding(id="event_version", status=status, seen=seen, value=value, expected=expected, place=rows[0][2])
 
@@ -495,13 +505,13 @@ def _round(number: float) -> float | int:
 
 
 def _same(value: object, expected: object) -> bool:
-    def plain(x: Any) -> Any:
+    def plain(x: object) -> object:
         return [*map(plain, x)] if isinstance(x, list | tuple) else x
 
     return bool(plain(value) == plain(expected)) and isinstance(value, bool) == isinstance(expected, bool)
 
 
-def _part_of(key: str, setting: Any, part: Any) -> Any:
+def _part_of(key: str, setting: Json, part: Json) -> Json:
     """Return the part of a setting that is a mapping or a list."""
     if key == "success_codes":
         return setting.get(part, OPERATIONS[part].success)
@@ -512,7 +522,7 @@ def _part_of(key: str, setting: Any, part: Any) -> Any:
     return setting.get(part)
 
 
-def _assembled(key: str, setting: Any, changes: Mapping[Any, Any]) -> Any:
+def _assembled(key: str, setting: Json, changes: Mapping[Any, Json]) -> Json:
     """Return a setting with changed parts."""
     if isinstance(setting, list | tuple):
         kept = [part for part in setting if changes.get(part, True)]
@@ -589,7 +599,7 @@ def learn(
 ) -> Learned:
     """Read recorded traffic, and return which assumptions it confirms or refutes, and what is on no list.
 
-    Nothing is sent. The result has no values of requests and answers: only statuses, codes, counts and names of members.
+    Nothing is sent. The result has no values of requests and answers: only statuses, codes, counts, names of members.
 
     Args:
         paths: HAR files, recordings, logs with a JSON object a line (exchanges, events, or deliveries with their
@@ -612,10 +622,7 @@ def learn(
         )
     name, changed = read_behavior(against)
     learner = _Learner({**settings(name or "documented"), **changed})
-    events: list[Path] = []
-    for path in files:
-        if not _learn_from(learner, traffic(path, names or {}), only_exchanges=True):
-            events.append(path)
+    events = [path for path in files if not _learn_from(learner, traffic(path, names or {}), only_exchanges=True)]
     for path in events:
         _learn_from(learner, traffic(path, names or {}))
     return learner.finish()

@@ -26,7 +26,7 @@ from workbench.sandbox.service import MAX_BODY, MAX_WHOLE, assumed_rule
 from workbench.schema import walk
 from workbench.schema.checks import problems
 from workbench.schema.rules import EMAIL_ADDRESS, UUID
-from workbench.testing.evidence_files import Delivery, Exchange
+from workbench.testing.evidence_files import Delivery, Exchange, Json
 
 MAX_REMEMBERED = 50_000
 """Records of each kind that are remembered, so that memory is bounded; older ones are forgotten."""
@@ -38,7 +38,7 @@ V = TypeVar("V")
 class Recent(dict[Any, V]):
     """A mapping of the newest entries."""
 
-    def __setitem__(self, key: Any, value: V) -> None:
+    def __setitem__(self, key: object, value: V) -> None:
         super().__setitem__(key, value)
         if len(self) > MAX_REMEMBERED:
             del self[next(iter(self))]
@@ -48,8 +48,8 @@ class Recent(dict[Any, V]):
 class Part:
     """A part of a setting that is a mapping or a list: its key and value."""
 
-    key: Any
-    value: Any
+    key: Json
+    value: Json
 
 
 @attrs.define
@@ -150,8 +150,8 @@ def _broken(x: Exchange) -> list[str]:
     ):
         raw = dict(x.query) if operation.in_query else x.body
         request, mistyped, _ = converter().read_request(operation, raw, x.path_members, from_query=operation.in_query)
-        found = [*mistyped, *(problems(request, partial=True) if request is not None else ())]
-        broken = [assumed_rule(problem) for problem in found]
+        faults = [*mistyped, *(problems(request, partial=True) if request is not None else ())]
+        broken = [assumed_rule(problem) for problem in faults]
     x.notes["broken"] = broken
     return broken
 
@@ -338,9 +338,11 @@ def _settle_route(state: State, x: Exchange) -> bool | None:
 
 @observed("wrong_state", "simulate_reversal", "simulate_refund", "settle")
 def _wrong_state(state: State, x: Exchange) -> str | None:
-    wrong = ("authorized", "declined", "reversed") if x.operation.name == "simulate_refund" else (
-        "settled", "declined", "reversed"
-    )  # fmt: skip
+    wrong = (
+        ("authorized", "declined", "reversed")
+        if x.operation.name == "simulate_refund"
+        else ("settled", "declined", "reversed")
+    )
     if x.operation.name != "simulate_reversal" and "amount" not in x.members:
         return None
     return _refused(x) if _transaction(state, x, *wrong) and not _no_settle_route(x) else None
@@ -552,7 +554,9 @@ def _partial_address(state: State, x: Exchange) -> str | None:
     before = (state.users.get(x.path_members.get("userId", "")) or {}).get("address")
     if not x.ok or not all(isinstance(address, dict) for address in (given, answered, before)):
         return None
-    assert isinstance(before, dict) and isinstance(given, dict) and isinstance(answered, dict)
+    assert isinstance(before, dict)
+    assert isinstance(given, dict)
+    assert isinstance(answered, dict)
     left = before.keys() - given.keys()
     if not left or not given:
         return None
@@ -594,9 +598,11 @@ def _disputes_closed(state: State, x: Exchange) -> str | None:
 
 @observed("evidence_appended", "update_dispute")
 def _evidence_appended(state: State, x: Exchange) -> str | None:
-    dispute, given, text = state.disputes.get(x.path_members["disputeId"]), x.members.get("textEvidence"), _member(
-        x, "textEvidence"
-    )  # fmt: skip
+    dispute, given, text = (
+        state.disputes.get(x.path_members["disputeId"]),
+        x.members.get("textEvidence"),
+        _member(x, "textEvidence"),
+    )
     if not x.ok or not dispute or not dispute["evidence"] or not isinstance(given, str) or not isinstance(text, str):
         return None
     return "replaced" if len(text) == len(given) else "appended" if len(text) > dispute["evidence"] else None
@@ -695,8 +701,14 @@ def question(x: Exchange) -> tuple[str, ...]:
 
 
 _ASKED = (
-    "chainId", "token", "amount", "adminAddress", "recipientAddress", "isAmountNative", "rainCollateralContractId",
-)  # fmt: skip
+    "chainId",
+    "token",
+    "amount",
+    "adminAddress",
+    "recipientAddress",
+    "isAmountNative",
+    "rainCollateralContractId",
+)
 
 
 def contract_of(state: State, x: Exchange) -> str:
@@ -961,7 +973,7 @@ def remember(state: State, x: Exchange) -> None:
     name = "" if x.operation is None else x.operation.name
     if not x.ok or not isinstance(x.answer, dict | list):
         return
-    answer: Any = x.answer
+    answer: Json = x.answer
     if name == "simulate_authorization":
         amount = x.members.get("amount")
         if isinstance(key := answer.get("transactionId"), str) and isinstance(amount, int):
@@ -986,7 +998,7 @@ def remember(state: State, x: Exchange) -> None:
         waits = answer.get("applicationStatus") == "pending" and "applicationCompletionLink" not in answer
         state.users[key] = {
             "applicationStatus": answer.get("applicationStatus"),
-            "address": {part: "" for part in answer["address"]} if isinstance(answer.get("address"), dict) else None,
+            "address": dict.fromkeys(answer["address"], "") if isinstance(answer.get("address"), dict) else None,
             "waiting": created if waits else known_user.get("waiting"),
         }
         if isinstance(external_id, str):
@@ -997,15 +1009,18 @@ def remember(state: State, x: Exchange) -> None:
     elif name == "update_dispute" and isinstance(answer, dict):
         evidence = answer.get("textEvidence")
         state.disputes[x.path_members["disputeId"]] = {
-            "status": answer.get("status"), "evidence": len(evidence) if isinstance(evidence, str) else 0,
-        }  # fmt: skip
+            "status": answer.get("status"),
+            "evidence": len(evidence) if isinstance(evidence, str) else 0,
+        }
     elif name == "list_contracts" and isinstance(answer, list):
         for item in answer:
             if isinstance(item, dict) and isinstance(item.get("proxyAddress"), str):
                 state.contracts[item["proxyAddress"]] = {
-                    "id": item.get("id"), "chain": item.get("chainId"), "admins": item.get("adminAddresses") or [],
+                    "id": item.get("id"),
+                    "chain": item.get("chainId"),
+                    "admins": item.get("adminAddresses") or [],
                     "tokens": [str(token.get("address")) for token in item.get("tokens") or []],
-                }  # fmt: skip
+                }
     elif name == "sign_withdrawal":
         expires, data = expiry(x), _data(x)
         if expires is not None and data and all(signature.data != data for signature in state.signatures):

@@ -1,0 +1,303 @@
+"""Learn from recorded traffic: each setting, all and only those that the traffic shows, from every kind of file."""
+
+import hashlib
+import hmac
+import json
+import random
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from tests.testing.services import Har, Traffic, in_process, over_http
+from workbench import testing
+from workbench.errors import UnusableFile, UsageError
+from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.sandbox import Sandbox
+from workbench.testing.learning import Learned, learn
+
+RETRIES = ("event_retries", "event_retry_spread", "event_ids")
+"""Settings that show in repeated deliveries alone."""
+NEEDS = {"withdrawal_scope": {"withdrawal_other_while_active": "409"}}
+"""Settings that show beside another one alone."""
+
+
+def values() -> list[Any]:
+    """Return each setting with one value other than the documented one."""
+    rows = []
+    for row in BEHAVIORS.values():
+        if row.settable and row.id not in RETRIES:
+            others = ("422" if other == STATUS else other for other in (row.observed, *row.others))
+            rows.append((row.id, next(other for other in others if other not in (row.documented, None, ANY))))
+    return rows
+
+
+def recorded(behavior: Any, folder: Path, seed: int = 7) -> list[Path]:
+    """Return the files of the traffic with a sandbox of a behavior."""
+    sandbox, har = Sandbox(behavior=behavior, seed=seed), Har()
+    traffic = Traffic(sandbox, in_process(sandbox), har)
+    traffic.run()
+    return [har.write(folder / "calls.har"), traffic.webhooks(folder / "webhooks.ndjson")]
+
+
+def plain(behavior: Any) -> Any:
+    return json.loads(orjson.dumps(behavior))
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory) -> list[Path]:
+    return recorded(None, tmp_path_factory.mktemp("documented"))
+
+
+def test_the_documented_behavior_is_confirmed(documented) -> None:
+    learned = learn(documented)
+
+    assert learned.ok
+    assert learned.behavior == {}
+    assert [item for item in learned.unlisted if item.kind != "delay"] == []
+    confirmed = {finding.id for finding in learned.findings if finding.status == "confirmed"}
+    settable = {row.id for row in BEHAVIORS.values() if row.settable}
+    assert len(confirmed & settable) > 70
+    assert {"simulate_authorization.decline_reason", "withdrawal_signature.parameters"} <= confirmed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, value", values(), ids=[name for name, _ in values()])
+def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) -> None:
+    """What is learned is this setting alone; the sandbox with it then answers the same traffic alike."""
+    behavior = {**NEEDS.get(name, {}), name: value}
+    learned = learn(recorded(behavior, tmp_path))
+
+    assert plain(learned.behavior) == plain(behavior)
+    learned.save(tmp_path / "acme.toml")
+    assert learn([tmp_path / "calls.har", tmp_path / "webhooks.ndjson"], against=tmp_path / "acme.toml").ok
+
+
+def different(dice: random.Random, count: int) -> dict[str, Any]:
+    """Return a behavior that differs in some settings which do not hide each other."""
+    hidden = {
+        "settle_route", "success_codes", "unknown_values", "unknown_members", "tightened_roles", "deprecated_alias",
+        "withdrawal_scope", "withdrawal_other_while_active", "outcome_by_name", "status_links", "event_version",
+        "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_by_clock", "settle_bounds",
+        "wrong_state", "body_size", "duplicate_external_id", "full_reversal_status", "event_statuses_shown", "content_type",
+    }  # fmt: skip
+    return dict(dice.sample([(name, value) for name, value in values() if name not in hidden], count))
+
+
+COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number, count", list(enumerate(COUNTS)))
+def test_a_served_service_is_learned_from_a_client_of_its_own(number, count, tmp_path) -> None:
+    """Served over HTTP, recorded by hooks of httpx: all and only the differences; then no difference in any half."""
+    behavior = different(random.Random(number), count)
+    sandbox, har = Sandbox(behavior=behavior, seed=7), Har()
+    served = sandbox.share()
+    with over_http(served.partition("/v1")[0], har) as send:
+        traffic = Traffic(sandbox, send, None)
+        traffic.run()
+    webhooks = traffic.webhooks(tmp_path / "webhooks.ndjson")
+    learned = learn([har.write(tmp_path / "calls.har"), webhooks])
+
+    assert plain(learned.behavior) == plain(behavior)
+    learned.save(tmp_path / "acme.toml")
+    like_it = Sandbox(behavior=tmp_path / "acme.toml", seed=7)
+    assert learn(recorded(tmp_path / "acme.toml", tmp_path)).behavior.keys() == (behavior.keys())
+    replayed = Har()
+    with over_http(like_it.share().partition("/v1")[0], replayed) as send:
+        Traffic(like_it, send, None).run()
+    assert [answers(entry) for entry in replayed.entries] == [answers(entry) for entry in har.entries]
+    like_it.close()
+    sandbox.close()
+
+
+def answers(entry: dict[str, Any]) -> tuple[Any, ...]:
+    return entry["response"]["status"], entry["response"]["content"]["text"]
+
+
+def test_a_behavior_file_is_valid_and_reviewable(tmp_path) -> None:
+    behavior = {"duplicate_external_id": "422", "extra_members": {"update_user": {"tier": "text"}}, "rate_limit": 600}
+    learned = learn(recorded(behavior, tmp_path))
+    text = learned.to_toml()
+
+    assert plain(tomllib.loads(text)) == plain({"behavior": "documented", **behavior})
+    assert "# refuted, 1 of 1, calls.har:" in text
+    assert 'duplicate_external_id = "422"' in text
+    assert "member update_user/tier" in text
+    learned.save(tmp_path / "acme.toml")
+    with wb.connect(behavior=str(tmp_path / "acme.toml")) as api:
+        assert (
+            api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], is_active=True).extra["tier"] == "text"
+        )
+
+
+def test_a_check_names_what_differs(documented, tmp_path) -> None:
+    """The drift of a service shows against its behavior file."""
+    learned = learn(recorded({"refund_bounds": "422"}, tmp_path))
+    learned.save(tmp_path / "acme.toml")
+    drift = learn(documented, against=tmp_path / "acme.toml")
+
+    assert not drift.ok
+    assert [(row.id, row.value, row.expected) for row in drift.findings if row.status == "refuted"] == [
+        ("refund_bounds", "400", "422")
+    ]
+
+
+def test_mixed_observations_set_nothing(documented, tmp_path) -> None:
+    other = recorded({"card_not_active": "declined"}, tmp_path, seed=8)
+    learned = learn([*documented, *other])
+    (finding,) = [row for row in learned.findings if row.id == "card_not_active"]
+
+    assert (finding.status, finding.seen) == ("mixed", "1 of 2")
+    assert learned.behavior == {}
+    assert "card_not_active: 1 of 2" in learned.to_toml()
+
+
+def test_logs_with_other_names(documented, tmp_path) -> None:
+    """A log of a gateway, a JSON object a line, with its own names."""
+    entries = json.loads(documented[0].read_text())["log"]["entries"]
+    names = {"method": "http.method", "url": "http.target", "status": "http.status", "request_body": "req",
+             "response_body": "res", "response_headers": "h", "request_headers": "q"}  # fmt: skip
+    with (tmp_path / "gateway.ndjson").open("w") as file:
+        for entry in entries:
+            request, response = entry["request"], entry["response"]
+            line = {
+                "http": {"method": request["method"], "target": request["url"], "status": response["status"]},
+                "req": request.get("postData", {}).get("text"), "res": response["content"]["text"],
+                "h": {pair["name"]: pair["value"] for pair in response["headers"]},
+                "q": {pair["name"]: pair["value"] for pair in request["headers"]},
+            }  # fmt: skip
+            file.write(json.dumps(line) + "\n")
+    (tmp_path / "plain.ndjson").write_text("\n".join(map(json.dumps, entries)))
+
+    first = [(row.id, row.status, row.seen) for row in learn(documented[0]).findings]
+    assert [(row.id, row.status, row.seen) for row in learn(tmp_path / "gateway.ndjson", names=names).findings] == first
+    assert [(row.id, row.status, row.seen) for row in learn(tmp_path / "plain.ndjson").findings] == first
+
+
+def test_inboxes_journals_and_recordings(tmp_path) -> None:
+    with wb.connect(path=tmp_path / "s.db", journal=tmp_path / "j.db", behavior="observed") as api:
+        inbox = wb.Inbox(tmp_path / "i.db", keys=["key"], accept_unsigned=False)
+        with testing.record(api, tmp_path / "calls.har"):
+            card = api.sandbox.guide()["cards"]["active"][0]
+            made = api.simulate_authorization(
+                card_id=card, amount=500, currency="USD", merchant_name="A", merchant_category_code="5411"
+            )
+            api.simulate_reversal(transaction_id=made.transaction_id, new_amount=wb.FULL)
+        for row in api.sandbox.events():
+            body = orjson.dumps(row["event"], default=str)
+            inbox.receive({"Signature": hmac.new(b"key", body, hashlib.sha256).hexdigest()}, body)
+        inbox.close()
+    calls, journal, events = (learn(tmp_path / name) for name in ("calls.har", "j.db", "i.db"))
+
+    assert calls.behavior["full_reversal_status"] == journal.behavior["full_reversal_status"] == "settled"
+    assert calls.behavior["rate_limit"] == 1_000_000
+    assert events.behavior["full_reversal_completed"] is True
+
+
+def test_repeated_deliveries_show_retries(tmp_path) -> None:
+    """Waits between attempts, and whether the envelope id stays."""
+    event = {"resource": "card", "action": "updated", "version": "1.0.0", "body": {"id": "c"}}
+    with (tmp_path / "w.ndjson").open("w") as file:
+        for number in range(6):
+            for attempt, at in enumerate((0, 1.0 - 0.04 * number, 3.0 - 0.04 * number, 7.0, 11.0)):
+                body = {**event, "id": f"e{number}-{attempt}", "body": {"id": f"c{number}"}}
+                file.write(json.dumps({"time": 1_700_000_000 + 1000 * number + at, "body": body}) + "\n")
+    learned = learn(tmp_path / "w.ndjson")
+
+    assert learned.behavior["event_ids"] == "new"
+    assert learned.behavior["event_retries"] == (5, 1, 2, 4)
+    assert learned.behavior["event_retry_spread"] == 0.2
+
+
+def test_the_documented_retries_are_confirmed(tmp_path) -> None:
+    event = {"id": "e", "resource": "card", "action": "updated", "version": "1.0.0", "body": {"id": "c"}}
+    lines = (json.dumps({"time": 1_700_000_000 + at, "body": event}) for at in (0, 2.4, 9.6, 31.0))
+    (tmp_path / "w.ndjson").write_text("\n".join(lines))
+    confirmed = {row.id for row in learn(tmp_path / "w.ndjson").findings if row.status == "confirmed"}
+
+    assert {"event_retries", "event_retry_spread", "event_ids"} <= confirmed
+
+
+DAMAGED = {
+    "empty.har": b"",
+    "cut.har": b'{"log": {"entries": [{"request": {"method": "GE',
+    "no entries.har": b'{"log": {"pages": []}}',
+    "other.json": b"[1, 2, 3]",
+    "text.log": b"GET /v1/x 200\n",
+    "no answer.har": b'{"log": {"entries": [{"request": {"method": "GET", "url": "/v1/x"}}]}}',
+    "unreadable.har": b'{"log": {"entries": [{"request": nope}]}}',
+    "numbers.ndjson": b"1\n2\n",
+    "foreign.ndjson": b'{"level": "info"}\n',
+    "deep.ndjson": b"[" * 100_000,
+    "other.db": b"SQLite format 3\0" + b"x" * 200,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_and_foreign_files_are_named(name, tmp_path) -> None:
+    path = tmp_path / name
+    path.write_bytes(DAMAGED[name])
+    with pytest.raises(UnusableFile, match=name.replace(".", r"\.")):
+        learn(path)
+
+
+def test_wrong_arguments(tmp_path) -> None:
+    with pytest.raises(UsageError, match="at least one file"):
+        learn([])
+    with pytest.raises(UsageError, match=r"names\.nope"):
+        learn(tmp_path / "a.har", names={"nope": "x"})
+    with pytest.raises(UnusableFile, match="cannot be read"):
+        learn(tmp_path / "missing.har")
+
+
+SECRETS = ("Zebedee", "zebedee@example.com", "900-12-3456", "Quagmire Street 5", "4111111111111111", "k3y-s3cr3t-0001")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_private_values_are_never_in_the_result(data, tmp_path) -> None:
+    """Values that are put in any place of the traffic, also where codes are, do not come out."""
+    secret = data.draw(st.sampled_from(SECRETS[1:]))
+    body: dict[str, Any] = {"id": secret, "firstName": secret, secret: secret, "nested": {secret: [secret]}}
+    error = {"statusCode": 400, "error": secret, "message": secret, secret: secret, "details": [{"x": secret}]}
+    url = f"https://api.example.com/v1/issuing/users/{secret}?{secret}={secret}"
+    entries = [
+        {
+            "startedDateTime": secret,
+            "request": {
+                "method": data.draw(st.sampled_from(["PATCH", "GET", secret])), "url": url,
+                "headers": [{"name": secret, "value": secret}, {"name": "Authorization", "value": secret}],
+                "postData": {"text": json.dumps({"firstName": secret, "address": {secret: secret}})},
+            },
+            "response": {
+                "status": status, "headers": [{"name": "x-ratelimit-limit", "value": secret}],
+                "content": {"text": json.dumps(answer)},
+            },
+        }
+        for status, answer in ((200, body), (400, error), (422, [secret]))
+    ]  # fmt: skip
+    event = {"id": secret, "resource": "user", "action": "updated", "version": secret, "body": body}
+    path = tmp_path / "private.har"
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    (tmp_path / "w.ndjson").write_text(json.dumps(event) + "\n" + json.dumps({**event, "resource": secret}))
+    learned = learn([path, tmp_path / "w.ndjson"])
+
+    shown = "".join(
+        (learned.to_toml(), str(learned), repr(learned), json.dumps(plain(learned.behavior)), str(learned.rows()))
+    )
+    assert secret not in shown
+
+
+def test_the_result_is_a_frame_and_a_sheet(documented) -> None:
+    learned = learn(documented)
+
+    assert isinstance(learned, Learned)
+    assert {"id", "status", "seen"} <= set(wb.to_frame(learned).columns)
+    assert "confirmed" in str(learned)

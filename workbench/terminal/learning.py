@@ -1,0 +1,42 @@
+"""`workbench sandbox learn`: what recorded traffic shows about a service, and the sandbox that behaves like it."""
+
+from pathlib import Path
+
+from workbench.errors import visible
+from workbench.terminal.exits import DONE, PARTLY, say, usage_error
+from workbench.terminal.output import Output, show
+
+
+def learn(
+    *files: Path,
+    out: Path | None = None,
+    check: str | None = None,
+    name: tuple[str, ...] = (),
+    how: Output = Output(),
+) -> int:
+    """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.
+
+    Exit code 5 if the traffic differs from the behavior that `--check` names.
+
+    Args:
+        files: HAR files, logs with a JSON object a line, inboxes and journals.
+        out: Write the behavior file, for --behavior.
+        check: Behavior that the traffic is compared with: documented, observed, or a behavior file.
+        name: Name of a member in a log, as status=http.status_code.
+    """
+    from workbench.testing.learning import learn
+
+    pairs = [text.partition("=") for text in name]
+    if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
+        raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, as status=http.status_code.")
+    learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+    seen = [finding for finding in learned.findings if finding.status != "not seen"]
+    if how.output == "table" and not how.fields:
+        print(learned)
+    else:
+        columns = ("id", "status", "seen", "value", "expected", "place")
+        show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
+    if out is not None:
+        learned.save(out, check)
+        say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
+    return PARTLY if check is not None and not learned.ok else DONE
