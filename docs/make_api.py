@@ -14,7 +14,7 @@ PAGE = Path(__file__).parent / "api.md"
 MARK = "<!-- names: python docs/make_api.py writes the rest -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
-    "At hand": ("form", "browse", "dashboard", "to_frame", "export", "sql", "compare_behavior", "compare_records", "assumptions"),
+    "At hand": ("form", "browse", "dashboard", "to_frame", "to_file", "sql", "compare_behavior", "compare_records", "assumptions"),
     "Errors people catch": ("WorkbenchError", "ApiError", "InvalidRequest", "NotFound", "NotSent", "OutcomeUnknown"),
 }  # fmt: skip
 OBJECTS = ("Session", "Sandbox", "Journal", "Inbox")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docs.make_interface import table
-from workbench.interface.assumptions import BEHAVIORS, Assumption, Behavior, assumptions
+from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS, Assumption, Behavior, assumptions
 from workbench.interface.table import OPERATIONS
 from workbench.schema.fields import Confidence
 
@@ -41,7 +41,9 @@ def value(x: Any) -> str:
 
 def behavior_row(row: Behavior) -> list[str]:
     """Return the row of a behavior, with both values side by side."""
-    return [f"`{row.id}`", row.where, row.says, value(row.documented), value(row.observed), row.confidence, row.reason]
+    others = ", ".join({ANY: "another", STATUS: "a status"}.get(str(other)) or value(other) for other in row.others)
+    cells = [row.says, value(row.documented), value(row.observed), others or "–", row.confidence, row.reason]
+    return [f"`{row.id}`", row.where, *cells]
 
 
 def rows(listed: Iterable[Assumption]) -> Iterator[list[str]]:
@@ -72,7 +74,7 @@ def page() -> str:
     parts += table(("Known", "Meaning", "Assumptions"), counted())
     parts += ["\n## Behavior\n" + BEHAVIOR]
     parts += table(
-        ("Name", "Where", "What is assumed", "`documented`", "`observed`", "Known", "Why"),
+        ("Name", "Where", "What is assumed", "`documented`", "`observed`", "Can be", "Known", "Why"),
         map(behavior_row, BEHAVIORS.values()),
     )
     for title, listed in (("Members of records", members), ("Failures", failures), ("Answers", answers)):

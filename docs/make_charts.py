@@ -66,21 +66,21 @@ def rewards(chance: Random) -> pd.DataFrame:
 def applications(api: Any, chance: Random) -> Any:
     """Make applications that move on in their own time, and give the events of it."""
     made = sequences.catalogue["application-pending"]
-    people = [sequences.run(made, api)["apply"].answer.id for _ in range(24)]
+    people = [sequences.run(api, made)["apply"].answer.id for _ in range(24)]
     ways = {person: list(chance.choice(PATHS)) for person in people}
     while any(ways.values()):
         person = chance.choice([one for one in people if ways[one]])
         api.sandbox.advance(hours=chance.randint(1, 30))
         api.sandbox.review(person, ways[person].pop(0))
-    return [event for event in api.events if event.kind == "user.updated" and event.body.id in people]
+    return [event for event in api.inbox.events() if event.kind == "user.updated" and event.body.id in people]
 
 
 def declines(api: Any) -> Any:
     """Authorize a few times and be declined."""
     for name, times in DECLINES:
-        sequences.run_many(sequences.catalogue[f"decline-{name}"], api, times=times)
-    sequences.run_many(sequences.catalogue["settle"], api, times=20)
-    return [event for event in api.events if event.kind.startswith("transaction.")]
+        sequences.run_many(api, sequences.catalogue[f"decline-{name}"], times=times)
+    sequences.run_many(api, sequences.catalogue["settle"], times=20)
+    return [event for event in api.inbox.events() if event.kind.startswith("transaction.")]
 
 
 def deliveries(chance: Random) -> list[dict[str, Any]]:
@@ -112,13 +112,13 @@ def pictures() -> Iterator[tuple[str, Draw]]:
     activity, tried = rewards(chance), deliveries(chance)
     with wb.connect() as api:
         contracts = api.list_contracts()
-        month = sequences.run(sequences.catalogue["a-cardholders-month"], api)
-        stay = sequences.run(sequences.catalogue["settle-after-partial-reversal"], api)
-        months = sequences.run_many(sequences.catalogue["a-cardholders-month"], api, times=5)
+        month = sequences.run(api, sequences.catalogue["a-cardholders-month"])
+        stay = sequences.run(api, sequences.catalogue["settle-after-partial-reversal"])
+        months = sequences.run_many(api, sequences.catalogue["a-cardholders-month"], times=5)
         events = applications(api, chance)
         transactions = declines(api)
     with wb.connect() as api, TemporaryDirectory() as folder:
-        sequences.run(testing.traffic(seed=4, cards=6, days=120, a_day=0.7), api, progress=False)
+        sequences.run(api, testing.traffic(seed=4, cards=6, days=120, a_day=0.7), progress=False)
         spent, held = reports.transactions(api), balances(api, folder)
         disputes = reports.disputes(api.sandbox.records("dispute"), at=api.sandbox.clock.now())
     yield "states-transaction", lambda size: charts.state_diagram("transaction", "authorized")

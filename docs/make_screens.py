@@ -32,8 +32,8 @@ def main() -> None:
         lines=40,
     )
     api = testing.session()
-    card = api.guide()["cards"]["active"][0]
-    wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, card_id=card)
+    card = api.sandbox.guide()["cards"]["active"][0]
+    wb.sequences.run(api, wb.sequences.catalogue["refund-partial"], card_id=card)
     draw("coverage", "testing.Coverage.of(api)", testing.Coverage.of(api))
     found = wb.compare_behavior("documented", "observed", sequences=["refund-amount-omitted"])
     draw("compare", "wb.compare_behavior('documented', 'observed')", text.write(found.sheet(), 180), width=180)

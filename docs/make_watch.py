@@ -17,7 +17,7 @@ async def picture(api: wb.Session) -> str:
     """Return the screen after a purchase, a refund, a refused call and deliveries, with one event explained."""
     app = screen(api)
     async with app.run_test(size=(110, 26)) as pilot:
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         with wb.Inbox(keys=[api.sandbox.full_key]) as inbox, inbox.serve() as url:
             api.sandbox.register_endpoint(url)
             coffee = api.simulate_authorization(card_id=card, amount=420, merchant_name="Example Coffee", **PURCHASE)

@@ -242,12 +242,12 @@ class RunOf:
         with closing(RunRecord(path)) as found:
             began = found.operation is not None
         assert began or effects == [], "sent, and not recorded"
-        first = wb.bulk.resume(path, api, **run) if began else wb.bulk.run(api.update_user, path=path, **run)
+        first = wb.bulk.resume(api, path, **run) if began else wb.bulk.run(api.update_user, path=path, **run)
         unknown = {row.row: RunOf.rows[row.row - 1]["external_id"] for row in first.unknown()}
         resolved = {row: "done" if name in sent else "not_sent" for row, name in unknown.items()}
-        last = wb.bulk.resume(path, api, resolved=resolved, **run) if unknown else first
+        last = wb.bulk.resume(api, path, resolved=resolved, **run) if unknown else first
         if last.unknown():  # the row that is lost at each try
-            last = wb.bulk.resume(path, api, resolved={row.row: "done" for row in last.unknown()}, **run)
+            last = wb.bulk.resume(api, path, resolved={row.row: "done" for row in last.unknown()}, **run)
 
         assert last.ok, last.verdict
         assert Counter(sent) == Counter(row["external_id"] for row in RunOf.rows)
@@ -284,7 +284,7 @@ class SequenceOf:
         """Run the sequence."""
         state_in(folder)
         api = Noting(disk.note)
-        tried(disk, "run", lambda: wb.sequences.run(SequenceOf.sequence, api, path=folder / "run", progress=False))
+        tried(disk, "run", lambda: wb.sequences.run(api, SequenceOf.sequence, path=folder / "run", progress=False))
 
     @staticmethod
     def check(folder: Path, notes: Notes) -> None:
@@ -293,7 +293,7 @@ class SequenceOf:
         sent = names(notes, "effect")
         again: list[str] = []
         api = Noting(lambda _, name: again.append(name))
-        result = wb.sequences.run(SequenceOf.sequence, api, path=folder / "run", progress=False)
+        result = wb.sequences.run(api, SequenceOf.sequence, path=folder / "run", progress=False)
         outcomes = Counter(one.outcome for one in result.steps)
         story = Counter(step.do for step in SequenceOf.sequence.steps)
 
@@ -412,7 +412,7 @@ def _at_first() -> tuple[str, int]:
 def _table(ending: str, read: Callable[[Path], Any]) -> "Files":
     path = f"table.{ending}"
     return Files(
-        lambda folder, version: wb.export(pd.DataFrame({"a": [f"v{version}"] * 3}), folder / path, overwrite=True),
+        lambda folder, version: wb.to_file(pd.DataFrame({"a": [f"v{version}"] * 3}), folder / path, overwrite=True),
         lambda folder: int(read(folder / path)["a"].unique()[0][1:]) if (folder / path).exists() else None,
     )
 

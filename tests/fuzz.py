@@ -175,7 +175,7 @@ def sequence_files(folder: Path) -> Iterator[Target]:
     """Sequences in TOML: those of the catalogue, changed, are read, audited, written and read again."""
     seeds = [path.read_bytes() for path in sorted(Path(reading.__file__).with_name("catalogue").glob("*.toml"))]
     words = (
-        b"[[steps]]", b'{ ref = "buy.transaction_id" }', b'{ param = "card_id" }', b'{ guide = "cards.active" }', b"inf", b"nan",
+        b"[[steps]]", b'{ ref = "buy.transaction_id" }', b'{ param = "card_id" }', b'{ ref = "guide.cards.active" }', b"inf", b"nan",
         b"1979-05-27T07:32:00Z", b"07:32:00", b'"""', b"'''", b"0x", b"1_000", b'"99999999999999999d"', b'"-1s"', b'"1.5h"', b'"settle"',
         b'"advance"', b'"reset"', b'"simulate_refund"', b"with", b"expect", b"do", b"events", b"money", b"default", b"= {", b"[params.x]",
     )  # fmt: skip
@@ -184,7 +184,7 @@ def sequence_files(folder: Path) -> Iterator[Target]:
     def case(chance: random.Random) -> bool:
         path.write_bytes(changed(chance, chance.choice(seeds), words, seeds))
         try:
-            read = sequences.load(path)
+            read = sequences.read_toml(path)
         except sequences.InvalidSequence as error:
             assert str(error)  # noqa: PT017 - it can be shown
             return False
@@ -192,7 +192,7 @@ def sequence_files(folder: Path) -> Iterator[Target]:
         assert all(map(str, found))
         assert repr(read)
         text = read.to_toml()
-        assert found or read == sequences.loads(text, name=read.name), "written and read again, it is another"
+        assert found or read == sequences.from_toml(text, name=read.name), "written and read again, it is another"
         return not found
 
     yield Target(case)
@@ -204,7 +204,7 @@ def _row_case(path: Path, made: Callable[[random.Random], tuple[str, bytes]]) ->
         path.write_bytes(data)
         try:
             if chance.random() < 0.5:
-                assert repr(bulk.load(path))
+                assert repr(bulk.read_rows(path))
             else:
                 plan = plan_of(OPERATIONS[name], path, secret=b"s" * 32, rejects=True)
                 assert all(row.reasons for row in plan.rows if row.problems)
@@ -376,7 +376,7 @@ def event_logs(folder: Path) -> Iterator[Target]:
             data = gzip.compress(data, 1)
             data = changed(chance, data) if chance.random() < 0.8 else data
         path.write_bytes(data)
-        logs = events.read(path)
+        logs = events.read_log(path)
         way = chance.randrange(64)
         try:
             if way < 60:

@@ -137,7 +137,7 @@ def bulk(folder: Path) -> Scenario:
         if not state or not state["path"].exists():
             return
         try:
-            result = wb.bulk.resume(state["path"], api, state["rows"], progress=False)
+            result = wb.bulk.resume(api, state["path"], state["rows"], progress=False)
         except WorkbenchError:  # interrupted before the plan was kept: nothing may have been sent
             prefix = state["rows"][0]["external_id"].partition("-")[0] + "-"
             sent = [
@@ -166,11 +166,11 @@ def sequences(folder: Path) -> Scenario:
 
     def check() -> None:
         api.sandbox.restore("start")  # or the card's credit would be used up in time
-        run = wb.sequences.run(script, api)
+        run = wb.sequences.run(api, script)
         assert run.ok, run.verdict
 
     api.sandbox.snapshot("start")
-    return lambda: wb.sequences.run(script, api), check, lambda: None, 0.01
+    return lambda: wb.sequences.run(api, script), check, lambda: None, 0.01
 
 
 def reads(folder: Path) -> Scenario:
@@ -181,19 +181,19 @@ def reads(folder: Path) -> Scenario:
     def ids(read: Any) -> list[str]:
         return list(read.frame()["id"])
 
-    every = ids(wb.rewards.read(api, users, concurrency=1, progress=False))
+    every = ids(wb.rewards.fetch(api, users, concurrency=1, progress=False))
 
     def step() -> None:
-        read = wb.rewards.read(api, users, concurrency=1, progress=False)
+        read = wb.rewards.fetch(api, users, concurrency=1, progress=False)
         assert read.complete == (ids(read) == every), read.notes
         if read.notes[0].startswith("The read was interrupted"):
-            assert ids(wb.rewards.read(api, users, resume=read, progress=False)) == every
+            assert ids(wb.rewards.fetch(api, users, resume=read, progress=False)) == every
             counts["complete" if read.complete else "partial"] += 1
             raise KeyboardInterrupt
         assert read.complete, read.notes
 
     def check() -> None:
-        assert ids(wb.rewards.read(api, users, concurrency=1, progress=False)) == every
+        assert ids(wb.rewards.fetch(api, users, concurrency=1, progress=False)) == every
 
     counts = Counter[str]()
     return step, check, lambda: print(dict(counts)), 0.1

@@ -74,7 +74,7 @@ def test_every_operation_is_awaited(where: str | None) -> None:
             recorded = await every_operation(api)
             assert set(recorded) == {name for name, row in OPERATIONS.items() if row.effect}
             assert api.journal.unknown() == []
-            kinds = {event.kind for event in api.events}
+            kinds = {event.kind for event in api.inbox.events()}
             assert {"transaction.requested", "transaction.completed", "user.updated"} <= kinds
             assert await api.inbox.wait("user.updated", timeout=60)
 
@@ -139,6 +139,6 @@ def test_a_session_lists_little_besides_its_operations() -> None:
         public = {name for name in dir(api) if not name.startswith("_")} - set(OPERATIONS)
 
     assert public == {
-        "allowing", "arm", "armed", "base_url", "call", "close", "converter", "disarm", "environment", "events", "from_wire",
-        "guide", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "send_directly", "verify_assumptions",
+        "allowing", "arm", "armed", "base_url", "call", "close", "converter", "disarm", "environment", "from_wire",
+        "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "send_directly", "verify_assumptions",
     }  # fmt: skip

@@ -63,7 +63,7 @@ TYPES = {
     "api.simulate_refund(transaction_id='', amount=wb.FULL).status": "TransactionStatus | str",
     "api.inbox.wait('user.updated').body": "UserUpdated",
     "api.inbox.events('transaction.created')[0].body.spend": "Spend | None",
-    "wb.rewards.read(api, [])": "Rewards",
+    "wb.rewards.fetch(api, [])": "Rewards",
     "wb.compare_behavior('documented', 'observed').ok": "bool",
 }
 

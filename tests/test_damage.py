@@ -38,7 +38,7 @@ def journal(path: Path) -> Callable[[Path], list[Any]]:
     def read(path: Path) -> list[Any]:
         found = wb.Journal(path)
         try:
-            return found.export()
+            return found.to_dicts()
         finally:
             found.close()
 
@@ -80,7 +80,7 @@ def run(path: Path) -> Callable[[Path], list[Any]]:
         wb.bulk.run(api.simulate_authorization, rows, path=path, progress=False)
 
         def read(path: Path) -> list[Any]:
-            result = wb.bulk.resume(path, api, rows, progress=False)
+            result = wb.bulk.resume(api, path, rows, progress=False)
             return [(one.row, one.outcome, one.id, one.at) for one in result.rows() if one.outcome != "unknown"]
 
     return read

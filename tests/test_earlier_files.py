@@ -65,7 +65,7 @@ def test_a_run_of_0_1_is_refused_and_left(files: Callable[[str], Path]) -> None:
     api = client(sent)
     for _ in range(2):
         with pytest.raises(UnusableFile, match=r"earlier workbench.*left unchanged.*workbench 0\.1"):
-            wb.bulk.resume(folder / "run.db", api, ROWS, progress=False)
+            wb.bulk.resume(api, folder / "run.db", ROWS, progress=False)
         with pytest.raises(UnusableFile, match=r"workbench 0\.1"):
             wb.bulk.run(api.simulate_authorization, ROWS, path=folder / "run.db", progress=False)
     assert contents(folder, "run.db") == before
@@ -75,7 +75,7 @@ def test_a_run_of_0_1_is_refused_and_left(files: Callable[[str], Path]) -> None:
 def test_a_run_of_0_2_is_resumed(files: Callable[[str], Path]) -> None:
     """Three rows were done, and the fourth was under way; it is never sent again by itself."""
     folder, sent = files("0.2"), []
-    run = wb.bulk.resume(folder / "run.db", client(sent), ROWS, on_unknown="continue", progress=False)
+    run = wb.bulk.resume(client(sent), folder / "run.db", ROWS, on_unknown="continue", progress=False)
     assert [row.outcome for row in run] == ["done", "done", "done", "unknown", "done", "done"]
     assert len(sent) == 2
 
@@ -103,7 +103,7 @@ def test_the_run_of_a_sequence_of_0_1_is_refused_and_left(files: Callable[[str],
     before = contents(folder, "sequence.db")
     for _ in range(2):
         with pytest.raises(UnusableFile, match=r"left unchanged.*workbench 0\.1"):
-            wb.sequences.run(wb.sequences.catalogue["refund-full"], wb.connect(), path=folder / "sequence.db")
+            wb.sequences.run(wb.connect(), wb.sequences.catalogue["refund-full"], path=folder / "sequence.db")
     assert contents(folder, "sequence.db") == before
 
 
@@ -112,9 +112,9 @@ def test_the_run_of_a_sequence_of_0_2_is_resumed(files: Callable[[str], Path]) -
     path = files("0.2") / "sequence.db"
     sequence = wb.sequences.catalogue["refund-full"]
     with pytest.raises(wb.sequences.InvalidSequence, match="not those this file was started with"):
-        wb.sequences.run(sequence, wb.connect(seed=5), path=path, amount=1)
+        wb.sequences.run(wb.connect(seed=5), sequence, path=path, amount=1)
     with wb.connect(seed=5) as api:
-        steps = wb.sequences.run(sequence, api, path=path).steps
+        steps = wb.sequences.run(api, sequence, path=path).steps
     assert [step.outcome for step in steps][:2] == ["done", "done"]
 
 
@@ -142,7 +142,7 @@ def test_another_schema_is_refused_before_anything_is_written(
         "journal.db": lambda: list(Journal(folder / name)),
         "inbox.db": lambda: wb.Inbox(folder / name, accept_unsigned=True),
         "sequence.db": lambda: wb.sequences.run(
-            wb.sequences.catalogue["refund-full"], wb.connect(), path=folder / name
+            wb.connect(), wb.sequences.catalogue["refund-full"], path=folder / name
         ),
     }
     for _ in range(2):

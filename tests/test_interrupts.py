@@ -268,7 +268,7 @@ def test_an_interrupt_at_any_moment_of_a_read() -> None:
 
         sys.settrace(trace)
         with contextlib.suppress(KeyboardInterrupt):
-            wb.rewards.read(api, users, progress=False)
+            wb.rewards.fetch(api, users, progress=False)
         sys.settrace(None)
         for thread in threading.enumerate():
             if thread.name == "workbench-read" and thread.ident is not None:

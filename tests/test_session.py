@@ -53,7 +53,7 @@ def test_events_come_by_themselves() -> None:
         card_id=card, amount=1250, currency="USD", merchant_name="Corner Grocery", merchant_category_code="5411"
     )
 
-    assert [event.kind for event in api.events] == ["transaction.requested", "transaction.created"]
+    assert [event.kind for event in api.inbox.events()] == ["transaction.requested", "transaction.created"]
     (entry,) = api.journal
     assert len(api.journal.evidence(entry.id)) == 2
 
@@ -76,7 +76,7 @@ def test_a_served_sandbox_is_connected_to() -> None:
                 "country_code": "US",
             },
         )  # fmt: skip
-        kinds = [event.kind for event in api.events]
+        kinds = [event.kind for event in api.inbox.events()]
         evidence = [[event.kind for event in api.journal.evidence(entry.id)] for entry in api.journal]
         api.close()
 
@@ -211,7 +211,7 @@ def test_the_core_needs_no_extras() -> None:
         "import sys\n"
         "for name in ('pandas', 'matplotlib', 'ipywidgets', 'IPython', 'keyring', 'pyarrow'): sys.modules[name] = None\n"
         "import workbench as wb\n"
-        "api = wb.connect(); print(len(api.list_contracts()), len(wb.assumptions()) > 100, len(api.events))"
+        "api = wb.connect(); print(len(api.list_contracts()), len(wb.assumptions()) > 100, len(api.inbox.events()))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 

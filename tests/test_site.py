@@ -23,7 +23,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     index = json.loads((tmp_path / "site/search/search_index.json").read_text(encoding="utf-8"))
     found = " ".join(page["text"] for page in index["docs"])
     assert "EIP-712" in found
-    assert "wb.rewards.read" in found
+    assert "wb.rewards.fetch" in found
     for page in (tmp_path / "site").glob("*.html"):
         assert not re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="https?://', page.read_text(encoding="utf-8")), (
             page.name

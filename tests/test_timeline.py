@@ -31,7 +31,7 @@ def api() -> Iterator[wb.Session]:
 
 
 def buy(api: wb.Session, **more: str) -> str:
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     return str(api.simulate_authorization(card_id=card, **{**PURCHASE, **more}).transaction_id)
 
 
@@ -166,7 +166,7 @@ def test_a_copied_call_runs_again(api: wb.Session) -> None:
 def test_a_person_reviews_on_the_screen(api: wb.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """`v` asks for the status, approved by default; with NO_COLOR the screen has none, and what failed has a mark."""
     monkeypatch.setenv("NO_COLOR", "1")
-    user = api.guide()["users"]["pending"][0]
+    user = api.sandbox.guide()["users"]["pending"][0]
 
     async def main() -> None:
         app = screen(api)

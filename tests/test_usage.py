@@ -116,7 +116,7 @@ MISTAKES = {
     "an amount": (lambda: wb.withdrawals.usd(25), "must be dollars and cents"),
     "native units": (lambda: wb.withdrawals.native_units(2.5), "must be a whole number"),
     "typed data": (lambda: chains.digest({}), "typed data needs types"),
-    "a drill": (lambda: wb.course.drill("fraud", wb.connect()), "must be one of"),
+    "a drill": (lambda: wb.course.drill(wb.connect(), "fraud"), "must be one of"),
     "a client": (lambda: wb.browse(3), "takes a Client or a session"),
 }  # fmt: skip
 

@@ -149,7 +149,7 @@ def session(api: wb.Session) -> None:
     assert_type(api.sandbox, wb.Sandbox)
     assert_type(api.inbox, wb.Inbox)
     assert_type(api.inbox.events(), list[AnyEvent])
-    assert_type(wb.rewards.read(api, ["id"]), Rewards)
+    assert_type(wb.rewards.fetch(api, ["id"]), Rewards)
 
 
 async def tasks(api: wb.AsyncSession) -> None:
@@ -159,7 +159,7 @@ async def tasks(api: wb.AsyncSession) -> None:
     async with asyncio.TaskGroup() as group:
         started = group.create_task(api.simulate_refund(transaction_id="", amount=wb.FULL))
     assert_type(started.result(), SimulatedTransaction)
-    assert_type(await wb.rewards.read(api, ["id"]), Rewards)
+    assert_type(await wb.rewards.fetch(api, ["id"]), Rewards)
     assert_type((await api.inbox.wait("user.updated")).body, UserUpdated)
 
 

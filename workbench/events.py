@@ -1,6 +1,6 @@
 """Events: logs of webhook events read from files, and sample events to test handlers with.
 
-wb.events.read("events.ndjson").frame(of="transaction.completed")
+wb.events.read_log("events.ndjson").frame(of="transaction.completed")
 wb.events.sample("user.updated", application_status="approved")
 """
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.reports.event_logs import read as read
+    from workbench.reports.event_logs import read_log as read_log
     from workbench.webhooks.verify import sample as sample
 
 _NAMES = {
-    "read": "workbench.reports.event_logs",
+    "read_log": "workbench.reports.event_logs",
     "sample": "workbench.webhooks.verify",
 }
 

@@ -31,7 +31,6 @@ from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
-    from workbench.interface.events import AnyEvent
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.async_inbox import AsyncInbox
@@ -89,7 +88,7 @@ class _Session(BaseClient):
         self._name = name
         self._inboxes: list[Inbox] = []  # one at most; views share the list
         if (journal := journal_of(self)) is not None:
-            recorder_of(journal).events = lambda: self.events
+            recorder_of(journal).events = lambda: self.inbox.events()
         if isinstance(self, Session):
             _LATEST[:] = [weakref.ref(self)]
         _show_records()
@@ -123,21 +122,6 @@ class _Session(BaseClient):
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
-
-    @hide_arguments
-    def guide(self) -> dict[str, Any]:
-        """Return the sandbox's keys with their permissions, and example ids of this session's tenant.
-
-        Raises:
-            WrongEnvironment: The session is connected to a real service, which lists no examples.
-        """
-        guide: dict[str, Any] = self.sandbox.guide(self._key.header().decode())
-        return guide
-
-    @property
-    def events(self) -> "list[AnyEvent]":
-        """The events received so far, oldest first."""
-        return self.inbox.events()
 
     def _close_rest(self) -> None:
         super()._close_rest()
@@ -453,8 +437,8 @@ def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}
-    keys: Mapping[str, str] = api.guide()["api_keys"]
-    mine = api.guide()["tenant"]["name"]
+    keys: Mapping[str, str] = api.sandbox.guide()["api_keys"]
+    mine = api.sandbox.guide()["tenant"]["name"]
     sessions: dict[str, BaseClient] = {mine: api}
     for tenant in sandbox.tenants():
         if tenant.name not in sessions and tenant.keys:

@@ -127,7 +127,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     path = f"{folder}/events.parquet"
     # Made by a process of its own, whose memory is not counted.
     subprocess.run([sys.executable, "-c", f"{_MAKE}({size}), {path!r})"], check=True, stdout=subprocess.DEVNULL)
-    made = transactions_of(tables.load(path), clocked)
+    made = transactions_of(tables.read_parquet(path), clocked)
     assert len(made) == size
     clocked("approvals by day", lambda: reports.approvals(made, tz="America/New_York"))
     clocked("declines", lambda: reports.declines(made))

@@ -36,7 +36,7 @@ from workbench.course.learner import EXERCISES, FILE, read_stored
 TRIES = 8  # of a notebook
 SLOW = 1.0  # seconds at most from a report until the board shows it
 WRONG = """
-api.simulate_authorization(card_id=api.guide()["cards"]["active"][2], amount=421, currency="USD",
+api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][2], amount=421, currency="USD",
     merchant_name="Example Books", merchant_category_code="5942")
 """
 _CHECK = re.compile(r'wb\.course\.check\("([\w-]+)"')
@@ -107,7 +107,7 @@ class Learner:
         from tests.course.test_drills import correct_repetitions
 
         with wb.connect() as api:
-            run = wb.course.drill("duplicate-bookings", api)
+            run = wb.course.drill(api, "duplicate-bookings")
             run.check()
             correct_repetitions(api, run)
             run.check()
@@ -115,7 +115,7 @@ class Learner:
     def look(self) -> list[int]:
         """Make a purchase of an amount that no other makes, and return the amounts of such purchases that can be seen, by any way."""
         with wb.connect() as api:
-            card = api.guide()["cards"]["active"][9]
+            card = api.sandbox.guide()["cards"]["active"][9]
             purchase = {"currency": "USD", "merchant_name": "Mine", "merchant_category_code": "5411"}
             api.simulate_authorization(card_id=card, amount=10_000 + self.number, **purchase)
             records = [

@@ -14,13 +14,13 @@ import httpx
 from workbench.client.client import Client
 from workbench.sandbox import Sandbox
 from workbench.sequences import Sequence, param, ref, run, run_many, step
-from workbench.sequences.sequence import Parameter, guide
+from workbench.sequences.sequence import Parameter
 from workbench.tables.frames import to_frame
 from workbench.testing import traffic
 
 SCRIPT = Sequence(
     name="authorize, settle, refund",
-    parameters=(Parameter(name="card_id", type="id", default=guide("cards.active")),),
+    parameters=(Parameter(name="card_id", type="id", default=ref("guide.cards.active")),),
     steps=(
         step(
             "buy", "simulate_authorization", card_id=param("card_id"), amount=2500, currency="USD",
@@ -67,7 +67,7 @@ def main() -> None:
     asked = parser.parse_args()
     runs = asked.runs
 
-    through, came = timed(lambda: run_many(SCRIPT, Sandbox(), times=runs))
+    through, came = timed(lambda: run_many(Sandbox(), SCRIPT, times=runs))
     assert came.ok
     least = floor(runs)
     print(f"{runs:,} x authorize, settle, refund")
@@ -84,7 +84,7 @@ def main() -> None:
     def traffic_story() -> tuple[int, int, dict[str, int]]:
         world = Sandbox()
         cards = [world.create.card(user_id=user).id for user in _users(world, asked.cards)]
-        played = run(traffic(seed=1, cards=cards, days=asked.days), world)
+        played = run(world, traffic(seed=1, cards=cards, days=asked.days))
         assert played.ok, played.verdict[:500]
         return len(played.steps), len(to_frame(played)), played.ledger().total()
 

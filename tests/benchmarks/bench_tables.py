@@ -248,7 +248,7 @@ def latency(size: int) -> Figures:
     """Users of three pages each, every answer after 50 ms, read from plain synchronous code; and fetching alone."""
     from workbench.client.client import Bodies
     from workbench.interface.transactions import ListRewardsActivity
-    from workbench.rewards.reading import read
+    from workbench.rewards.reading import fetch
     from workbench.schema.walk import build
 
     async def fetching(url: str) -> float:
@@ -265,13 +265,13 @@ def latency(size: int) -> Figures:
 
     users = [user(n) for n in range(size)]
     with served(0.05) as url:
-        read(client(url), users[:64], progress=False).frame()
+        fetch(client(url), users[:64], progress=False).frame()
         asyncio.run(fetching(url))
         alone = min(asyncio.run(fetching(url)) for _ in range(2))
         best = cpu = 1e9
         for _ in range(2):
             with clocked() as made:
-                frame = read(client(url), users, progress=False).frame()
+                frame = fetch(client(url), users, progress=False).frame()
             best, cpu = min(best, made["wall"]), min(cpu, made["cpu"])
     assert len(frame) == 150 * size
     return {"read": best, "cpu": cpu, "fetch": alone, "possible": 3 * size * 0.05 / 64, "rows": len(frame)}
@@ -287,7 +287,7 @@ def cluster(size: int) -> Figures:
     import distributed
 
     from tests.benchmarks import bench_tables
-    from workbench.rewards.reading import read
+    from workbench.rewards.reading import fetch
 
     users, found = [user(n) for n in range(size)], Figures()
     with served(0.02) as url:
@@ -297,9 +297,9 @@ def cluster(size: int) -> Figures:
                 distributed.LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as local,
                 distributed.Client(local) as machines,
             ):
-                read(bench_tables.cluster_client, users[:64], progress=False, cluster=machines)
+                fetch(bench_tables.cluster_client, users[:64], progress=False, cluster=machines)
                 with clocked() as made:
-                    rewards = read(bench_tables.cluster_client, users, progress=False, cluster=machines)
+                    rewards = fetch(bench_tables.cluster_client, users, progress=False, cluster=machines)
                 assert rewards.complete
                 found[str(workers)] = made["wall"]
     return found | {"possible": 3 * size * 0.02 / 64}
@@ -307,13 +307,13 @@ def cluster(size: int) -> Figures:
 
 def events(size: int) -> Figures:
     """A log of this many bytes, summed up by day, kind and status."""
-    from workbench.reports.event_logs import read
+    from workbench.reports.event_logs import read_log
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.ndjson"
         total = _write_events(path, size)
         with clocked() as made:
-            summary = read(path).summary()
+            summary = read_log(path).summary()
         assert int(summary["events"].sum()) == total
         return {**made, "bytes": path.stat().st_size, "events": total, "peak": peak()}
 
@@ -323,15 +323,15 @@ def log_job(name: str, path: str) -> Figures:
     import duckdb
     import pandas as pd  # noqa: F401 - both make frames
 
-    from workbench.reports.event_logs import read
+    from workbench.reports.event_logs import read_log
 
     columns = "id, resource, action, version, eventReceivedAt, unnest(body, recursive := true)"
     summed = "date_trunc('day', eventReceivedAt), resource, action, coalesce(body.applicationStatus, body.spend.status)"
     wanted = "resource = 'transaction' and action = 'completed'"
     made_by: dict[str, Callable[[], Any]] = {
-        "summary": lambda: read(path).summary(),
-        "frame": lambda: read(path).frame(of="transaction.completed"),
-        "parquet": lambda: read(path).to_parquet(f"{path}.ours.parquet"),
+        "summary": lambda: read_log(path).summary(),
+        "frame": lambda: read_log(path).frame(of="transaction.completed"),
+        "parquet": lambda: read_log(path).to_parquet(f"{path}.ours.parquet"),
         "summary alone": lambda: duckdb.sql(f"select {summed}, count(*) from '{path}' group by all").df(),
         "frame alone": lambda: duckdb.sql(f"select {columns} from '{path}' where {wanted}").df(),
         "frame alone, to Arrow": lambda: duckdb.sql(f"select * from '{path}' where {wanted}").to_arrow_table(),

@@ -111,7 +111,7 @@ def modules(walk: Callable[[], object]) -> tuple[list[str], list[str]]:
 def walks() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the walks, each with what it is called."""
     api = wb.connect()
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     bought = api.simulate_authorization(
         card_id=card, amount=100, currency="USD", merchant_name="A", merchant_category_code="5411"
     )
@@ -159,7 +159,7 @@ def walks() -> Iterator[tuple[str, Callable[[], object]]]:
     client = wb.Client(
         base_url="https://api.example.com/v1", api_key="a-key-of-a-benchmark", transport=service, journal=False
     )
-    yield "a rewards page to a frame", lambda: wb.rewards.read(client, [str(UUID(int=1))], progress=False)
+    yield "a rewards page to a frame", lambda: wb.rewards.fetch(client, [str(UUID(int=1))], progress=False)
 
 
 def conversions() -> Counter[str]:

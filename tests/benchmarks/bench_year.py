@@ -107,7 +107,7 @@ def draw(year: Year, folder: Path) -> None:
     with wb.Client(
         base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox._direct(), journal=False
     ) as api:
-        rewards = wb.rewards.read(api, users, progress=False)
+        rewards = wb.rewards.fetch(api, users, progress=False)
     now = sandbox.clock.now()
     disputes = list(sandbox.records("dispute"))
     applied = [one for one in events if (one["resource"], one["action"]) == ("user", "updated")]

@@ -78,7 +78,7 @@ def apart(one: Image.Image, other: Image.Image) -> float:
 def specimen() -> str:
     """Return a page with every part of the design, in the theme of the reader."""
     with wb.connect(seed=7) as api:
-        guide = api.guide()
+        guide = api.sandbox.guide()
         bought = api.simulate_authorization(
             card_id=guide["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Coats and More",
             merchant_category_code="5651",

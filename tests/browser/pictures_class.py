@@ -78,7 +78,7 @@ def drill(page: Page, name: str, attempts: tuple[Callable[[Any, Any], None], ...
     with wb.connect(seed=7) as api:
         try:
             debrief.now = clock.isoformat
-            run = wb.course.drill(name, api)
+            run = wb.course.drill(api, name)
             shown = [run._repr_html_()]
             for attempt in attempts:
                 clock += timedelta(seconds=95)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 SLOWLY = """
 users = [one["id"] for one in guide["rewards_users"]]
-everything = wb.rewards.read(api, users, progress=False)
+everything = wb.rewards.fetch(api, users, progress=False)
 api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.5)
 work = wb.panel.rewards(api, users, concurrency=1)
 work

@@ -15,6 +15,6 @@ def send_all(url: str, key: str, path: Path, workers: int, ready: Connection) ->
     rows = json.loads(path.with_name("rows.json").read_bytes())
     ready.send("ready")
     try:
-        resume(path, api, rows, workers=workers, progress=False)
+        resume(api, path, rows, workers=workers, progress=False)
     except UsageError:  # it never began
         run(api.create_payment_account, rows, path=path, workers=workers, progress=False)

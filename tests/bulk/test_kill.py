@@ -61,9 +61,9 @@ def finished(sandbox: Sandbox, run: Path, rows: list[dict[str, Any]], url: str, 
     air = in_flight(run)
     said = {row: "done" if there[f"row-{row - 1}"] else "not_sent" for row in air}
     with Client(base_url=url, api_key=key, journal=run.with_name("journal.db")) as api:
-        stopped = resume(run, api, rows, progress=False)
+        stopped = resume(api, run, rows, progress=False)
         assert {one.row for one in stopped.unknown()} == set(said)
-        return resume(run, api, rows, resolved=said, progress=False)
+        return resume(api, run, rows, resolved=said, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_nothing_new_starts_after_an_interrupt_in_a_kernel(moments: int, tmp_pat
             assert later == effects, "something started after the interrupt"
             assert effects <= counts.get("done", 0) + counts.get("unknown", 0)
             assert sum(counts.values()) == 400
-            messages = said(client, "print(wb.bulk.resume(path, api, rows, workers=4, progress=False).counts)")
+            messages = said(client, "print(wb.bulk.resume(api, path, rows, workers=4, progress=False).counts)")
             if "unknown" not in counts:
                 assert "'done': 400" in messages
             assert json.loads(said(client, "print(json.dumps(max(made(api.sandbox).values())))")) == 1

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.bulk.test_runs import api_of, filed, people
-from workbench.bulk import InvalidRows, RunChanged, investigate, load, resume, run
+from workbench.bulk import InvalidRows, RunChanged, investigate, read_rows, resume, run
 from workbench.bulk.plan import write_rejects
 from workbench.errors import InvalidRequest, UsageError
 from workbench.sandbox import Sandbox
@@ -103,8 +103,8 @@ def test_mistyped_addresses_are_sent_only_where_that_is_allowed(sandbox: Sandbox
 
     assert run(allowed.create_user_application, rows, path=tmp_path / "run", progress=False).ok
     with pytest.raises(InvalidRows, match="wallet_address"):
-        resume(tmp_path / "run", api, rows, progress=False)
-    assert resume(tmp_path / "run", allowed, rows, progress=False).ok
+        resume(api, tmp_path / "run", rows, progress=False)
+    assert resume(allowed, tmp_path / "run", rows, progress=False).ok
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ".json", ".ndjson"])
@@ -136,12 +136,12 @@ def test_rejected_rows_are_corrected_in_their_file(sandbox: Sandbox, tmp_path: P
         corrected.to_parquet(rejects)
     else:
         corrected.to_json(rejects, orient="records", lines=suffix == ".ndjson")
-    final = resume(path, api, rejects, progress=False)
+    final = resume(api, path, rejects, progress=False)
 
     assert final.ok, final.verdict
     assert len(final) == 5
     assert sorted(filed(sandbox)) == ["b-0", "b-1", "b-2", "b-3", "b-4", "b-new"]
-    assert resume(path, api, rejects, progress=False).ok  # and nothing is sent twice
+    assert resume(api, path, rejects, progress=False).ok  # and nothing is sent twice
     assert len(filed(sandbox)) == 6
 
 
@@ -151,11 +151,11 @@ def test_rows_corrected_in_the_original_are_sent(sandbox: Sandbox, tmp_path: Pat
     wrong = [rows[0], rows[1] | {"email": "nobody"}, rows[2]]
     run(api.create_user_application, wrong, path=path, rejects=tmp_path / "rejects.csv", progress=False)
 
-    assert resume(path, api, wrong, rejects=tmp_path / "rejects.csv", progress=False).counts == {
+    assert resume(api, path, wrong, rejects=tmp_path / "rejects.csv", progress=False).counts == {
         "done": 2,
         "not_sent": 1,
     }
-    assert resume(path, api, rows, progress=False).ok
+    assert resume(api, path, rows, progress=False).ok
 
 
 def test_rejects_need_a_known_format(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_results_carry_the_key_the_id_and_the_status(sandbox: Sandbox, tmp_path:
         one["id"] for one in sandbox.records("user") if str(one["external_id"]).startswith("b-")
     ]
     assert set(frame["answer_status"]) == {"pending"}
-    again = resume(tmp_path / "run", api, people(2), key="external_id", progress=False)
+    again = resume(api, tmp_path / "run", people(2), key="external_id", progress=False)
     assert [one.key for one in again] == ["b-0", "b-1"]
     assert [one.answer_status for one in again] == ["pending", "pending"]
     with pytest.raises(InvalidRequest, match="email is private"):
@@ -217,7 +217,7 @@ def test_evidence_for_unknown_rows_is_looked_up_and_nothing_decided(tmp_path: Pa
         journal=api.journal,
     )  # fmt: skip
     result = run(other.create_user_application, people(4), path=tmp_path / "run", key="external_id", progress=False)
-    found = investigate(result, api)
+    found = investigate(api, result)
 
     assert [one.row for one in found] == lost
     assert [one.proposal for one in found] == ["done", "look it up"]
@@ -244,7 +244,7 @@ def test_sigterm_awaits_the_rows_in_flight(sandbox: Sandbox, tmp_path: Path) -> 
     assert caught.value.code == 143
     assert 1 <= done < 20
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    final = resume(path, api_of(sandbox), people(20), progress=False)
+    final = resume(api_of(sandbox), path, people(20), progress=False)
     assert final.ok, final.verdict
     assert len(filed(sandbox)) == 20
 
@@ -306,12 +306,12 @@ def test_a_run_belongs_to_its_world(tmp_path: Path) -> None:
     api = connect(seed=3)
     run(api.create_user_application, rows, path=path, progress=False)
 
-    assert resume(path, api, rows, progress=False).ok
+    assert resume(api, path, rows, progress=False).ok
     with pytest.raises(RunChanged, match="world was another sandbox"):
-        resume(path, connect(seed=3), rows, progress=False)
+        resume(connect(seed=3), path, rows, progress=False)
     api.sandbox.reset()
     with pytest.raises(RunChanged, match="holds nothing of what the run did"):
-        resume(path, api, rows, progress=False)
+        resume(api, path, rows, progress=False)
 
 
 def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
@@ -321,17 +321,17 @@ def test_a_sandbox_in_a_file_keeps_its_world(tmp_path: Path) -> None:
         run(api.create_user_application, rows, path=path, progress=False)
     with closing(Sandbox(path=tmp_path / "sandbox.db")) as sandbox, sandbox.serve() as url, connect(url) as api:
         with pytest.raises(RunChanged, match="host"):
-            resume(path, api, rows, progress=False)
+            resume(api, path, rows, progress=False)
         assert api.sandbox._world_id() == sandbox._world_id()
     with connect(path=tmp_path / "sandbox.db") as api:
-        assert resume(path, api, rows, progress=False).ok
+        assert resume(api, path, rows, progress=False).ok
 
 
 def test_rejected_rows_are_guarded_against_spreadsheets(tmp_path):
-    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `load` takes the quote away."""
+    """A CSV file of rejected rows is corrected in a spreadsheet, which would run a formula; `read_rows` takes the quote away."""
     path = tmp_path / "rejected.csv"
     write_rejects(path, {1: ({"nickname": "=HYPERLINK(1)", "=cmd": "x"}, "no")})
     assert "'=HYPERLINK(1)" in path.read_text()
     assert ",=HYPERLINK" not in path.read_text()
     assert "'=cmd" in path.read_text()
-    assert load(path)[0]["nickname"] == "=HYPERLINK(1)"
+    assert read_rows(path)[0]["nickname"] == "=HYPERLINK(1)"

@@ -200,10 +200,10 @@ def test_a_timed_out_row_is_unknown_and_never_sent_again(sandbox: Sandbox, tmp_p
     assert [one.row for one in stopped.unknown()] == [at]
     assert f"row {at} has an unknown outcome" in str(stopped.stopped)
     assert stopped.counts.get("planned", 0) == 6 - at
-    again = resume(path, api, rows, progress=False)
+    again = resume(api, path, rows, progress=False)
     assert [one.row for one in again.unknown()] == [at]
     assert again.counts == {"done": 5, "unknown": 1}
-    final = resume(path, api, rows, resolved={at: "done"}, progress=False)
+    final = resume(api, path, rows, resolved={at: "done"}, progress=False)
     assert final.ok
     assert filed(sandbox) == [f"b-{i}" for i in range(6)]
 
@@ -235,7 +235,7 @@ def test_an_unreadable_answer_never_sends_a_row_again(
     rows, path = people(3), tmp_path / "run"
     api = Client(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=Odd(sandbox, answer))
     first = run(api.create_user_application, rows, path=path, progress=False)
-    again = resume(path, api_of(sandbox), rows, progress=False)
+    again = resume(api_of(sandbox), path, rows, progress=False)
 
     assert [one.outcome for one in first] == ["done", end, "done"] == [one.outcome for one in again]
     assert filed(sandbox) == ["b-0", "b-1", "b-2"]
@@ -266,7 +266,7 @@ def test_rows_that_were_not_sent_are_sent_on_resume(sandbox: Sandbox, tmp_path: 
 
     assert down.stopped == "5 rows in a row: the service cannot be reached"
     assert down.counts == {"not_sent": 5, "planned": 7}
-    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert resume(api_of(sandbox), path, rows, progress=False).ok
     assert filed(sandbox) == [f"b-{i}" for i in range(12)]
 
 
@@ -278,7 +278,7 @@ def test_a_wrong_key_stops_the_run_and_no_row_counts_as_refused(sandbox: Sandbox
 
     assert paused.counts == {"planned": 4}
     assert "refused with 401" in str(paused.stopped)
-    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert resume(api_of(sandbox), path, rows, progress=False).ok
 
 
 def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -289,13 +289,13 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     later = [dict(row) for row in rows]
     later[4]["email"] = "other@example.com"
     with pytest.raises(RunChanged, match="rows 5 have changed"):
-        resume(path, api, later, progress=False)
+        resume(api, path, later, progress=False)
     earlier = [dict(row) for row in rows]
     earlier[0]["email"] = "other@example.com"
     with pytest.raises(RunChanged, match="rows 1 were sent already"):
-        resume(path, api, earlier, accept_changes=True, progress=False)
+        resume(api, path, earlier, accept_changes=True, progress=False)
 
-    final = resume(path, api, later, accept_changes=True, resolved={3: "done"}, progress=False)
+    final = resume(api, path, later, accept_changes=True, resolved={3: "done"}, progress=False)
     assert final.ok
     assert filed(sandbox) == [f"b-{i}" for i in range(6)]
 
@@ -332,7 +332,7 @@ def test_nothing_new_starts_after_an_interrupt(sandbox: Sandbox, tmp_path: Path,
     assert len(filed(sandbox)) <= found[0] + 2 * workers
     assert sum(result.counts.values()) == 120
     assert result.counts["planned"] > 0
-    assert resume(path, api, rows, workers=workers, progress=False).ok
+    assert resume(api, path, rows, workers=workers, progress=False).ok
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(120))
 
 
@@ -398,7 +398,7 @@ def test_resolving_a_row_resolves_its_call_in_the_journal(tmp_path: Path) -> Non
     api.arm(operations={"create_user_application"}, minutes=5, reason="a test")
     stopped = run(api.create_user_application, rows, implausible=True, path=path, confirm="2 rows", progress=False)
     assert [one.outcome for one in stopped] == ["unknown", "planned"]
-    final = resume(path, api, rows, implausible=True, resolved={1: "not_sent"}, confirm="2 rows", progress=False)
+    final = resume(api, path, rows, implausible=True, resolved={1: "not_sent"}, confirm="2 rows", progress=False)
 
     assert final.ok
     assert api.journal.unknown() == []
@@ -446,7 +446,7 @@ def test_an_async_client_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
         run(awaited.create_user_application, rows, path=path, progress=False)
     run(api_of(sandbox).create_user_application, rows, path=path, progress=False)
     with pytest.raises(UsageError, match="in a thread"):
-        resume(path, awaited, rows, progress=False)
+        resume(awaited, path, rows, progress=False)
 
 
 def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -459,10 +459,10 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
 
     run(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
     with pytest.raises(UsageError, match="row 1 is not unknown"):
-        resume(path, api_of(sandbox), rows, resolved={1: "done"}, progress=False)
+        resume(api_of(sandbox), path, rows, resolved={1: "done"}, progress=False)
     with pytest.raises(UsageError, match='"done" or "not_sent"'):
-        resume(path, api_of(sandbox), rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]
-    assert resume(path, api_of(sandbox), rows, resolved={2: "not_sent"}, progress=False).ok
+        resume(api_of(sandbox), path, rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]
+    assert resume(api_of(sandbox), path, rows, resolved={2: "not_sent"}, progress=False).ok
 
     assert sorted(filed(sandbox)) == ["b-0", "b-1", "b-2"]
 
@@ -527,7 +527,7 @@ def test_an_interrupt_while_threads_start_stops_the_run(
     monkeypatch.undo()
 
     assert sum(caught.value.result.counts.values()) == 20
-    assert resume(path, api_of(sandbox), rows, progress=False).ok
+    assert resume(api_of(sandbox), path, rows, progress=False).ok
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))
 
 

@@ -130,7 +130,7 @@ def test_a_bulk_run_begins_nothing_after_it_raised(tmp_path: Path, kind: str, wo
     assert states.get("done", 0) == effects
     assert states.get("unknown", 0) == (kind == "worker")
     assert "sending" not in states
-    final = resume(path, service.client(), rows, workers=workers, progress=False)
+    final = resume(service.client(), path, rows, workers=workers, progress=False)
     assert service.effects == ROWS - len(final.unknown())
 
 
@@ -140,7 +140,7 @@ def test_many_runs_of_a_sequence_begin_nothing_after_they_raised(kind: str, work
     """Ctrl-C plays runs that have begun to their end; anything else stops after the call in flight."""
     service = Service(kind, at)
     with pytest.raises(EXPECTED[kind]) as caught:
-        run_many(TWICE, service.client(), [{"amount": 100 + n} for n in range(ROWS)], workers=workers)
+        run_many(service.client(), TWICE, [{"amount": 100 + n} for n in range(ROWS)], workers=workers)
     calls = service.calls
     time.sleep(0.01)
 
@@ -168,7 +168,7 @@ def test_a_second_interrupt_ends_the_wait(tmp_path: Path) -> None:
         run(service.client().simulate_authorization, rows, path=path, progress=False)
     release.set()
     service.handle_request = usual  # type: ignore[method-assign]
-    final = resume(path, service.client(), rows, progress=False)
+    final = resume(service.client(), path, rows, progress=False)
 
     assert {"unknown": 1, "planned": 2} == caught.value.result.counts
     assert {"done": 2, "unknown": 1} == final.counts
@@ -195,14 +195,14 @@ def test_a_row_in_a_rate_pause_is_not_sent_after_an_interrupt(tmp_path: Path) ->
 
     assert calls == service.calls == 2
     assert caught.value.result.counts == {"done": 2, "not_sent": 1, "planned": 3}
-    assert resume(path, service.client(), rows, progress=False).ok
+    assert resume(service.client(), path, rows, progress=False).ok
     assert service.effects == len(rows)
 
 
 def test_an_interrupted_stepper_plays_nothing_more() -> None:
     """The outcome of its step is not known."""
     service = Service("Ctrl-C", 1)
-    stepper = Stepper(TWICE, service.client(), amount=100)
+    stepper = Stepper(service.client(), TWICE, amount=100)
     with pytest.raises(KeyboardInterrupt):
         stepper.next()
 

@@ -18,7 +18,7 @@ from tests.canaries.planted import ACCOUNT, BUSINESS, CHANGES, LINK, OWNER, PERS
 from tests.client.doubles import Service, client_on
 from workbench.sequences import run
 from workbench.session import Session
-from workbench.testing import export, from_journal
+from workbench.testing import from_journal, to_text
 
 RECIPIENT = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 USER = "3f2a0b1c-0000-4000-8000-000000000001"
@@ -162,11 +162,11 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
         with wb.connect(seed=3) as other:
             other.create_user_application(**PERSON)
             sequence = things["sequence"] = from_journal(other.journal)
-            things["exported calls"] = [export(other.journal, to) for to in ("pytest", "notebook", "har")]
+            things["exported calls"] = [to_text(other.journal, to) for to in ("pytest", "notebook", "har")]
         flat = {**PERSON, **PERSON["address"], "birth_date": date(1917, 3, 29)}
         wanted = {one.name: flat[one.name] for one in sequence.parameters}
-        things["kept"] = run(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **wanted)
-        things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.events}
+        things["kept"] = run(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **wanted)
+        things |= {"session": api, "journal": api.journal, "entries": list(api.journal), "events": api.inbox.events()}
         things |= {"notes": list(api.journal.notes), "info": api.info(), "asked": api.sandbox.requests()}
         things["requests"] = [one.request for one in api.journal]
         things["sandbox events"], things["drained"] = api.sandbox.events(), api.sandbox._drain()

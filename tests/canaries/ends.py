@@ -14,7 +14,7 @@ from tests.canaries.planted import ACCOUNT, CHANGES, LINK, OWNER, PERSON, PHRASE
 from tests.client.doubles import CARD, URL, FakeClock, Service, client_on
 from workbench import chains
 from workbench.chains.values import refuse_private_key
-from workbench.sequences import InvalidSequence, load, run, run_async, run_many
+from workbench.sequences import InvalidSequence, read_toml, run, run_many
 from workbench.webhooks.verify import SignatureRefused
 from workbench.withdrawals.withdrawal import Withdrawal
 
@@ -125,13 +125,13 @@ def _played(play: Callable[..., Any] = run, **values: Any) -> None:
         api.create_user_application(**PERSON)
         sequence = from_journal(api.journal)
     wanted = {one.name: PERSON.get(one.name, "Zqfirst") for one in sequence.parameters}
-    play(sequence, wb.Sandbox(seed=3), **{**wanted, **values})
+    play(wb.Sandbox(seed=3), sequence, **{**wanted, **values})
 
 
 def _interrupted(play: Callable[..., Any], kind: Any = wb.Client) -> None:
     service = httpx.MockTransport(Service(KeyboardInterrupt()))
     _played(
-        lambda one, _, **v: play(one, kind(base_url=URL, api_key=KEY, clock=FakeClock(), transport=service), **v),
+        lambda _, one, **v: play(kind(base_url=URL, api_key=KEY, clock=FakeClock(), transport=service), one, **v),
         birth_date=date(1917, 3, 29),
     )
 
@@ -215,24 +215,24 @@ ENDS: dict[str, End] = {
     "unsigned": End(SignatureRefused, lambda _: _delivered(wb.events.sample("user.updated", "x", first_name="Zqfirst", application_completion_link=LINK).body)),
     "no event": End(wb.errors.InvalidWebhook, lambda _: wb.Inbox(accept_unsigned=True).receive({}, BODY.encode())),
     "nothing arrived": End(wb.errors.EventTimeout, _waited),
-    "bad file of bodies": End(MISUSED, lambda path: _misread(path, "create_user_application.request.json", wb.bulk.load, BODY)),
-    "bad log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY)),
-    "long line in a log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read(one)), BODY * 50_000)),
-    "bad log of events, as a table": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).frame(), BODY)),
-    "bad log of events, summed": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read(one).summary(), BODY)),
+    "bad file of bodies": End(MISUSED, lambda path: _misread(path, "create_user_application.request.json", wb.bulk.read_rows, BODY)),
+    "bad log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read_log(one)), BODY)),
+    "long line in a log of events": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: list(wb.events.read_log(one)), BODY * 50_000)),
+    "bad log of events, as a table": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read_log(one).frame(), BODY)),
+    "bad log of events, summed": End(MISUSED, lambda path: _misread(path, "events.jsonl", lambda one: wb.events.read_log(one).summary(), BODY)),
     "bad journal": End(wb.errors.UnusableFile, lambda path: _misread(path, "journal.db", lambda one: wb.connect(journal=one).journal.unknown(), BODY * 100)),
-    "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", load, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
+    "bad sequence": End(InvalidSequence, lambda path: _misread(path, "s.toml", read_toml, f"name = 'x'\n[[steps]]\nnational_id = '000771293'\n{BODY}")),
     "bad row": End(REFUSED, lambda path: _applied(path, national_id="000771293x")),
     "bad row of a file": End(REFUSED, lambda path: _applied(path, as_file=True)),
     "bad value of a sequence": End(InvalidSequence, lambda _: _played(national_id=["000771293"])),
     "unknown value of a sequence": End(InvalidSequence, lambda _: _played(zq="zq-unknown-member")),
-    "bad value of a sequence, awaited": End(InvalidSequence, lambda _: _played(lambda *a, **v: asyncio.run(run_async(*a, **v)), national_id=["000771293"])),
-    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda one, api, **v: run(one, api, path=path / "s.run", **v), national_id=["000771293"])),
+    "bad value of a sequence, awaited": End(InvalidSequence, lambda _: _played(lambda *a, **v: asyncio.run(run(*a, **v)), national_id=["000771293"])),
+    "bad value of a sequence, kept": End(InvalidSequence, lambda path: _played(lambda api, one, **v: run(api, one, path=path / "s.run", **v), national_id=["000771293"])),
     "interrupted": End(KeyboardInterrupt, lambda _: _sent(KeyboardInterrupt())),
     "interrupted form": End(KeyboardInterrupt, lambda _: _interrupted_form()),
     "interrupted sequence": End(KeyboardInterrupt, lambda _: _interrupted(run)),
-    "interrupted sequence, awaited": End(KeyboardInterrupt, lambda _: _interrupted(lambda *a, **v: asyncio.run(run_async(*a, **v)), wb.AsyncClient)),
-    "bad row of a sequence": End(InvalidSequence, lambda _: _played(lambda one, api, **v: run_many(one, api, [v]), national_id=["000771293"])),
+    "interrupted sequence, awaited": End(KeyboardInterrupt, lambda _: _interrupted(lambda *a, **v: asyncio.run(run(*a, **v)), wb.AsyncClient)),
+    "bad row of a sequence": End(InvalidSequence, lambda _: _played(lambda api, one, **v: run_many(api, one, [v]), national_id=["000771293"])),
     # forms
     "form": End(REFUSED, lambda _: _by_form(**{**PERSON, "national_id": "000771293x"})),
     "form, unknown name": End(MISUSED, lambda _: _by_form(**{**PERSON, "zq": "zq-unknown-member"})),

@@ -45,10 +45,10 @@ def _people(api: Any) -> str:
     api.update_user(user_id=user, **CHANGES)
     api.create_payment_account(user_id=user, **ACCOUNT)
     api.create_payment_account(user_id=user, **BUSINESS)
-    company = api.guide()["companies"][0]
+    company = api.sandbox.guide()["companies"][0]
     owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
     api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
-    api.update_dispute(dispute_id=api.guide()["disputes"]["pending"][0], text_evidence="Zqevidence of it")
+    api.update_dispute(dispute_id=api.sandbox.guide()["disputes"]["pending"][0], text_evidence="Zqevidence of it")
     api.sandbox.deposit(amount="1.77", description="ZQMEMO", originator_name="Zqoriginator")
     for attempt in (WRONG, {**PERSON, "zq-unknown": "zq-unknown-member"}):
         try:
@@ -69,14 +69,14 @@ def _dashboard(_: Life, folder: Path) -> Iterator[str]:
 
 def _of_dashboard(api: Any, shown: Any, folder: Path) -> Iterator[str]:
     few = shown.books.members[:2]  # one has ten thousand rows
-    shown.books.rewards = wb.rewards.read(api, few, progress=False).frame()
+    shown.books.rewards = wb.rewards.fetch(api, few, progress=False).frame()
     sent: list[Any] = []
     shown.page.send = sent.append
     shown.answer({"do": "show", "filters": {"range": "year"}})
     for name in ("users", "payment accounts", "disputes", "events", "requests", "transactions"):
         shown.answer({"do": "open", "list": name, "filter": ""})
     yield from (repr(shown), shown.html, shown.document(), json.dumps(sent, default=str), widgets())
-    yield shown.export(folder / "dashboard.html").read_text()
+    yield shown.document()
 
 
 def _timeline(life: Life, _: Path) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _agent(_: Life, __: Path) -> list[str]:
                 texts.extend(one.text for one in answer.content)
                 return answer
 
-            company = api.guide()["companies"][0]
+            company = api.sandbox.guide()["companies"][0]
             owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
             made = await call("create_user_application", **_wire(PERSON))
             user = json.loads(made.content[0].text)["id"]
@@ -171,8 +171,8 @@ def _recordings(_: Life, folder: Path) -> Iterator[str]:
             api.list_contracts()
         yield path.read_text()
         for to in ("pytest", "notebook", "har"):
-            yield testing.export(api.journal, to)
-            yield testing.export(api.sandbox.requests(), to)
+            yield testing.to_text(api.journal, to)
+            yield testing.to_text(api.sandbox.requests(), to)
         for entry in (*api.journal, *api.sandbox.requests()):
             yield from (str(call_as(entry, to, base_url=api.base_url)) for to in ("curl", "python"))
     try:
@@ -271,7 +271,7 @@ def _evidence(_: Life, folder: Path) -> Iterator[str]:
         result = wb.bulk.run(
             other.create_user_application, rows, path=folder / "run", key="external_id", progress=False
         )
-        found = wb.bulk.investigate(result, api)
+        found = wb.bulk.investigate(api, result)
         yield from (
             repr(found),
             str(found),

@@ -133,7 +133,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
     def read(life: Life, folder: Path) -> Iterator[str | bytes]:
         for name, table in _tables(life):
             saved = folder / f"{name}.{kind}"
-            wb.export(table, saved)
+            wb.to_file(table, saved)
             yield saved.read_bytes()
             if kind == "xlsx":
                 with ZipFile(saved) as packed:
@@ -147,7 +147,7 @@ def _exports(kind: str) -> Callable[[Life, Path], Texts]:
 def _panel_exports(life: Life, folder: Path) -> Iterator[bytes]:
     panel = wb.browse(life.api)
     for name in ("users", "payment accounts", "disputes", "events", "requests"):
-        panel.open(name).export(folder / f"{name}.csv")
+        panel.open(name).to_file(folder / f"{name}.csv")
         yield (folder / f"{name}.csv").read_bytes()
     panel.close()
 

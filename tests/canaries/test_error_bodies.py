@@ -166,7 +166,7 @@ def texts_of(api: wb.Session, call: Callable[[], Any], path: Any, caplog: Any) -
     for to in FORMATS:
         for source, calls in (("answers", answers), ("journal", api.journal)):
             with suppress(wb.errors.WorkbenchError):
-                yield f"{source} as {to}", testing.export(calls, to)
+                yield f"{source} as {to}", testing.to_text(calls, to)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -209,7 +209,7 @@ def test_nothing_that_an_error_repeats_is_written(
             except wb.errors.WorkbenchError as error:
                 errors.append(str(error))
         texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.har").read_text())]
-        texts += [(to, testing.export(answers, to)) for to in ("har",)]
+        texts += [(to, testing.to_text(answers, to)) for to in ("har",)]
     else:
         texts = list(texts_of(api, call, tmp_path / "a.har", caplog))
 

@@ -142,7 +142,7 @@ def _record(folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch) -> dict[
         owner = next(one["id"] for one in company["owners"] if one["status"] == "needsInformation")
         api.update_ubo(company_id=company["id"], ubo_id=owner, **OWNER)
         sequence = from_journal([next(one for one in api.journal if one.operation == "create_user_application")])
-    run_sequence(sequence, wb.Sandbox(seed=3), path=folder / "kept.run", **_parameters(sequence))
+    run_sequence(wb.Sandbox(seed=3), sequence, path=folder / "kept.run", **_parameters(sequence))
     return {"digest": digests[0].encode(), **{one.name: one.read_bytes() for one in folder.iterdir()}}
 
 
@@ -179,8 +179,8 @@ def test_a_run_is_known_again_by_its_installation_alone(
 def _resumed(path: Path) -> None:
     with wb.connect(seed=7) as api:
         if path.name == "bulk.run":
-            wb.bulk.resume(path, api, [PERSON], progress=False)
+            wb.bulk.resume(api, path, [PERSON], progress=False)
             return
         api.create_user_application(**PERSON)
         sequence = from_journal(api.journal)
-    run_sequence(sequence, wb.Sandbox(seed=3), path=path, **_parameters(sequence))
+    run_sequence(wb.Sandbox(seed=3), sequence, path=path, **_parameters(sequence))

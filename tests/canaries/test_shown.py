@@ -21,7 +21,7 @@ from workbench.withdrawals.wallet import SHOWN_FOR, Revealed
 def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
     """A frame asked to reveal emails holds the email and nothing else, and the file is its owner's alone."""
     table = wb.to_frame([life.things["application"]], reveal={"email"})
-    wb.export(table, tmp_path / "table.csv")
+    wb.to_file(table, tmp_path / "table.csv")
 
     assert found((tmp_path / "table.csv").read_text()) == ["email"]
     assert (tmp_path / "table.csv").stat().st_mode & 0o077 == 0

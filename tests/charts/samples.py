@@ -77,7 +77,7 @@ def history() -> pd.DataFrame:
 @cache
 def _book() -> pd.DataFrame:
     with wb.connect() as api:
-        return wb.to_frame(wb.sequences.run(wb.sequences.catalogue["refund-partial"], api).ledger())
+        return wb.to_frame(wb.sequences.run(api, wb.sequences.catalogue["refund-partial"]).ledger())
 
 
 def ledger() -> pd.DataFrame:
@@ -95,7 +95,7 @@ def answers() -> Any:
     """Answers of a declined and of an authorized simulation."""
     with wb.connect() as api:
         names = ("decline-card-locked", "authorize")
-        return [wb.sequences.run(wb.sequences.catalogue[name], api).steps[0].answer for name in names]
+        return [wb.sequences.run(api, wb.sequences.catalogue[name]).steps[0].answer for name in names]
 
 
 DELIVERIES = [
@@ -109,7 +109,7 @@ DELIVERIES = [
 @cache
 def _purchases() -> pd.DataFrame:
     with wb.connect() as api:
-        wb.sequences.run(wb.testing.traffic(seed=2, cards=3, days=40), api, progress=False)
+        wb.sequences.run(api, wb.testing.traffic(seed=2, cards=3, days=40), progress=False)
         return wb.reports.transactions(api)
 
 

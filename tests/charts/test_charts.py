@@ -207,7 +207,7 @@ def test_time_in_status_is_the_median_stay() -> None:
 def month() -> Any:
     """A cardholder's month, run on a sandbox."""
     with wb.connect() as api:
-        return wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
+        return wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"])
 
 
 def test_waterfall_ends_at_the_balance(month: Any) -> None:
@@ -309,8 +309,8 @@ def test_declines_count_a_transaction_once() -> None:
     """Two events of one declined transaction are one decline; the title says of how many."""
     with wb.connect() as api:
         for name in ("decline-card-locked", "decline-invalid-pin", "decline-invalid-pin", "authorize"):
-            wb.sequences.run(wb.sequences.catalogue[name], api)
-        events = [event for event in api.events if event.kind.startswith("transaction.")]
+            wb.sequences.run(api, wb.sequences.catalogue[name])
+        events = [event for event in api.inbox.events() if event.kind.startswith("transaction.")]
     axes = charts.declines_chart(events)
 
     assert len(events) > 4
@@ -323,7 +323,7 @@ def test_declines_count_a_transaction_once() -> None:
 def test_declines_of_answers() -> None:
     """Answers of simulations do as well as events."""
     with wb.connect() as api:
-        run = wb.sequences.run(wb.sequences.catalogue["decline-blocked-mcc"], api)
+        run = wb.sequences.run(api, wb.sequences.catalogue["decline-blocked-mcc"])
     axes = charts.declines_chart([step.answer for step in run.steps])
 
     assert names(axes) == ["blocked mcc"]

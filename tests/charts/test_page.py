@@ -23,11 +23,11 @@ PICTURES = re.findall(r"^!\[([^\]]+)\]\((.+?)\)$", TEXT, re.MULTILINE)
 def given() -> dict[str, Any]:
     """What the page calls `api`, `rewards`, `events` and `run`."""
     with wb.connect() as api:
-        run = wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
+        run = wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"])
         user = api.sandbox.guide()["rewards_users"][0]["id"]
         return {
-            "wb": wb, "api": api, "run": run, "events": list(api.events), "transactions": wb.reports.transactions(api),
-            "rewards": wb.rewards.read(api, [user], progress=False),
+            "wb": wb, "api": api, "run": run, "events": list(api.inbox.events()), "transactions": wb.reports.transactions(api),
+            "rewards": wb.rewards.fetch(api, [user], progress=False),
         }  # fmt: skip
 
 

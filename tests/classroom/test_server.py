@@ -110,7 +110,7 @@ def trainer(server: ClassServer, url: str) -> Trainer:
 
 def test_each_learner_has_a_sandbox_of_the_notebooks_seed(ann: Caller, bob: Caller) -> None:
     with wb.connect(seed=7) as own:
-        assert ann.guide["cards"] == bob.guide["cards"] == own.guide()["cards"]
+        assert ann.guide["cards"] == bob.guide["cards"] == own.sandbox.guide()["cards"]
     assert ann.guide["base_url"] == f"{ann.url}/v1"
 
 
@@ -573,7 +573,7 @@ def test_drills_are_on_the_board(
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
     assert not [one for one in trainer.board()["exercises"] if one["lesson"] == "drills"]
     with wb.connect(f"{url}/{server.learners[0].code}") as api:
-        run = wb.course.drill("cut-rewards", api)
+        run = wb.course.drill(api, "cut-rewards")
         run.check()
         begun = trainer.row("Ann")["results"]["drill-cut-rewards"]
         run.answer(earned=1, redeemed=1)
@@ -599,12 +599,12 @@ def test_the_board_is_sent_again_when_something_was_done(ann: Caller, trainer: T
 def test_no_face_of_a_class_shows_private_values(server: ClassServer, url: str, tmp_path: Path) -> None:
     planted = {"first_name": "Canaria", "email": "canary@example.com", "phone_number": "5550199"}
     with wb.connect(f"{url}/{server.learners[0].code}") as api:
-        user = api.guide()["users"]["approved"][0]
+        user = api.sandbox.guide()["users"]["approved"][0]
         api.update_user(user_id=user, phone_country_code="1", **planted)
         for exercise in ("people-1", "applications-1", "disputes-1"):
             wb.course.check(exercise, api)
         wb.course.hint("start-1")
-        keys = api.guide()["api_keys"].values()
+        keys = api.sandbox.guide()["api_keys"].values()
     secrets = [*planted.values(), *keys, *(one.code for one in server.learners), server.trainer_key]
     board = wb.course.board(url, server.trainer_key)
     shown = [str(board), repr(board), board._repr_html_(), json.dumps(server.board()), repr(server.learners)]
@@ -640,7 +640,7 @@ def test_nothing_of_a_class_reaches_a_real_service(
             real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
     with wb.connect(f"{url}/{server.learners[0].code}/production") as mine:
         mine.arm(operations={"update_user"}, minutes=1, reason="a lesson")
-        mine.update_user(user_id=mine.guide()["users"]["approved"][0], is_active=True)
+        mine.update_user(user_id=mine.sandbox.guide()["users"]["approved"][0], is_active=True)
 
 
 def test_keys_are_a_learners_own(ann: Caller, bob: Caller) -> None:
@@ -679,7 +679,7 @@ def test_a_class_for_others_does_not_send_webhooks_to_this_machine(server: Class
         headers = {"host": f"class.example:{port}"}
         guide = httpx.get(f"{place}/guide", headers=headers).json()
         key = {"api-key": guide["api_keys"]["full"], **headers}
-        refused = httpx.post(f"{place}/register_endpoint", json={"url": "http://127.0.0.1:9/"}, headers=key)
+        refused = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://127.0.0.1:9/"}, headers=key)
 
     assert refused.status_code == 400
     assert any("without TLS" in str(one.message) for one in warned)

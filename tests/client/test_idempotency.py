@@ -65,7 +65,7 @@ def test_the_journal_keeps_the_key_in_its_file(tmp_path: Path) -> None:
     later.journal.resend(entry.id, REFUND, accept_double=True)
 
     assert entry.idempotency_key == "order-1"
-    assert "order-1" in str(later.journal.export())
+    assert "order-1" in str(later.journal.to_dicts())
     assert keys_of(service) == ["order-1", "order-1"]
     later.close()
 
@@ -188,7 +188,7 @@ def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> N
     """Against a service that keeps keys, by the default key and by the caller's."""
     for header in ("Idempotency-Key", None):
         api = wb.connect(behavior=HONORED, idempotency_header=header)
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         before = len(api.sandbox.records("transaction"))
         api.sandbox.add_fault("lost", times=20)
         for amount in range(101, 121):
@@ -207,7 +207,7 @@ def test_twenty_lost_answers_and_twenty_resends_are_carried_out_once_each() -> N
 def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> None:
     """Twenty rows with lost answers, resolved as not sent though they were: resumed, each is carried out once."""
     api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
     rows = [{**PURCHASE, "card_id": card, "amount": amount} for amount in range(101, 121)]
     api.sandbox.add_fault("lost", times=20)
@@ -215,7 +215,7 @@ def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> No
     result = wb.bulk.run(api.simulate_authorization, rows, path=path, progress=False)
     while result.unknown() or not result.ok:
         resolved = {row.row: "not_sent" for row in result.unknown()}
-        result = wb.bulk.resume(path, api, rows, resolved=resolved, progress=False)  # type: ignore[arg-type]
+        result = wb.bulk.resume(api, path, rows, resolved=resolved, progress=False)  # type: ignore[arg-type]
 
     assert len(api.sandbox.records("transaction")) - before == 20
     keys = [entry.idempotency_key for entry in api.journal]
@@ -225,7 +225,7 @@ def test_rows_of_a_run_that_are_sent_again_keep_their_keys(tmp_path: Path) -> No
 def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
     """Two equal rows are two purchases, and so are the rows of another run."""
     api = wb.connect(behavior=HONORED, idempotency_header="Idempotency-Key")
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     before = len(api.sandbox.records("transaction"))
     for number in range(2):
         rows = [{**PURCHASE, "card_id": card}] * 2
@@ -238,7 +238,7 @@ def test_rows_that_are_the_same_have_keys_of_their_own(tmp_path: Path) -> None:
 def test_a_sandbox_that_ignores_the_header_says_so_once() -> None:
     """As `documented` has no idempotency keys, a resend there happens twice."""
     api = wb.connect()
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     with pytest.warns(AdviceWarning, match="idempotency_keys"), api.idempotency("order-1"):
         api.simulate_authorization(**{**PURCHASE, "card_id": card, "amount": 1})
     with warnings.catch_warnings():
@@ -246,4 +246,4 @@ def test_a_sandbox_that_ignores_the_header_says_so_once() -> None:
         with api.idempotency("order-2"):
             api.simulate_authorization(**{**PURCHASE, "card_id": card, "amount": 2})
         with api.idempotency("order-3"):
-            api.update_user(user_id=api.guide()["users"]["approved"][0], first_name="Grace")
+            api.update_user(user_id=api.sandbox.guide()["users"]["approved"][0], first_name="Grace")

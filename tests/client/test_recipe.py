@@ -44,7 +44,7 @@ def test_each_ending_is_handled_and_the_books_agree(fault: dict[str, Any]) -> No
     """No error passes the recipe, and the journal says done where the refund was, refused or not sent where it was not."""
     api = wb.connect(timeout=5)
     purchase = api.simulate_authorization(
-        card_id=api.guide()["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Corner Grocery",
+        card_id=api.sandbox.guide()["cards"]["active"][0], amount=1250, currency="USD", merchant_name="Corner Grocery",
         merchant_category_code="5411",
     )  # fmt: skip
     api.sandbox.settle(purchase.transaction_id)

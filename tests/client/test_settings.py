@@ -84,7 +84,7 @@ def test_events_of_a_profile_are_kept(home: Path, monkeypatch: pytest.MonkeyPatc
         again.inbox.receive(first.headers, first.body)
 
     assert again.inbox.receive(second.headers, second.body).verified
-    assert len(again.events) == 2
+    assert len(again.inbox.events()) == 2
     assert KEY not in repr(vars(again))
     again.close()
 

@@ -42,7 +42,7 @@ def scene(name: str, world: World = "embedded") -> Iterator[dict[str, Any]]:
 
 def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
     """Return what tries share: arguments, and the ways of calling an operation."""
-    api, guide = names["api"], names["api"].guide()
+    api, guide = names["api"], names["api"].sandbox.guide()
     token = {"chain_id": names["contract"].chain_id, "token": names["contract"].tokens[1].address}
 
     def by_form(operation: Any, **values: Any) -> Any:
@@ -61,7 +61,7 @@ def shortcuts(names: dict[str, Any]) -> dict[str, Any]:
     return {
         "FORM": by_form,
         "TERMINAL": at_the_prompt,
-        "SEQUENCE": lambda *steps: wb.sequences.run(Sequence(name="tried", steps=steps), api),
+        "SEQUENCE": lambda *steps: wb.sequences.run(api, Sequence(name="tried", steps=steps)),
         "BULK": lambda operation, *rows, **how: list(wb.bulk.run(operation, list(rows), progress=False, **how)),
         "Sequence": Sequence, "ref": ref, "step": step,
         "COFFEE": {"card_id": guide["cards"]["active"][1], "amount": 420, "currency": "USD",
@@ -99,7 +99,7 @@ beneficiary = dict(beneficiary_type="individual", beneficiary_first_name="Ada", 
 """,
     "08-report-rewards": "",
     "02-simulate-purchases": 'card = guide["cards"]["active"][0]',
-    "09-script-sequences": "from workbench.sequences import Sequence, guide, ref, step",
+    "09-script-sequences": "from workbench.sequences import Sequence, ref, step",
     "03-receive-webhooks": 'inbox = wb.Inbox(keys=[api.sandbox.guide()["api_keys"]["full"]])',
     "10-survive-failures": """
 shop = api.simulate_authorization(card_id=guide["cards"]["active"][0], amount=4590, currency="USD",

@@ -20,7 +20,7 @@ api.simulate_refund(transaction_id=stay.transaction_id, amount=1_200)
 amount = before.available - api.sandbox.balance(card).available
 """,
     "sequences-fuel": """
-run = wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api)
+run = wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"])
 books = wb.to_frame(run.ledger())
 amount = int(books[books["step"] == "fuel settles"]["amount"].iloc[0])
 """,

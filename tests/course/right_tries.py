@@ -374,7 +374,7 @@ for kind in ('earned', 'redeemed'):
         "rewards-2",
         "method",
         """
-wb.rewards.read(api, [next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])], progress=False)
+wb.rewards.fetch(api, [next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])], progress=False)
 """,
     ),
     (
@@ -404,18 +404,18 @@ text = Sequence(name='twice', steps=(
     step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
     step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
     step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))).to_toml()
-wb.sequences.run(wb.sequences.loads(text), api)
+wb.sequences.run(api, wb.sequences.from_toml(text))
 """,
     ),
     (
         "sequences-1",
         "method",
         """
-stepper = wb.sequences.Stepper(Sequence(name='twice', steps=(
+stepper = wb.sequences.Stepper(api, Sequence(name='twice', steps=(
     step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
     step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
     step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
-    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))), api)
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))))
 while stepper.left:
     stepper.next()
 """,
@@ -438,7 +438,7 @@ TERMINAL('sequences', 'run', str(file))
         "sequences-2",
         "method",
         """
-stepper = wb.sequences.Stepper(wb.sequences.catalogue['a-bad-day'], api)
+stepper = wb.sequences.Stepper(api, wb.sequences.catalogue['a-bad-day'])
 while stepper.left:
     stepper.next()
 """,
@@ -447,7 +447,7 @@ while stepper.left:
         "sequences-2",
         "sequence",
         """
-wb.sequences.run(wb.sequences.loads(wb.sequences.catalogue['a-bad-day'].to_toml()), api)
+wb.sequences.run(api, wb.sequences.from_toml(wb.sequences.catalogue['a-bad-day'].to_toml()))
 """,
     ),
     (

@@ -141,7 +141,7 @@ def withdraw_twice(api: Any, run: DrillRun) -> None:
 
 def read_by_type(api: Any, run: DrillRun) -> None:
     user = run.facts["user"]
-    counts = {kind: len(wb.to_frame(wb.rewards.read(api, [user], type=kind))) for kind in ("earned", "redeemed")}
+    counts = {kind: len(wb.to_frame(wb.rewards.fetch(api, [user], type=kind))) for kind in ("earned", "redeemed")}
     run.answer(**counts)
 
 
@@ -150,7 +150,7 @@ def read_to_the_offset(api: Any, run: DrillRun) -> None:
 
 
 def report_one_type(api: Any, run: DrillRun) -> None:
-    run.answer(earned=len(wb.to_frame(wb.rewards.read(api, [run.facts["user"]], type="earned"))))
+    run.answer(earned=len(wb.to_frame(wb.rewards.fetch(api, [run.facts["user"]], type="earned"))))
 
 
 # fraud-burst

@@ -338,7 +338,7 @@ api.list_rewards_activity(user_id=guide['rewards_users'][1]['id'], type='redeeme
         "redeemed items read in part",
         """
 long = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
-wb.rewards.read(api, [long], type='earned', progress=False)
+wb.rewards.fetch(api, [long], type='earned', progress=False)
 for page in range(3):
     api.list_rewards_activity(user_id=long, type='redeemed', limit=100, offset=100 * page)
 """,
@@ -405,7 +405,7 @@ SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
         "other sequences",
         """
 for one in ('wrong-reversal-twice', 'wrong-refund-before-settlement', 'decline-invalid-pin'):
-    wb.sequences.run(wb.sequences.catalogue[one], api)
+    wb.sequences.run(api, wb.sequences.catalogue[one])
 """,
         "no purchase was made at Cars for a Day",
     ),

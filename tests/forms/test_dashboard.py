@@ -22,8 +22,8 @@ NOW = datetime(2026, 3, 10, 2, 30, tzinfo=UTC)
 def api() -> Iterator[Any]:
     """A session with purchases of some weeks, one of them at a merchant whose name is markup."""
     with wb.connect(seed=7) as made:
-        wb.sequences.run(wb.testing.traffic(seed=4, cards=4, days=12, a_day=1), made, progress=False)
-        card = made.guide()["cards"]["active"][0]
+        wb.sequences.run(made, wb.testing.traffic(seed=4, cards=4, days=12, a_day=1), progress=False)
+        card = made.sandbox.guide()["cards"]["active"][0]
         one = made.simulate_authorization(
             card_id=card, amount=1234, currency="USD", merchant_name=HOSTILE, merchant_category_code="5411"
         )
@@ -35,7 +35,7 @@ def api() -> Iterator[Any]:
 def made(api: Any) -> Dashboard:
     """A dashboard that read the rewards of a few users: one in the sandbox has ten thousand."""
     found: Dashboard = wb.dashboard(api)
-    found.books.rewards = wb.rewards.read(api, found.books.members[:3], progress=False).frame()
+    found.books.rewards = wb.rewards.fetch(api, found.books.members[:3], progress=False).frame()
     return found
 
 
@@ -132,17 +132,19 @@ def test_a_wrong_filter_is_shown_and_changes_nothing(
 
 
 def test_the_file_needs_nothing_else_and_shows_the_same(shown: Dashboard, tmp_path: Path) -> None:
-    """No script, no address, no part of a control; each figure and each chart of the page is in it."""
+    """No address; each figure and each chart of the page is in it, and the lists behind them."""
     shown.filters.range = "year"
     live = dict(shown.parts(live=True))
-    text = shown.export(tmp_path / "program.html").read_text(encoding="utf-8")
+    text = wb.to_file(shown, tmp_path / "program.html").path.read_text(encoding="utf-8")
 
-    assert not re.search(r"<script|<link|<button|<select|src=|url\((?!#)|https?:", text)
-    assert re.findall("<b>(.*?)</b>", live["tiles"]) == re.findall("<b>(.*?)</b>", text)
+    above = text[text.index('<div class="lead">') : text.index('<div id="panel">')]
+    assert not re.search(r"<link|src=|url\((?!#)|https?:", text)
+    assert not re.search(r"<script|<button|<select", above)
+    assert re.findall("<b>(.*?)</b>", live["tiles"]) == re.findall("<b>(.*?)</b>", above)
     assert len(PARTS) == text.count('class="wb-chart"')
     assert "prefers-color-scheme: dark" in text
     with pytest.raises(FileExistsError):
-        shown.export(tmp_path / "program.html")
+        wb.to_file(shown, tmp_path / "program.html")
 
 
 def test_text_of_others_is_text(shown: Dashboard) -> None:

@@ -134,7 +134,7 @@ def test_the_overview_leads_to_what_it_counts(lived: Session) -> None:
     """Each tile names a list, and a filter that shows what it counts; points are those of the users that were read."""
     panel = browse(lived)
     before = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
-    panel.rewards.show(lived.guide()["rewards_users"][0]["id"])
+    panel.rewards.show(lived.sandbox.guide()["rewards_users"][0]["id"])
     after = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
 
     assert [
@@ -180,7 +180,9 @@ def test_a_transaction_shows_what_became_of_its_money(api: Session, purchase: di
     for read in (things.transactions, lambda session: things.transactions(OnlyEvents(session))):
         data = read(api)
         facts = data.facts(data.ids.index(transaction))
-        assert [10_000, 0, 10_000, 1_500, 8_500] == [facts[f"{name}_cents"] for name in things.MONEY]
+        assert [10_000, 0, 10_000, 1_500, 8_500] == [
+            facts[f"{name}_cents"] for name in ("amount", "held", "posted", "refunded", "net")
+        ]
         assert "settled" == facts["status"]
 
 
@@ -329,7 +331,7 @@ def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path
     panel.rewards.show(lived.sandbox.guide()["rewards_users"][0]["id"])
     panel.rewards.sort("points")
 
-    saved = panel.rewards.export(tmp_path / "rewards.parquet")
+    saved = panel.rewards.to_file(tmp_path / "rewards.parquet")
 
     read = pd.read_parquet(saved.path)
     assert all(isinstance(value, Decimal) for value in read["points"])
@@ -339,7 +341,7 @@ def test_a_typed_frame_is_exported_with_its_types(lived: Session, tmp_path: Path
 def test_the_exported_rows_can_be_read_again(lived: Session, tmp_path: Path) -> None:
     """A view of text is a file of text: nothing becomes a number on the way."""
     requests = browse(lived).open("requests")
-    saved = requests.export(tmp_path / "requests.csv")
+    saved = requests.to_file(tmp_path / "requests.csv")
 
     assert len(requests.data.rows) == len(pd.read_csv(saved.path))
 

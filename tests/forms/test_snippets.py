@@ -20,7 +20,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.panel.panel import form
 from workbench.schema.rules import FULL
 from workbench.schema.walk import member
-from workbench.sequences import loads
+from workbench.sequences import from_toml
 from workbench.session import Session
 from workbench.terminal import main, operations
 from workbench.terminal.operations import option_members, values
@@ -113,7 +113,7 @@ def test_the_step_is_a_sequence_that_can_be_read(api: Session, name: str) -> Non
     """The text of the step reads back as a sequence with this operation."""
     made = form(getattr(api, name), **CALLS[name])
 
-    (step,) = loads(made.snippets["Sequence step"]).steps
+    (step,) = from_toml(made.snippets["Sequence step"]).steps
 
     assert name == step.do
     assert set(CALLS[name]) == set(step.arguments)
@@ -222,13 +222,13 @@ def test_command_and_curl_act_on_the_sandbox_of_the_form(api: Session, capsys: p
     from workbench.forms.snippets import note
     from workbench.terminal import main
 
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     made = form(api.simulate_authorization, **{**CALLS["simulate_authorization"], "card_id": card})
     assert "api.sandbox.share()" in note("Terminal", api)
     url = api.sandbox.share()
     code = main(shlex.split(made.snippets["Terminal"])[1:])
     _, _, _, target, _, _, _, content, _, body = shlex.split(made.snippets["curl"])
-    headers = {"Api-Key": api.guide()["api_keys"]["full"], "Content-Type": content.partition(": ")[2]}
+    headers = {"Api-Key": api.sandbox.guide()["api_keys"]["full"], "Content-Type": content.partition(": ")[2]}
     answer = httpx.post(target, headers=headers, content=body)
 
     assert (0, 200) == (code, answer.status_code)

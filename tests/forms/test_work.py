@@ -112,7 +112,7 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
                 made[0].stop_button.click()
             progress(one)
 
-        return run_sequence(story, api, path=path, progress=report)
+        return run_sequence(api, story, path=path, progress=report)
 
     path = tmp_path / "run"
     work = Work("sequence", "Run", api, run, resumable=lambda _: path.exists())
@@ -133,9 +133,9 @@ def test_a_stopped_sequence_resumes_without_repeating_a_step(api: Session, tmp_p
 def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None:
     """`wb.panel.sequence` runs a sequence of any length with its bar; again with the same file, nothing is sent."""
     story = long_story(api, 3)
-    work = wb.panel.sequence(story, api, path=tmp_path / "run")
+    work = wb.panel.sequence(api, story, path=tmp_path / "run")
     assert work.wait(WAIT)
-    again = wb.panel.sequence(story, api, path=tmp_path / "run")
+    again = wb.panel.sequence(api, story, path=tmp_path / "run")
     assert again.wait(WAIT)
 
     assert ("ended", "ended") == (work.state, again.state), (work.error, again.error)
@@ -147,7 +147,7 @@ def test_a_sequence_runs_in_the_background(api: Session, tmp_path: Path) -> None
 def test_a_wrong_sequence_is_shown(api: Session, tmp_path: Path) -> None:
     """Problems of the sequence are shown; nothing was sent."""
     work = wb.panel.sequence(
-        Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), api, path=tmp_path / "run"
+        api, Sequence(name="wrong", steps=(Step(name="x", do="no_such_thing"),)), path=tmp_path / "run"
     )
     assert work.wait(WAIT)
 
@@ -164,7 +164,7 @@ def users(api: Session) -> list[str]:
 @pytest.mark.slow
 def test_a_stopped_read_resumes_to_the_same_rows(api: Session) -> None:
     """Stop keeps what was read; Resume reads the rest, and the rows are those of an uninterrupted read."""
-    everything = wb.rewards.read(api, users(api), progress=False)
+    everything = wb.rewards.fetch(api, users(api), progress=False)
     api.sandbox.add_fault("latency", of="list_rewards_activity", seconds=0.1)
     work = wb.panel.rewards(api, users(api), concurrency=1)
     while not work.bar.value:

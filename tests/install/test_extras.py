@@ -24,7 +24,7 @@ PYTHON = {
     "wb.to_frame(api.list_contracts())": "tables",
     "wb.charts.points_chart": "tables",
     "wb.sql('select 1', x=[])": "tables",
-    "wb.rewards.read(api)": "tables",
+    "wb.rewards.fetch(api)": "tables",
     "wb.Sandbox().serve()": "server",
     "api.sandbox.share()": "server",
     "wb.Inbox(keys=['key']).serve().__enter__()": "server",

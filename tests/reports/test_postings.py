@@ -17,7 +17,7 @@ SPEND = {"currency": "USD", "merchant_name": "Shop", "merchant_category_code": "
 
 
 def bought(api: Any, cents: int) -> str:
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     return str(api.simulate_authorization(card_id=card, amount=cents, **SPEND).transaction_id)
 
 
@@ -27,7 +27,7 @@ def bought(api: Any, cents: int) -> str:
 def test_the_roll_forward_ties_to_the_books(behavior: Any, actions: list[tuple[str, int, int]]) -> None:
     """The last closing is what the cards hold, and the net of all periods is what they were charged, to the cent."""
     with wb.connect(behavior=behavior) as api:
-        cards = api.guide()["cards"]["active"][:2]
+        cards = api.sandbox.guide()["cards"]["active"][:2]
         before = [api.sandbox.balance(card) for card in cards]
         play(api, cards, actions)
         after = [api.sandbox.balance(card) for card in cards]
@@ -60,8 +60,10 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
         api.sandbox.settle(kept, 3_000)
         march = reports.roll_forward(api)
 
-    pd.testing.assert_frame_equal(january, february.iloc[:1], check_like=True)
-    pd.testing.assert_frame_equal(february, march.iloc[:2], check_like=True)
+    figures = [column for column in march if column != "running"]
+    pd.testing.assert_frame_equal(january[figures], february[figures].iloc[:1], check_like=True)
+    pd.testing.assert_frame_equal(february[figures], march[figures].iloc[:2], check_like=True)
+    assert [table["running"].tolist() for table in (january, march)] == [[True], [False, False, True]]
     assert [10_000, -4_000, 3_000] == march["net_cents"].tolist()
     assert [5_000, 5_000, 0] == march["closing_cents"].tolist()
 
@@ -129,10 +131,10 @@ def test_disputes_at_a_moment_are_those_that_existed() -> None:
 def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     """Rows from a time on have flows; their balance is refused, unless the points before are given."""
     with wb.connect(world="large") as api:
-        users = api.guide()["rewards_users"]
-        every = wb.rewards.read(api, users, progress=False).frame()
+        users = api.sandbox.guide()["rewards_users"]
+        every = wb.rewards.fetch(api, users, progress=False).frame()
         since = every["created_at"].sort_values().iloc[len(every) // 2]
-        part = wb.rewards.read(api, users, since=since.to_pydatetime(), progress=False).frame()
+        part = wb.rewards.fetch(api, users, since=since.to_pydatetime(), progress=False).frame()
 
     for report in (reports.outstanding, reports.liability):
         with pytest.raises(UsageError, match="opening="):
@@ -142,4 +144,4 @@ def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     assert total == reports.outstanding(part, opening=opening)["outstanding"].iloc[0]
     assert total == reports.liability(part, opening=Decimal(opening))["outstanding"].iloc[-1]
     with pytest.raises(UsageError, match="both types"):
-        reports.outstanding(wb.rewards.read(api, users, type="earned", progress=False))
+        reports.outstanding(wb.rewards.fetch(api, users, type="earned", progress=False))

@@ -31,7 +31,7 @@ def test_missing_tokens_are_marked_and_totals_say_so():
     (contract,) = converter().read_answer(OPERATIONS["list_contracts"], [CONTRACT])
 
     assert [(flag.path, flag.rule) for flag in flags(contract)] == [("tokens", "required")]
-    totals = wb.reports.contract_totals([contract])
+    totals = wb.reports.contract_values([contract], by=())
     assert (
         "1 contracts have no token here: their list is empty or missing, and adds nothing to totals."
         in (totals.attrs["notes"])
@@ -55,7 +55,7 @@ def test_empty_tokens_are_not_marked():
 )
 def test_a_national_id_is_checked_with_what_is_on_file(first, second, status):
     with wb.connect(tenant="company team", check=False) as api:
-        company = api.guide()["companies"][0]
+        company = api.sandbox.guide()["companies"][0]
         ids = {"companyId": company["id"], "uboId": company["owners"][0]["id"]}
         for given, expected in ((first, 200), (second, status)):
             with api.responses() as responses, suppress(wb.errors.ApiError):

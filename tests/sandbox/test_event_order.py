@@ -9,7 +9,7 @@ from workbench.interface.vocabulary import DeclineReason
 
 def authorize(api, **more):
     return api.simulate_authorization(
-        card_id=api.guide()["cards"]["active"][0], amount=1000, currency="USD", merchant_name="Shop",
+        card_id=api.sandbox.guide()["cards"]["active"][0], amount=1000, currency="USD", merchant_name="Shop",
         merchant_category_code="5411", **more,
     ).transaction_id  # fmt: skip
 
@@ -21,7 +21,7 @@ def settled(api):
 
 
 def review(api, status, user=None):
-    user = user or api.guide()["users"]["approved"][0]
+    user = user or api.sandbox.guide()["users"]["approved"][0]
     api.sandbox.review(user, status)
     return user
 
@@ -49,9 +49,9 @@ def test_the_order_is_as_stated(what):
     before, act = HAPPENINGS[what]
     with wb.connect(behavior="observed" if "observed" in what else "documented") as api:
         made = before(api)
-        seen = len(api.events)
+        seen = len(api.inbox.events())
         act(api, made)
-        sent = api.events[seen:]
+        sent = api.inbox.events()[seen:]
 
     shown = [(one.kind, getattr(one.body, "application_status", None) or one.body.spend.status) for one in sent]
     stated = [(one.partition(" ")[0], one.partition("(")[2].rstrip(")").partition(",")[0]) for one in ORDER[what]]

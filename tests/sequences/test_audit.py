@@ -7,14 +7,14 @@ import pytest
 
 from workbench.errors import Problem
 from workbench.sandbox import Sandbox
-from workbench.sequences import InvalidSequence, load, loads, run
+from workbench.sequences import InvalidSequence, from_toml, read_toml, run
 from workbench.sequences.reading import problems
 
 GOOD = """
 name = "good"
 [params.card_id]
 type = "id"
-default = { guide = "cards.active" }
+default = { ref = "guide.cards.active" }
 
 [[steps]]
 name = "buy"
@@ -31,7 +31,7 @@ merchant_category_code = "5411"
 def wrong(text: str) -> list[Problem]:
     """Return all that is wrong with the text of a file."""
     try:
-        return list(problems(loads(text), {}))
+        return list(problems(from_toml(text), {}))
     except InvalidSequence as error:
         return list(error.problems)
 
@@ -82,7 +82,7 @@ transaction_id = { ref = "self.transaction_id" }
         ("amount = 1200", "amount = 12.5", "is a float"),
         ("amount = 1200", 'amount = "1200"', "must be a whole number"),
         ('type = "id"', 'type = "code"', "must be one of text, whole"),
-        ('"cards.active" }', '"cards.active", more = 1 }', "must be a UUID"),
+        ('active" }', 'active", more = 1 }', "must be a UUID"),
         ('name = "buy"', 'name = "$(reboot)"', "must begin with a letter"),
         ('do = "simulate_authorization"', 'do = "sign_withdrawal"', "never a step of a script"),
         ('do = "simulate_authorization"', 'do = "__import__"', "is not an operation"),
@@ -139,7 +139,7 @@ def test_a_ten_megabyte_file_is_refused_unread(tmp_path: Path) -> None:
     file.write_bytes(b"#" * 10_000_000)
 
     with pytest.raises(InvalidSequence, match="more than 1,000,000 bytes"):
-        load(file)
+        read_toml(file)
 
 
 def test_hostile_text_is_escaped() -> None:
@@ -155,7 +155,7 @@ def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None
     """Templates, variables and expressions stay text."""
     monkeypatch.setenv("MERCHANT", "expanded")
     text = GOOD.replace('"Corner Grocery"', "\"$MERCHANT {{ 7*7 }} ${HOME} __import__('os')\"")
-    result = run(loads(text), Sandbox())
+    result = run(Sandbox(), from_toml(text))
 
     assert result.ok
     assert result["buy"].arguments["merchant_name"] == "$MERCHANT {{ 7*7 }} ${HOME} __import__('os')"
@@ -163,9 +163,9 @@ def test_nothing_in_a_file_is_evaluated(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_parameters_are_checked_by_name_and_type() -> None:
     """All at once, and nothing is sent."""
-    text = GOOD.replace('default = { guide = "cards.active" }', "")
+    text = GOOD.replace('default = { ref = "guide.cards.active" }', "")
     with pytest.raises(InvalidSequence) as caught:
-        run(loads(text), Sandbox(), amount=3)
+        run(Sandbox(), from_toml(text), amount=3)
 
     assert {str(problem).split()[0] for problem in caught.value.problems} == {"amount", "card_id"}
 
@@ -175,7 +175,7 @@ def test_a_sequence_with_problems_is_written_all_the_same() -> None:
     text = GOOD.replace('"Corner Grocery"', "07:32:00")
 
     assert any("must be text, not a time" in str(problem) for problem in wrong(text))
-    assert "merchant_name = 07:32:00" in loads(text).to_toml()
+    assert "merchant_name = 07:32:00" in from_toml(text).to_toml()
 
 
 @pytest.mark.parametrize("text", ["a" + ".a" * 100_000 + " = 1", "[" + "a." * 100_000 + "a]"], ids=["key", "table"])
@@ -183,5 +183,13 @@ def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
     """It would take seconds: each part is a table within the one before."""
     begun = time.process_time()
     with pytest.raises(InvalidSequence, match="parts"):
-        loads(text)
+        from_toml(text)
     assert time.process_time() - begun < 1
+
+
+def test_a_reference_of_0_2_to_the_guide_is_named() -> None:
+    """It would be a table otherwise; and no step can be called as the guide is."""
+    text = GOOD.replace('{ ref = "guide.cards.active" }', '{ ref = "guide.cards.active" }')
+    with pytest.raises(InvalidSequence, match=r'since 0.3 it is { ref = "guide.cards.active" }'):
+        from_toml(text)
+    assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))

@@ -9,7 +9,7 @@ from workbench.client.client import AsyncClient, Client
 from workbench.errors import WrongEnvironment
 from workbench.interface.vocabulary import DeclineReason, EventApplicationStatus
 from workbench.sandbox import Sandbox
-from workbench.sequences import Stepper, catalogue, guide, loads, run, run_async
+from workbench.sequences import Stepper, catalogue, from_toml, ref, run
 from workbench.sequences.reading import problems
 from workbench.sequences.sequence import dumps
 
@@ -47,7 +47,7 @@ def test_sequence_is_valid_and_reads_back_from_its_text(name: str) -> None:
     sequence = catalogue[name]
 
     assert problems(sequence) == ()
-    assert loads(dumps(sequence)) == sequence
+    assert from_toml(dumps(sequence)) == sequence
 
 
 @pytest.mark.parametrize("name, profile", CASES)
@@ -55,10 +55,10 @@ def test_sequence_has_the_same_result_in_every_way_of_running_it(name: str, prof
     """On a sandbox, through a client and through an async client: as expected, with one hash."""
     sequence, base = catalogue[name], BASES[profile]
     runs = [
-        run(sequence, base.fork()),
-        run(loads(dumps(sequence)), base.fork()),
-        run(sequence, Api(base.fork())),
-        asyncio.run(run_async(sequence, AsyncApi(base.fork()))),
+        run(base.fork(), sequence),
+        run(base.fork(), from_toml(dumps(sequence))),
+        run(Api(base.fork()), sequence),
+        asyncio.run(run(AsyncApi(base.fork()), sequence)),
     ]
 
     assert [one.verdict for one in runs if not one.ok] == []
@@ -77,7 +77,7 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
         api = Api(sandbox, sandbox.guide()["api_keys"][key_name])
         before = sandbox._last_event()
         try:
-            result = run(sequence, api, progress=False)
+            result = run(api, sequence, progress=False)
         except WrongEnvironment as error:
             assert sandbox._last_event() == before
             missing[name] = str(error)
@@ -92,7 +92,7 @@ def test_every_sequence_runs_in_every_tenant_or_says_what_is_missing(tenant: str
         expected |= {"micro-deposit"} | {
             name
             for name, one in catalogue.items()
-            if any(parameter.default == guide("cards.active") for parameter in one.parameters)
+            if any(parameter.default == ref("guide.cards.active") for parameter in one.parameters)
         }
 
     assert expected == missing.keys()
@@ -103,7 +103,7 @@ def test_expectations_see_the_events_of_the_sessions_tenant_alone() -> None:
     """While two tenants act on one sandbox, also where their steps are played in turn."""
     sandbox = BASES["documented"].fork()
     keys = sandbox.guide()["api_keys"]
-    steppers = [Stepper(catalogue["refund-full"], Api(sandbox, keys[name])) for name in ("full", "provider-managed")]
+    steppers = [Stepper(Api(sandbox, keys[name]), catalogue["refund-full"]) for name in ("full", "provider-managed")]
     for _ in range(3):
         for stepper in steppers:
             stepper.next()

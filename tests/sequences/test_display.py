@@ -2,7 +2,7 @@
 
 import pytest
 
-from workbench.sequences import Sequence, catalogue, guide, param, ref, step
+from workbench.sequences import Sequence, catalogue, param, ref, step
 
 PRIVATE = {"first_name": "Adalind", "national_id": "000123456", "address": {"line1": "9 Secret Street"}}
 MADE = Sequence(
@@ -10,7 +10,7 @@ MADE = Sequence(
     doc="Somebody <applies>.",
     steps=(
         step("file", "create_user_application", occupation="Engineer", email=param("email"), **PRIVATE),
-        step("buy", "simulate_authorization", card_id=guide("cards.active"), amount=2_500, expect={"money": {"held": 2500}}),
+        step("buy", "simulate_authorization", card_id=ref("guide.cards.active"), amount=2_500, expect={"money": {"held": 2500}}),
         step("undo", "settle", transaction_id=ref("buy.transaction_id"), expect={"error": {"status": 400}}),
         step("look", "update_user", expect={"result": {"first_name": "Adalind", "is_active": True}}),
     ),
@@ -23,7 +23,7 @@ def test_a_sequence_shows_its_steps() -> None:
 
     for wanted in (
         "Somebody &lt;applies&gt;.", "create_user_application", "occupation = •••", "email = param email",
-        "card_id = guide cards.active", "amount = 2500", "money.held = 2500", "transaction_id = ref buy.transaction_id",
+        "card_id = ref guide.cards.active", "amount = 2500", "money.held = 2500", "transaction_id = ref buy.transaction_id",
         "error.status = 400", "result.is_active = True",
     ):  # fmt: skip
         assert wanted in shown

@@ -9,9 +9,9 @@ import pytest
 
 from workbench.errors import UsageError
 from workbench.sandbox import Sandbox
-from workbench.sequences import catalogue, loads, run
+from workbench.sequences import catalogue, from_toml, run
 from workbench.session import Session, connect
-from workbench.testing import export
+from workbench.testing import to_text
 
 SEED = 3
 PRIVATE = {"first_name": "Adalind", "last_name": "Canary", "email": "canary@example.org", "national_id": "000654321"}
@@ -24,7 +24,7 @@ def api() -> Session:
     applied = made.create_user_application(**{**catalogue["application-pending"]["apply"].arguments, **PRIVATE})
     made.update_user(user_id=applied.id, last_name="Canary", phone_number="5550199", phone_country_code="1")
     for name in ("refund-partial", "wrong-reversal-twice", "payment-account-made-and-deleted"):
-        run(catalogue[name], made)
+        run(made, catalogue[name])
     return made
 
 
@@ -37,9 +37,9 @@ def checked(text: str) -> str:
 def test_a_sequence(api: Session) -> None:
     """Ids are references, and it runs on another sandbox of the seed."""
     space: dict[str, str] = {}
-    exec(checked(export(api.journal, "pytest", seed=SEED)).split("\n\n\n")[0], space)
+    exec(checked(to_text(api.journal, "pytest", seed=SEED)).split("\n\n\n")[0], space)
     text = space["SEQUENCE"]
-    result = run(loads(text), Sandbox(seed=SEED))
+    result = run(Sandbox(seed=SEED), from_toml(text))
 
     assert result.ok, result.verdict
     assert 'user_id = { ref = "create user application.id" }' in text
@@ -48,14 +48,14 @@ def test_a_sequence(api: Session) -> None:
 def test_a_pytest_file(api: Session) -> None:
     """Its test passes."""
     space: dict[str, object] = {}
-    exec(compile(checked(export(api.journal, "pytest", seed=SEED, name="An export")), "test_export.py", "exec"), space)
+    exec(compile(checked(to_text(api.journal, "pytest", seed=SEED, name="An export")), "test_export.py", "exec"), space)
 
     space["test_an_export"]()  # type: ignore[operator]
 
 
 def test_a_har_file(api: Session) -> None:
     """Its requests get the recorded statuses and ids from a sandbox of the seed, settled where the recorded one was."""
-    entries = json.loads(checked(export(api.journal, "har")))["log"]["entries"]
+    entries = json.loads(checked(to_text(api.journal, "har")))["log"]["entries"]
     sandbox = Sandbox(seed=SEED)
     with httpx.Client(transport=sandbox.transport(), headers={"Api-Key": sandbox.full_key}) as client:
         for entry in entries:
@@ -74,7 +74,7 @@ def test_a_har_file(api: Session) -> None:
 
 def test_the_log_of_a_sandbox(api: Session) -> None:
     """It has no answers, so its ids stay; refused paths are left out."""
-    text = checked(export(api.sandbox.requests(), "pytest", last=3))
+    text = checked(to_text(api.sandbox.requests(), "pytest", last=3))
 
     assert re.findall(r'^do = "(\w+)"', text, re.MULTILINE) == [one.operation for one in api.sandbox.requests()[-3:]]
 
@@ -83,12 +83,12 @@ def test_the_log_of_a_sandbox(api: Session) -> None:
 def test_what_cannot_be_exported(api: Session, calls: object, to: str) -> None:
     """No call, or an unknown format."""
     with pytest.raises(UsageError):
-        export(api.journal if calls is None else [], to)  # type: ignore[arg-type]
+        to_text(api.journal if calls is None else [], to)  # type: ignore[arg-type]
 
 
 def test_a_notebook(api: Session) -> None:
     """It is a valid notebook, and its cells run to the end with the outcomes that were recorded."""
-    made = nbformat.reads(checked(export(api.journal, "notebook", seed=SEED)), as_version=4)
+    made = nbformat.reads(checked(to_text(api.journal, "notebook", seed=SEED)), as_version=4)
     nbformat.validate(made)
     space: dict[str, object] = {}
     for cell in made.cells:

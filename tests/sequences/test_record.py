@@ -10,7 +10,7 @@ import pytest
 from workbench.errors import FileBusy, UnusableFile, UsageError
 from workbench.sandbox import Sandbox
 from workbench.sequences import InvalidSequence, Sequence, catalogue, run
-from workbench.sequences.reading import loads
+from workbench.sequences.reading import from_toml
 from workbench.session import connect
 from workbench.system.locks import FileLock
 from workbench.testing import from_journal
@@ -56,20 +56,20 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
     card = api.sandbox.guide()["cards"]["active"][0]
     begun = api.sandbox.balance(card)
     with pytest.raises(Killed):
-        run(STORY, Dying(api, at, after), path=path)
+        run(Dying(api, at, after), STORY, path=path)
     done_before = api.sandbox._last_event()
-    stopped = run(STORY, api, path=path)
+    stopped = run(api, STORY, path=path)
 
     assert not stopped.ok
     assert [one.outcome for one in stopped.steps][-1] == "unknown"
     assert api.sandbox._last_event() == done_before
     name = stopped.steps[-1].step.name
     if after and name == "authorize":
-        whole = run(STORY, api, path=path, resolved={name: "done"})
+        whole = run(api, STORY, path=path, resolved={name: "done"})
         assert whole["settle"].outcome == "blocked"  # the id was never seen, and is not invented
         return
     done = after and name != "too much"  # that one is refused, so it may be sent again
-    whole = run(STORY, api, path=path, resolved={name: "done" if done else "not_sent"})
+    whole = run(api, STORY, path=path, resolved={name: "done" if done else "not_sent"})
     assert whole.ledger().total() == {"available": 0, "held": 0, "posted": 2500, "refunded": 2500}
     balance = api.sandbox.balance(card)
     assert balance.posted - begun.posted == 2500
@@ -79,9 +79,9 @@ def test_a_killed_run_is_resumed_without_doing_anything_twice(tmp_path: Path, at
 def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None:
     """The verdict and the ledger are the same."""
     api, path = connect(seed=3), tmp_path / "run"
-    first = run(STORY, api, path=path)
+    first = run(api, STORY, path=path)
     events = api.sandbox._last_event()
-    second = run(STORY, api, path=path)
+    second = run(api, STORY, path=path)
 
     assert first.ok, first.verdict
     assert second.ok, second.verdict
@@ -92,21 +92,21 @@ def test_a_finished_run_is_read_back_and_nothing_is_sent(tmp_path: Path) -> None
 def test_other_parameters_or_another_sequence_are_noticed(tmp_path: Path) -> None:
     """Nothing is sent."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
-    run(STORY, sandbox, path=path)
+    run(sandbox, STORY, path=path)
 
     with pytest.raises(InvalidSequence, match="parameters are not those"):
-        run(STORY, sandbox, path=path, amount=7)
+        run(sandbox, STORY, path=path, amount=7)
     with pytest.raises(InvalidSequence, match="sequence is not the one"):
-        run(catalogue["refund-full"], sandbox, path=path)
+        run(sandbox, catalogue["refund-full"], path=path)
 
 
 def test_only_unknown_steps_can_be_resolved(tmp_path: Path) -> None:
     """A wrong name is refused."""
     sandbox, path = Sandbox(seed=3), tmp_path / "run"
-    run(STORY, sandbox, path=path)
+    run(sandbox, STORY, path=path)
 
     with pytest.raises(UsageError, match="is not unknown"):
-        run(STORY, sandbox, path=path, resolved={"settle": "done"})
+        run(sandbox, STORY, path=path, resolved={"settle": "done"})
 
 
 def test_the_file_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_file_of_another_program_is_left_unchanged(tmp_path: Path) -> None:
     path.write_bytes(b"not ours at all" * 20)
 
     with pytest.raises(UnusableFile):
-        run(STORY, Sandbox(seed=3), path=path)
+        run(Sandbox(seed=3), STORY, path=path)
     assert path.read_bytes() == b"not ours at all" * 20
 
 
@@ -135,11 +135,11 @@ def test_two_processes_cannot_share_a_run(tmp_path: Path) -> None:
     holder.start()
     assert ready.wait(30)
     with pytest.raises(FileBusy, match=rf"held by process {holder.pid} on"):
-        run(STORY, Sandbox(seed=3), path=path)
+        run(Sandbox(seed=3), STORY, path=path)
     holder.kill()
     holder.join()
 
-    assert run(STORY, Sandbox(seed=3), path=path).ok
+    assert run(Sandbox(seed=3), STORY, path=path).ok
 
 
 def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_no_private_value_reaches_the_file(tmp_path: Path) -> None:
     person |= {"birth_date": date(1990, 2, 1), "email": "planted@example.com", "national_id": "000123456"}
     person |= {"ip_address": "203.0.113.77", "phone_number": "5550100"}
     made = run(
-        sequence, Sandbox(seed=3), path=tmp_path / "run", **{k: v for k, v in person.items() if k in _names(sequence)}
+        Sandbox(seed=3), sequence, path=tmp_path / "run", **{k: v for k, v in person.items() if k in _names(sequence)}
     )
     text = b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
@@ -170,4 +170,4 @@ def _applied() -> Any:
 def test_a_huge_number_is_a_problem_of_the_file() -> None:
     """A number of more digits than Python reads is named, not raised as an error of Python."""
     with pytest.raises(InvalidSequence, match="too many digits"):
-        loads(f"number = {'9' * 5_000}")
+        from_toml(f"number = {'9' * 5_000}")

@@ -1,5 +1,6 @@
 """Results of runs: mismatches, money, unknown outcomes, single steps, many rows, traffic, the journal."""
 
+import asyncio
 import io
 import signal
 import time
@@ -17,15 +18,27 @@ from workbench.errors import UsageError, WrongEnvironment
 from workbench.sandbox import Request, Response, Sandbox
 from workbench.schema.rules import FULL
 from workbench.schema.walk import given
-from workbench.sequences import InvalidSequence, Sequence, Stepper, catalogue, loads, param, ref, run, run_many, step
+from workbench.sequences import (
+    InvalidSequence,
+    Sequence,
+    Stepper,
+    catalogue,
+    from_toml,
+    param,
+    ref,
+    run,
+    run_many,
+    step,
+)
 from workbench.sequences.ledger import Ledger, Unbalanced
-from workbench.sequences.sequence import Parameter, duration, duration_text, guide
+from workbench.sequences.runs import Run
+from workbench.sequences.sequence import Parameter, duration, duration_text
 from workbench.session import connect
 from workbench.testing import from_journal, traffic
 from workbench.testing.generated import Mix
 
 BUY = {
-    "card_id": guide("cards.active"),
+    "card_id": ref("guide.cards.active"),
     "amount": 2500,
     "currency": "USD",
     "merchant_name": "Corner Grocery",
@@ -69,7 +82,7 @@ def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) ->
             ),
         ),
     )
-    result = run(sequence, sandbox)
+    result = run(sandbox, sequence)
 
     assert not result.ok
     assert "buy (simulate_authorization) result.status: expected declined, got authorized" in result.verdict
@@ -79,7 +92,7 @@ def test_a_mismatch_names_the_expected_and_the_actual_value(sandbox: Sandbox) ->
 
 def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox: Sandbox) -> None:
     """A missing id is never made up."""
-    locked = {**BUY, "card_id": guide("cards.locked")}
+    locked = {**BUY, "card_id": ref("guide.cards.locked")}
     sequence = Sequence(
         name="locked",
         steps=(
@@ -87,7 +100,7 @@ def test_an_unexpected_refusal_is_a_mismatch_and_blocks_dependent_steps(sandbox:
             step("refund", "simulate_refund", transaction_id=ref("buy.transaction_id"), amount=1),
         ),
     )
-    result = run(sequence, sandbox)
+    result = run(sandbox, sequence)
 
     assert [one.outcome for one in result.steps] == ["refused", "blocked"]
     assert "buy.transaction_id cannot be read: step buy is refused" in result.verdict
@@ -97,13 +110,13 @@ def test_unknown_members_of_an_answer_can_be_expected(sandbox: Sandbox) -> None:
     """They are in `extra`."""
     buy = step("buy", "simulate_authorization", expect={"result": {"extra": {}}}, **BUY)
 
-    assert run(Sequence(name="extra", steps=(buy,)), sandbox).ok
+    assert run(sandbox, Sequence(name="extra", steps=(buy,))).ok
 
 
 def test_a_run_on_a_sandbox_writes_no_file(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its client keeps no journal."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    run(HOLD, sandbox, amount=1)
+    run(sandbox, HOLD, amount=1)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -113,22 +126,47 @@ def test_production_is_refused_before_anything_is_sent() -> None:
     api = connect(environment="production")
 
     with pytest.raises(WrongEnvironment, match="this is production"):
-        run(catalogue["authorize"], api)
+        run(api, catalogue["authorize"])
     assert len(api.journal) == 0
 
 
-def test_an_asynchronous_client_needs_run_async(sandbox: Sandbox) -> None:
-    """Nothing is sent by the synchronous call."""
-    api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
+def test_an_async_session_awaits_a_run_and_its_file(tmp_path: Path) -> None:
+    """The same function returns a coroutine, and its file is that of a synchronous run."""
 
-    with pytest.raises(UsageError, match="run_async"):
-        run(HOLD, api, amount=1)
-    assert sandbox.requests() == []
+    async def twice() -> tuple[list[Run], int]:
+        async with await wb.connect_async(seed=3) as api:
+            runs = [await run(api, HOLD, amount=100, path=tmp_path / "run") for _ in range(2)]
+            return runs, len(api.sandbox.requests())
+
+    (first, again), requests = asyncio.run(twice())
+
+    assert (first.ok, again.ok, requests) == (True, True, 1)
+    assert first.hash == run(wb.connect(seed=3), HOLD, amount=100).hash
+
+
+def test_an_async_client_of_a_service_waits_without_blocking(sandbox: Sandbox) -> None:
+    """Without a clock to advance, another task runs while the run waits for an event; stepping needs a thread."""
+    api = wb.AsyncClient(base_url=sandbox.base_url, api_key=sandbox.full_key, transport=sandbox.transport())
+    sequence = Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="0.2s"),))
+
+    async def beside() -> tuple[Run, int]:
+        playing, turns = asyncio.create_task(run(api, sequence)), 0
+        while not playing.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        return await playing, turns
+
+    played, turns = asyncio.run(beside())
+
+    assert "card.updated" in played.verdict
+    assert turns >= 3
+    with pytest.raises(UsageError, match="in a thread"):
+        Stepper(api, HOLD, amount=1).next()
 
 
 def test_the_ledger_agrees_with_the_sandbox(sandbox: Sandbox) -> None:
     """Money that was moved otherwise is a difference."""
-    result = run(catalogue["refund-partial"], sandbox)
+    result = run(sandbox, catalogue["refund-partial"])
 
     assert result.ledger().total() == {"available": -1800, "held": 0, "posted": 2500, "refunded": 700}
     assert result.differences == []
@@ -150,7 +188,7 @@ def test_a_ledger_that_does_not_balance_is_an_error() -> None:
 
 def test_steps_can_be_changed_until_they_have_run(sandbox: Sandbox) -> None:
     """A step that has not run can be changed; one that has run cannot."""
-    stage = Stepper(catalogue["refund-partial"], sandbox, amount=900)
+    stage = Stepper(sandbox, catalogue["refund-partial"], amount=900)
     first = stage.next()
 
     assert first is not None
@@ -179,7 +217,7 @@ def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
         ),
     )  # fmt: skip
     began = sandbox.clock.now()
-    result = run(sequence, sandbox)
+    result = run(sandbox, sequence)
 
     assert result.ok, result.verdict
     assert sandbox.clock.now() - began == timedelta(minutes=2)
@@ -187,7 +225,7 @@ def test_an_expected_event_is_awaited_in_sandbox_time(sandbox: Sandbox) -> None:
 
 def test_a_wait_for_an_event_that_does_not_come_fails(sandbox: Sandbox) -> None:
     """The step names the missing event."""
-    result = run(Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="5s"),)), sandbox)
+    result = run(sandbox, Sequence(name="vain", steps=(step("wait", "wait", kind="card.updated", timeout="5s"),)))
 
     assert "expected card.updated, got no event" in result.verdict
 
@@ -195,10 +233,10 @@ def test_a_wait_for_an_event_that_does_not_come_fails(sandbox: Sandbox) -> None:
 def test_a_sequence_runs_once_per_row_of_a_frame(sandbox: Sandbox) -> None:
     """Rows hold the parameters; the ledgers of concurrent runs add up."""
     rows = pd.DataFrame({"amount": [100, 250, 399]})
-    few = run_many(catalogue["authorize"].__class__(
+    few = run_many(sandbox, catalogue["authorize"].__class__(
         name="hold", parameters=(Parameter(name="amount", type="whole"),),
         steps=(step("buy", "simulate_authorization", **{**BUY, "amount": param("amount")}),),
-    ), sandbox, rows, times=2, workers=3)  # fmt: skip
+    ), rows, times=2, workers=3)  # fmt: skip
 
     assert few.ok, few.verdict
     assert len(few) == 6
@@ -209,7 +247,7 @@ def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None
     """Nothing is sent for the right rows either."""
     before = sandbox._last_event()
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
-        run_many(catalogue["refund-full"], sandbox, [{"amount": 100}, {"amount": "250"}])
+        run_many(sandbox, catalogue["refund-full"], [{"amount": 100}, {"amount": "250"}])
 
     assert sandbox._last_event() == before
 
@@ -217,7 +255,7 @@ def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
     """Other seeds make other traffic."""
     script = traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
-    result = run(script, sandbox)
+    result = run(sandbox, script)
 
     assert script == traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
     assert script != traffic(seed=6, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))
@@ -238,7 +276,7 @@ def test_the_calls_of_a_journal_become_a_sequence() -> None:
 
     assert [one.do for one in script.steps] == ["simulate_authorization", "settle", "simulate_refund"]
     assert script["refund"].arguments == {"transaction_id": ref("authorization.transaction_id"), "amount": FULL}
-    assert run(loads(script.to_toml()), Sandbox(seed=3)).ok
+    assert run(Sandbox(seed=3), from_toml(script.to_toml())).ok
 
 
 @pytest.mark.parametrize(
@@ -262,13 +300,13 @@ def test_a_sequence_runs_once_per_row_of_a_file(sandbox: Sandbox, tmp_path: Path
     """Cells are read by the types of the parameters; wrong ones are named with their row."""
     file = tmp_path / "amounts.csv"
     file.write_text("amount\n100\n250\n")
-    many = run_many(HOLD, sandbox, file)
+    many = run_many(sandbox, HOLD, file)
 
     assert many.ok, many.verdict
     assert many.ledger().total()["held"] == 350
     file.write_text("amount\n100\n2.50\n")
     with pytest.raises(InvalidSequence, match="row 2: amount must be a whole number"):
-        run_many(HOLD, sandbox, file)
+        run_many(sandbox, HOLD, file)
 
 
 def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +314,7 @@ def test_long_runs_show_their_progress(sandbox: Sandbox, monkeypatch: pytest.Mon
     out = io.StringIO()
     out.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stderr", out)
-    run_many(HOLD, sandbox, [{"amount": 1}], times=200)
+    run_many(sandbox, HOLD, [{"amount": 1}], times=200)
 
     assert "hold: " in out.getvalue()
     assert "200 of 200 runs" in out.getvalue()
@@ -296,18 +334,18 @@ def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None
 
     watch(sandbox, interrupt)
     with pytest.raises(Interrupted) as caught:
-        run_many(HOLD, sandbox, rows, workers=workers)
+        run_many(sandbox, HOLD, rows, workers=workers)
     runs = caught.value.result
 
     assert 10 <= len(runs) < 40
     assert runs.ok
     assert len(called) == sum(len(one.steps) for one in runs)
-    whole = run_many(HOLD, sandbox, rows, workers=workers, resume=runs)
+    whole = run_many(sandbox, HOLD, rows, workers=workers, resume=runs)
     assert whole[: len(runs)] == tuple(runs)
     assert whole.ledger().total()["held"] == sum(range(1, 41))
     assert len(called) == 40
     with pytest.raises(InvalidSequence, match="resume holds other runs"):
-        run_many(HOLD, sandbox, rows[1:], resume=runs)
+        run_many(sandbox, HOLD, rows[1:], resume=runs)
 
 
 def test_an_interrupted_run_keeps_its_steps(sandbox: Sandbox) -> None:
@@ -322,7 +360,7 @@ def test_an_interrupted_run_keeps_its_steps(sandbox: Sandbox) -> None:
     watch(sandbox, interrupt)
     busy = traffic(seed=1, cards=2, days=2, a_day=2)
     with pytest.raises(Interrupted) as caught:
-        run(busy, sandbox)
+        run(sandbox, busy)
 
     assert not caught.value.result.ok
     assert 1 <= len(caught.value.result.steps) < len(busy.steps)

@@ -22,9 +22,9 @@ def test_a_sequence_has_the_same_result_on_a_served_sandbox(served: tuple[Sandbo
     """As expected, with the hash of the embedded one."""
     sandbox, url = served
     sandbox.reset()
-    embedded = run(catalogue[name], sandbox.fork())
+    embedded = run(sandbox.fork(), catalogue[name])
     with connect(url) as api:
-        result = run(catalogue[name], api)
+        result = run(api, catalogue[name])
 
     assert result.ok, result.verdict
     assert result.hash == embedded.hash

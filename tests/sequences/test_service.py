@@ -48,12 +48,12 @@ def test_a_sequence_of_calls_runs_unchanged(
     """With the id of a card as its parameter."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        result = run(without_events("reverse-partial"), api, card_id=card)
+        result = run(api, without_events("reverse-partial"), card_id=card)
 
         assert result.ok, result.verdict
         assert result.ledger().total()["held"] == 1000
         with pytest.raises(WrongEnvironment, match="give the parameter"):
-            run(without_events("reverse-partial"), api)
+            run(api, without_events("reverse-partial"))
 
 
 def test_settlement_needs_the_route_in_the_profile(
@@ -62,10 +62,10 @@ def test_settlement_needs_the_route_in_the_profile(
     """assumed: settle_route."""
     card = served[0].guide()["cards"]["active"][0]
     with session(served, tmp_path, monkeypatch) as api:
-        result = run(without_events("settle"), api, card_id=card)
+        result = run(api, without_events("settle"), card_id=card)
         assert "sandbox.settle_route = true in its profile" in result.verdict
     with session(served, tmp_path, monkeypatch, "[profiles.team.sandbox]\nsettle_route = true\n") as api:
-        result = run(without_events("refund-full"), api, card_id=card)
+        result = run(api, without_events("refund-full"), card_id=card)
         assert result.ok, result.verdict
         assert result.ledger().total()["refunded"] == 2500
 
@@ -78,7 +78,7 @@ def test_controls_and_clock_are_refused(
 ) -> None:
     """The verdict names what a real service does not have."""
     with session(served, tmp_path, monkeypatch) as api:
-        result = run(Sequence(name="not there", steps=(one,)), api)  # type: ignore[arg-type]
+        result = run(api, Sequence(name="not there", steps=(one,)))  # type: ignore[arg-type]
 
     assert "a real service" in result.verdict
     assert result.steps[0].step.expect == Expect()
@@ -96,6 +96,6 @@ def test_an_event_is_awaited_in_the_inbox(
         with api.inbox.serve() as url:
             sandbox.register_endpoint(url)
             sequence = Sequence(name="wait", parameters=catalogue["authorize"].parameters, steps=steps)
-            result = run(sequence, api, card_id=card)
+            result = run(api, sequence, card_id=card)
 
     assert result.ok, result.verdict

@@ -89,7 +89,7 @@ def test_a_later_release_can_be_rehearsed():
             "tightened_roles": {"list_contracts": "contracts:list"},
         }
     )  # fmt: skip
-    guide, sandbox = api.guide(), api.sandbox
+    guide, sandbox = api.sandbox.guide(), api.sandbox
     made = api.simulate_authorization(
         card_id=guide["cards"]["active"][0],
         amount=100,

@@ -45,7 +45,7 @@ def owns() -> Iterator[list[Own]]:
 
 def live(name: str, api: wb.Session, together: threading.Barrier) -> Own:
     """Call, control and receive as a tenant, with the others doing the same."""
-    guide = api.guide()
+    guide = api.sandbox.guide()
     card, user = guide["cards"]["active"][0], guide["users"]["approved"][0]
     together.wait(30)
     for amount in range(1, 6):
@@ -84,7 +84,7 @@ FACES: dict[str, Callable[[Own, Any], str]] = {
     "requests": lambda own, _: repr([(one.path, one.body) for one in own.api.sandbox.requests()]),
     "inbox": lambda own, _: repr([(event.body.id, getattr(event.body, "user_id", "")) for event in own.api.inbox.events()]),
     "journal": lambda own, _: repr([dict(entry.request) for entry in own.api.journal]),
-    "guide": lambda own, _: repr({name: one for name, one in own.api.guide().items() if name != "tenants"}),
+    "guide": lambda own, _: repr({name: one for name, one in own.api.sandbox.guide().items() if name != "tenants"}),
     "contracts": lambda own, _: repr([one.id for one in own.api.list_contracts()]),
     **{f"panel: {tab}": lambda own, _, tab=tab: panel_rows(own.api, tab) for tab in ("users", "contracts", "transactions", "events", "requests")},
     "terminal: events": terminal("sandbox", "events"),

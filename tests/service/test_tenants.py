@@ -39,19 +39,19 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path, url: str) -> Iterato
 
 def purchase(api: wb.Session) -> str:
     """Authorize a purchase on the tenant's first card; return the transaction."""
-    return api.simulate_authorization(card_id=api.guide()["cards"]["active"][0], **PURCHASE).transaction_id
+    return api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], **PURCHASE).transaction_id
 
 
 def seen(api: wb.Session) -> set[str]:
     """Return the ids in the events of a session."""
-    return {event.body.id for event in api.events}
+    return {event.body.id for event in api.inbox.events()}
 
 
 @pytest.mark.parametrize("by", ["key", "name"])
 def test_session_receives_the_events_of_its_tenant_alone(connect: Connect, by: str) -> None:
     """With the key of another tenant, a session receives that tenant's events, and none of the first tenant's."""
     one = connect(tenant="primary")
-    keys = one.guide()["api_keys"]
+    keys = one.sandbox.guide()["api_keys"]
     other = connect(**({"api_key": keys["provider-managed"]} if by == "key" else {"tenant": "provider-managed"}))
     first, second = purchase(one), purchase(other)
 
@@ -64,11 +64,11 @@ def test_guide_of_a_session_lists_its_tenant(connect: Connect) -> None:
     """The examples of a session are records that its key may use."""
     one, other = connect(), connect(tenant="company team")
 
-    assert one.guide()["cards"]["active"] != other.guide()["cards"]["active"]
-    listed = {item["id"] for item in other.guide()["contracts"] if item["chain_id"] != 1501}  # as documented
+    assert one.sandbox.guide()["cards"]["active"] != other.sandbox.guide()["cards"]["active"]
+    listed = {item["id"] for item in other.sandbox.guide()["contracts"] if item["chain_id"] != 1501}  # as documented
     assert {contract.id for contract in other.list_contracts()} == listed
     with pytest.raises(NotFound):
-        one.simulate_authorization(card_id=other.guide()["cards"]["active"][0], **PURCHASE)
+        one.simulate_authorization(card_id=other.sandbox.guide()["cards"]["active"][0], **PURCHASE)
 
 
 def test_tenants_are_listed(connect: Connect) -> None:
@@ -108,7 +108,7 @@ def test_key_with_chosen_roles_is_made(connect: Connect) -> None:
     assert made.roles == ("contractsAndSignatures:read",)
     assert reader.list_contracts() == connect(tenant="provider-managed").list_contracts()
     with pytest.raises(Forbidden):
-        reader.list_rewards_activity(user_id=reader.guide()["users"]["approved"][0])
+        reader.list_rewards_activity(user_id=reader.sandbox.guide()["users"]["approved"][0])
     with pytest.raises(BadRequest, match="already"):
         one.sandbox.create.key("reporting")
     with pytest.raises(UsageError, match="roles must be"):

@@ -9,7 +9,7 @@ import pytest
 from workbench.client.guards import Limits
 from workbench.errors import UsageError
 from workbench.rewards import cluster as rewards
-from workbench.rewards.reading import read
+from workbench.rewards.reading import fetch
 from workbench.sandbox import Sandbox
 from workbench.session import connect
 
@@ -48,8 +48,8 @@ def test_a_cluster_reads_the_same_rows(
     monkeypatch.setattr(rewards, "TASK_PAGES", 4)
     wanted = users(url)
     with connect(url) as api:
-        here = read(api, wanted, progress=False)
-    there = read(url, wanted, progress=False, cluster=machines)
+        here = fetch(api, wanted, progress=False)
+    there = fetch(url, wanted, progress=False, cluster=machines)
     frame = there.frame().compute().reset_index(drop=True)
 
     assert there.frame().npartitions > 1
@@ -64,7 +64,7 @@ def test_a_cluster_reads_the_same_rows(
     assert round(points.mean().compute(), 6) == here.frame()["points"].mean()
     assert by_user.sum().compute().sum() == here.frame()["points"].sum()
 
-    on_disk = read(url, wanted, progress=False, cluster=machines, path=tmp_path)
+    on_disk = fetch(url, wanted, progress=False, cluster=machines, path=tmp_path)
     assert sorted(on_disk.frame().compute()["id"]) == sorted(frame["id"])
 
 
@@ -82,17 +82,17 @@ def test_no_key_is_in_the_graph(machines: Any, url: str, monkeypatch: pytest.Mon
         return submit(function, *args, **more)
 
     monkeypatch.setattr(machines, "submit", spy)
-    read(url, users(url)[:1], progress=False, cluster=machines)
+    fetch(url, users(url)[:1], progress=False, cluster=machines)
 
     assert sent
     assert not any(key.encode() in one for one in sent)
     with connect(seed=1) as own, pytest.raises(UsageError, match="so that no key travels"):
-        read(own, users(url), progress=False, cluster=machines)
+        fetch(own, users(url), progress=False, cluster=machines)
 
 
 def test_every_worker_has_a_task(machines: Any, url: str) -> None:
     """A read of few users uses all workers, not one."""
-    there = read(url, users(url)[:4], progress=False, cluster=machines)
+    there = fetch(url, users(url)[:4], progress=False, cluster=machines)
 
     assert there.frame().npartitions == 2
 
@@ -113,7 +113,7 @@ def test_tasks_have_a_thousand_pages(machines: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(machines, "submit", spy)
     many = [f"00000000-0000-4000-8000-{n:012}" for n in range(1_700)]
     with pytest.raises(Stop), Sandbox(seed=1).serve() as url:
-        read(url, many, progress=False, cluster=machines)
+        fetch(url, many, progress=False, cluster=machines)
 
     assert [len(args[1]) * rewards.MIN_USER_PAGES >= 1_000 for args in seen] == [True] * 3
     assert seen[0][4] == 64 // 2

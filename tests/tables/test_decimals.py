@@ -182,8 +182,8 @@ def test_floats_are_not_equal() -> None:
 def test_files_and_back(tmp_path: Path) -> None:
     """CSV and Parquet hold all digits, and come back exact by the ways the page names."""
     frame = pd.DataFrame({"points": COLUMN, "by": ["a", "a", "b", "b"]})
-    wb.export(frame, tmp_path / "points.csv")
-    wb.export(frame, tmp_path / "points.parquet")
+    wb.to_file(frame, tmp_path / "points.csv")
+    wb.to_file(frame, tmp_path / "points.parquet")
     texts = pd.read_csv(tmp_path / "points.csv", dtype=str)["points"]
     columns = pd.read_parquet(tmp_path / "points.parquet", dtype_backend="pyarrow")["points"]
 

@@ -16,7 +16,7 @@ from tests.tables import samples
 from workbench.errors import UsageError
 from workbench.interface.events import Event
 from workbench.reports import event_logs
-from workbench.reports.event_logs import read
+from workbench.reports.event_logs import read_log
 from workbench.tables.frames import to_frame
 
 ONE_LINE = [body.replace(b"\n", b"") for body in (samples.USER_UPDATED, samples.MICRO_DEPOSIT, samples.STRANGE)]
@@ -41,7 +41,7 @@ def log(tmp_path: Path) -> Path:
 
 def test_a_summary_by_day_kind_and_status(log: Path) -> None:
     """Days are UTC, an event without a time has none, a strange kind counts too."""
-    made = read(log).summary()
+    made = read_log(log).summary()
 
     assert [tuple(row) for row in made.astype(object).where(made.notna(), None).itertuples(index=False)] == [
         (None, "moon.landed", None, 1),
@@ -60,7 +60,7 @@ def test_a_summary_by_day_kind_and_status(log: Path) -> None:
 def test_packed_logs_and_several(log: Path, tmp_path: Path) -> None:
     """Gzip files and patterns are read as one."""
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes()))
-    made = read([log, str(tmp_path / "*.gz")]).summary()
+    made = read_log([log, str(tmp_path / "*.gz")]).summary()
 
     assert made["events"].sum() == 10
 
@@ -70,7 +70,7 @@ def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
     """The error says file and reason, and nothing of what stood there."""
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b"\n" + line + b"\n")
     with pytest.raises(UsageError, match=r"bad\.ndjson") as caught:
-        read(tmp_path / "bad.ndjson").summary()
+        read_log(tmp_path / "bad.ndjson").summary()
 
     assert "CANARY" not in str(caught.value)
     assert caught.value.__context__ is None
@@ -82,7 +82,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
     packed = gzip.compress(b"\n".join([*ONE_LINE, CARD] * 20))
     path = tmp_path / "events.ndjson.gz"
     path.write_bytes(packed[:-20] if damage == "cut" else packed[:60] + b"\xff" * 9 + packed[69:])
-    logs = read(path)
+    logs = read_log(path)
 
     for way in (lambda: list(logs), logs.frame, logs.summary, lambda: logs.to_parquet(tmp_path / "made.parquet")):
         with pytest.raises(UsageError, match=r"events\.ndjson\.gz.*: the file is damaged or incomplete"):
@@ -92,7 +92,7 @@ def test_a_damaged_packed_log_is_refused(tmp_path: Path, damage: str) -> None:
 def test_no_events(tmp_path: Path) -> None:
     """An empty log has an empty summary and an empty frame, with their columns."""
     (tmp_path / "empty.ndjson").write_bytes(b"")
-    events = read(tmp_path / "empty.ndjson")
+    events = read_log(tmp_path / "empty.ndjson")
 
     assert list(events.summary().columns) == ["day", "kind", "status", "events"]
     assert len(events.frame(of="user.updated")) == 0
@@ -100,7 +100,7 @@ def test_no_events(tmp_path: Path) -> None:
 
 def test_a_typed_frame(log: Path) -> None:
     """Events of a log make the same frame as events in memory, masked."""
-    frame = read(log).frame(of="user.updated")
+    frame = read_log(log).frame(of="user.updated")
 
     assert frame["body.application_status"].tolist() == ["pending", "pending"]
     assert frame["body.email"].tolist() == ["a•••@e•••.com"] * 2
@@ -110,7 +110,7 @@ def test_a_typed_frame(log: Path) -> None:
 def test_parquet_in_batches(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a batch has one schema: all kinds' columns, or one's; a revealed amount is exact."""
     monkeypatch.setattr(event_logs, "BLOCK", 500)
-    events = read(log)
+    events = read_log(log)
     everything = pq.read_table(events.to_parquet(tmp_path / "all.parquet"))
     deposits = pq.read_table(
         events.to_parquet(tmp_path / "deposits.parquet", of="microDeposit.received", reveal={"amount"})
@@ -129,7 +129,7 @@ def test_lines_that_are_no_events_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.ndjson").write_bytes(ONE_LINE[0] + b'\n{"id":5}\n')
 
     with pytest.raises(UsageError, match=r"bad\.ndjson, line 2: id must be text"):
-        read(tmp_path / "bad.ndjson").frame()
+        read_log(tmp_path / "bad.ndjson").frame()
 
 
 @pytest.mark.parametrize("name", ["a[b].ndjson", "[!a].ndjson", "a*b?.ndjson"])
@@ -137,27 +137,27 @@ def test_a_file_is_read_under_whatever_name(log: Path, tmp_path: Path, name: str
     """A file whose name looks like a pattern is that file."""
     (tmp_path / name).write_bytes(log.read_bytes())
 
-    assert len(list(read(tmp_path / name))) == len(list(read(log)))
+    assert len(list(read_log(tmp_path / name))) == len(list(read_log(log)))
 
 
 def test_missing_logs_are_missing(tmp_path: Path) -> None:
     """A file that is not there, or a pattern that fits nothing, is said at once."""
     for path in ("none.ndjson", "*.gz"):
         with pytest.raises(FileNotFoundError):
-            read(tmp_path / path)
+            read_log(tmp_path / path)
 
 
 def test_an_unknown_kind_is_refused(log: Path) -> None:
     """The message lists the kinds that exist."""
     with pytest.raises(UsageError, match=r"unknown event kind moon\.landed \(known: user\.updated, "):
-        read(log).frame(of="moon.landed")
+        read_log(log).frame(of="moon.landed")
 
 
 @pytest.mark.slow
 def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
     """The share of the bytes that were read and the rows found, of packed logs too."""
     (tmp_path / "more.ndjson.gz").write_bytes(gzip.compress(log.read_bytes() * 1000))
-    events = read([log, tmp_path / "more.ndjson.gz"])
+    events = read_log([log, tmp_path / "more.ndjson.gz"])
     for work in (
         lambda report: events.frame(progress=report),
         lambda report: events.frame("user.*", progress=report),
@@ -178,10 +178,10 @@ def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: py
     lines = [ONE_LINE[0], SALE, SALE.replace(b"Shop", b"Caf\\u00e9"), SALE.replace(b'"Shop"', b"null")]
     lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(lines))
-    expected = to_frame(list(read(tmp_path / "events.ndjson")))
+    expected = to_frame(list(read_log(tmp_path / "events.ndjson")))
     monkeypatch.setattr(event_logs, "_strict", None)  # no line is read by itself
 
-    pd.testing.assert_frame_equal(expected, read(tmp_path / "events.ndjson").frame())
+    pd.testing.assert_frame_equal(expected, read_log(tmp_path / "events.ndjson").frame())
 
 
 VALUES = (
@@ -220,7 +220,7 @@ def test_a_log_gives_the_frame_of_its_events(tmp_path: Path, log_lines: list[byt
     """Whatever the lines hold, they are read as strictly as events in memory, or refused like them."""
     path = tmp_path / "events.ndjson"
     path.write_bytes(b"\n".join(log_lines))
-    logs = read(path)
+    logs = read_log(path)
     try:
         events = list(logs)
     except UsageError as error:

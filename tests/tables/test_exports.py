@@ -23,7 +23,7 @@ from tests.tables import samples
 from workbench import bulk, reports
 from workbench.interface.transactions import RewardsItem
 from workbench.schema.walk import build
-from workbench.tables.frames import export, to_frame
+from workbench.tables.frames import to_file, to_frame
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -40,8 +40,8 @@ def frame_of(texts: list[str]) -> pd.DataFrame:
 def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
     """In XLSX each text is a text cell; in CSV none begins like a formula."""
     frame = frame_of([text])
-    export(frame, tmp_path / "a.xlsx")
-    export(frame, tmp_path / "a.csv")
+    to_file(frame, tmp_path / "a.xlsx")
+    to_file(frame, tmp_path / "a.csv")
     sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["data"]
     rows = list(csv.reader(io.StringIO((tmp_path / "a.csv").read_bytes().decode(), newline="")))
 
@@ -55,11 +55,11 @@ def test_no_cell_is_a_formula(tmp_path: Path, text: str) -> None:
 def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
     """Ids with zeros, digits beyond a float, words like NA: all read back as they were, the invisible as escapes."""
     texts = [text for text in HOSTILE if text]
-    export(frame_of(texts), tmp_path / f"a{suffix}")
+    to_file(frame_of(texts), tmp_path / f"a{suffix}")
     shown = [text.replace("\0", "\\x00").replace("\x1b", "\\x1b").replace("\u202e", "\\u202e") for text in texts]
     shown = [text.replace("\r", "\\x0d") for text in shown]
 
-    assert [body["merchant_name"] for body in bulk.load(tmp_path / f"a{suffix}")] == shown
+    assert [body["merchant_name"] for body in bulk.read_rows(tmp_path / f"a{suffix}")] == shown
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
@@ -68,15 +68,15 @@ def test_text_reads_back_the_same(tmp_path: Path, suffix: str) -> None:
 def test_any_text_can_be_saved(tmp_path: Path, suffix: str, texts: list[str]) -> None:
     """No text makes a writer fail, and as many rows come back as have any text to show."""
     path = tmp_path / f"any{suffix}"
-    saved = export(frame_of([text or "x" for text in texts]), path, overwrite=True)
+    saved = to_file(frame_of([text or "x" for text in texts]), path, overwrite=True)
 
     assert saved.rows == len(texts)
-    assert len(bulk.load(path)) == len(texts)
+    assert len(bulk.read_rows(path)) == len(texts)
 
 
 def test_control_characters_are_counted(tmp_path: Path) -> None:
     """The result says how many cells were cleaned, in words too."""
-    saved = export(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
+    saved = to_file(frame_of(["a\0b", "plain", "c\x07"]), tmp_path / "a.csv")
 
     assert saved.cleaned == 2
     assert "escapes in 2 cells" in str(saved)
@@ -85,7 +85,7 @@ def test_control_characters_are_counted(tmp_path: Path) -> None:
 def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
     """Cents and points are numbers, times are dates in UTC, ids are text."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    export(frame, tmp_path / "a.xlsx")
+    to_file(frame, tmp_path / "a.xlsx")
     row = [cell.value for cell in next(openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].iter_rows(min_row=2))]
 
     assert row[:3] == ["earned", "007", 12.5]
@@ -96,7 +96,7 @@ def test_types_survive_a_spreadsheet(tmp_path: Path) -> None:
 def test_groups_keep_their_keys(tmp_path: Path) -> None:
     """A column of sums is saved with what it was grouped by."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
-    export(frame.groupby("type", observed=True)["points"].sum(), tmp_path / "a.csv")
+    to_file(frame.groupby("type", observed=True)["points"].sum(), tmp_path / "a.csv")
 
     assert (tmp_path / "a.csv").read_text().splitlines() == ["type,points", "earned,12.500000", "redeemed,-3.000000"]
 
@@ -104,7 +104,7 @@ def test_groups_keep_their_keys(tmp_path: Path) -> None:
 def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
     """A number with more than 15 digits would lose some in a spreadsheet, so its column is text."""
     frame = to_frame([build(RewardsItem, {"points": Decimal("12345678901234567.5")})])
-    export(frame, tmp_path / "a.xlsx")
+    to_file(frame, tmp_path / "a.xlsx")
 
     assert (
         openpyxl.load_workbook(tmp_path / "a.xlsx")["data"].cell(2, 3).value == "12345678901234567.500000000000000000"
@@ -114,7 +114,7 @@ def test_long_numbers_are_text_in_a_spreadsheet(tmp_path: Path) -> None:
 def test_parquet_keeps_types_and_notes(tmp_path: Path) -> None:
     """Decimals stay decimals, and the notes travel in the metadata."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS.replace(b'"id":"8"', b'"new":1')))
-    export(frame, tmp_path / "a.parquet")
+    to_file(frame, tmp_path / "a.parquet")
     schema = pq.read_schema(tmp_path / "a.parquet")
 
     assert str(schema.field("points").type) == "decimal128(18, 6)"
@@ -125,8 +125,8 @@ def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
     """What is to be known of a table goes with its exports."""
     frame = to_frame(samples.answer("list_rewards_activity", samples.REWARDS))
     frame.attrs.update(notes=["Read up to offset 10,000."], complete=False)
-    export(frame, tmp_path / "a.csv")
-    export(frame, tmp_path / "a.xlsx")
+    to_file(frame, tmp_path / "a.csv")
+    to_file(frame, tmp_path / "a.xlsx")
 
     assert (tmp_path / "a.csv.notes.txt").read_text() == "This table is not complete.\nRead up to offset 10,000.\n"
     assert openpyxl.load_workbook(tmp_path / "a.xlsx")["notes"].cell(2, 1).value == "Read up to offset 10,000."
@@ -136,12 +136,12 @@ def test_notes_stand_beside_a_csv_and_in_a_sheet(tmp_path: Path) -> None:
 def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pytest.LogCaptureFixture) -> None:
     """A masked frame exports masks; a revealed one makes a file for its owner alone, says so and is logged."""
     user = samples.answer("update_user", samples.USER)
-    export(to_frame(user), tmp_path / f"masked{suffix}")
-    saved = export(to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
+    to_file(to_frame(user), tmp_path / f"masked{suffix}")
+    saved = to_file(to_frame(user, reveal={"email"}), tmp_path / f"shown{suffix}")
 
-    masked = bulk.load(tmp_path / f"masked{suffix}")[0]
+    masked = bulk.read_rows(tmp_path / f"masked{suffix}")[0]
     assert masked["email"] == "a•••@e•••.com"
-    assert bulk.load(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
+    assert bulk.read_rows(tmp_path / f"shown{suffix}")[0]["email"] == "ada@example.com"
     assert stat.S_IMODE((tmp_path / f"shown{suffix}").stat().st_mode) == 0o600
     assert saved.revealed == ("email",)
     assert "private columns (email) were written" in caplog.text
@@ -150,17 +150,17 @@ def test_masks_and_marks_are_respected(tmp_path: Path, suffix: str, caplog: pyte
 
 def test_a_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
     """An existing file stays, unless `overwrite=True`."""
-    export(frame_of(["one"]), tmp_path / "a.csv")
+    to_file(frame_of(["one"]), tmp_path / "a.csv")
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        export(frame_of(["two"]), tmp_path / "a.csv")
-    export(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
+        to_file(frame_of(["two"]), tmp_path / "a.csv")
+    to_file(frame_of(["two"]), tmp_path / "a.csv", overwrite=True)
     assert "two" in (tmp_path / "a.csv").read_text()
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full at the last moment costs the new file, not the old one, and leaves nothing behind."""
-    export(frame_of(["old"]), tmp_path / "a.csv")
+    to_file(frame_of(["old"]), tmp_path / "a.csv")
     before = (tmp_path / "a.csv").read_bytes()
 
     def full(_: Any) -> None:
@@ -168,7 +168,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        export(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
+        to_file(frame_of(["new"]), tmp_path / "a.csv", overwrite=True)
     assert (tmp_path / "a.csv").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
@@ -177,11 +177,11 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     """A process killed while it writes leaves the old file whole."""
     path = tmp_path / "a.csv"
-    export(frame_of(["old"]), path)
+    to_file(frame_of(["old"]), path)
     code = (
         "import os, sys, pandas as pd, workbench as wb\n"
         "os.fsync = lambda _: os.kill(os.getpid(), 9)\n"
-        "wb.export(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
+        "wb.to_file(pd.DataFrame({'a': ['new']}), sys.argv[1], overwrite=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
 
@@ -193,25 +193,25 @@ def test_a_sheet_holds_only_a_limited_number_of_rows(tmp_path: Path, monkeypatch
     """A table too long for a sheet, or a text too long for a cell, is refused before a file is there."""
     monkeypatch.setattr("workbench.tables.frames.EXCEL_ROWS", 2)
     with pytest.raises(ValueError, match="write Parquet"):
-        export(frame_of(["a", "b"]), tmp_path / "a.xlsx")
+        to_file(frame_of(["a", "b"]), tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match="maximum of an XLSX cell"):
-        export(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
+        to_file(frame_of(["a" * 40_000]), tmp_path / "a.xlsx")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_ending_says_the_format(tmp_path: Path) -> None:
     """Another ending is refused with those there are; pickles are none of them."""
     with pytest.raises(ValueError, match=r"\.csv, \.xlsx, \.parquet"):
-        export(frame_of(["a"]), tmp_path / "a.pkl")
+        to_file(frame_of(["a"]), tmp_path / "a.pkl")
 
 
 def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
     """Amounts are what their names say, times are those of the zone, dates are dates, columns are wide enough, notes have a sheet."""
     with wb.connect() as api:
-        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         frame = reports.transactions(api)
-    export(frame, tmp_path / "a.xlsx", tz="America/New_York")
-    export(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
+    to_file(frame, tmp_path / "a.xlsx", tz="America/New_York")
+    to_file(reports.approvals(frame, "month"), tmp_path / "b.xlsx")
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     sheet = book["data"]
     heads = [cell.value for cell in sheet[1]]
@@ -231,9 +231,9 @@ def test_a_sheet_reads_like_a_report(tmp_path: Path) -> None:
 def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     """It reads amounts, times of the zone and leading zeros as they were written, and shows no value as too wide."""
     with wb.connect() as api:
-        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         frame = reports.transactions(api)
-    export(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
+    to_file(frame.assign(card_id="007"), tmp_path / "a.xlsx", tz="America/New_York")
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"  # the last: cells as they are shown
     command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(tmp_path / "a.xlsx")]

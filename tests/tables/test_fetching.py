@@ -10,7 +10,7 @@ from workbench.client.client import Bodies, Client
 from workbench.errors import InvalidRequest, NotSent, Unauthorized, UsageError
 from workbench.interface.contracts import SignWithdrawal
 from workbench.interface.transactions import ListRewardsActivity, SimulateRefund
-from workbench.rewards.reading import read
+from workbench.rewards.reading import fetch
 from workbench.sandbox import Sandbox
 from workbench.schema.walk import build
 from workbench.session import connect
@@ -27,8 +27,8 @@ def test_a_served_sandbox_gives_the_same_rows(url: str) -> None:
     """Over HTTP and in process, the frames are equal to the last digit."""
     with connect(url) as there, connect(seed=3) as here:
         users = [one["id"] for one in there.sandbox.guide()["rewards_users"]][:8]
-        over_http = read(there, users, progress=False)
-        in_process = read(here, users, progress=False)
+        over_http = fetch(there, users, progress=False)
+        in_process = fetch(here, users, progress=False)
 
     assert over_http.complete
     pd.testing.assert_frame_equal(in_process.frame(), over_http.frame())
@@ -42,7 +42,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
         Client(base_url=f"{url}/v1", api_key="CANARY-KEY", journal=False) as api,
         pytest.raises(Unauthorized) as caught,
     ):
-        read(api, [user], progress=False)
+        fetch(api, [user], progress=False)
 
     assert "Check the key" in str(caught.value)
     assert "CANARY" not in str(caught.value)
@@ -52,7 +52,7 @@ def test_a_wrong_key_is_refused_as_ever(url: str) -> None:
 def test_nobody_there(url: str) -> None:
     """A closed port is NotSent, after the usual tries."""
     with Client(base_url="http://127.0.0.1:9/v1", api_key="k", journal=False) as api, pytest.raises(NotSent):
-        read(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
+        fetch(api, ["00000000-0000-4000-8000-000000000001"], progress=False)
 
 
 @pytest.mark.parametrize(

@@ -353,17 +353,17 @@ def test_everything_a_session_lists_makes_a_frame() -> None:
     import workbench as wb
 
     with wb.connect() as api:
-        run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api, progress=False)
-        guide = api.guide()
+        run = wb.sequences.run(api, wb.sequences.catalogue["refund-partial"], progress=False)
+        guide = api.sandbox.guide()
         listed = [
             api.sandbox.deliveries(), wb.assumptions(), list(api.journal), run, [run, run], run.ledger(), api.sandbox.events(),
             api.sandbox.records("card"), api.inbox.stored(), api, guide["rewards_users"],
-            wb.rewards.read(api, guide["rewards_users"][:1], progress=False),
+            wb.rewards.fetch(api, guide["rewards_users"][:1], progress=False),
         ]  # fmt: skip
         for one in listed:
             assert isinstance(to_frame(one), pd.DataFrame)
         frame = to_frame(guide)
-        users = wb.rewards.read(api, {"approved": guide["users"]["approved"][:2]}, progress=False).users
+        users = wb.rewards.fetch(api, {"approved": guide["users"]["approved"][:2]}, progress=False).users
 
     assert set(frame["kind"]) >= {"cards", "users", "rewards_users", "contracts"}
     assert frame[frame["kind"] == "cards"]["status"].value_counts()["active"] == len(guide["cards"]["active"])

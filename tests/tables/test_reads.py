@@ -26,7 +26,7 @@ from workbench.system.progress import Progress
 
 def read(service: Service, **how: Any) -> Rewards:
     users = how.pop("users", list(service.rows))
-    made: Rewards = reads.read(service.client(), users, progress=False, **how)
+    made: Rewards = reads.fetch(service.client(), users, progress=False, **how)
     return made
 
 
@@ -65,7 +65,7 @@ def test_all_rows_of_all_users() -> None:
 def test_an_async_client_is_awaited() -> None:
     """The same read of an async client."""
     service = Service(usual(2, 30))
-    rewards = asyncio.run(reads.read(service.async_client(), list(service.rows), progress=False))
+    rewards = asyncio.run(reads.fetch(service.async_client(), list(service.rows), progress=False))
 
     assert len(rewards.frame()) == 60
 
@@ -243,14 +243,14 @@ def test_a_failure_keeps_what_was_read_and_goes_on_there() -> None:
     client = quick_client(service)
 
     with pytest.raises(ServiceFailure) as caught:
-        reads.read(client, [user_id(0)], progress=False)
+        reads.fetch(client, [user_id(0)], progress=False)
     partial: Rewards = caught.value.partial  # type: ignore[attr-defined]
     assert len(partial.frame()) == 298
     assert not partial.complete
     assert any("stopped at offset 297" in note for note in partial.notes)
 
     service.before, service.asked = (lambda query, call: None), []
-    rewards = reads.read(client, [user_id(0)], progress=False, resume=partial)
+    rewards = reads.fetch(client, [user_id(0)], progress=False, resume=partial)
     assert next(query["offset"] for query in service.asked) == "297"
     assert rewards.frame()["id"].tolist() == [f"r{i}" for i in range(700)]
     assert rewards.complete
@@ -266,12 +266,12 @@ def test_a_failed_user_does_not_cost_the_others() -> None:
     users = usual(4, 30)
     service = Service(users, before=lambda q, _: refusal(500, "E", "e") if q["userId"] == user_id(2) else None)
     client = quick_client(service)
-    first = reads.read(client, list(users), progress=False)
+    first = reads.fetch(client, list(users), progress=False)
     assert first.unfinished == (user_id(2),)
     assert len(first.frame()) == 90
 
     service.before, service.asked = (lambda query, call: None), []
-    second = reads.read(client, list(users), progress=False, resume=first)
+    second = reads.fetch(client, list(users), progress=False, resume=first)
     assert {query["userId"] for query in service.asked} == {user_id(2)}
     assert second.complete
     assert second.frame()["user_id"].tolist() == [user for user, rows in users.items() for _ in rows]
@@ -302,7 +302,7 @@ def test_a_service_that_is_gone_ends_the_read() -> None:
     service = Service(usual(200, 3), before=lambda q, call: httpx.ConnectError("gone"))
 
     with pytest.raises(Exception, match="never left this machine") as caught:
-        reads.read(quick_client(service), list(service.rows), progress=False, concurrency=4)
+        reads.fetch(quick_client(service), list(service.rows), progress=False, concurrency=4)
     assert len(service.asked) < 100
     assert caught.value.partial.notes[0].startswith("20 users in a row")  # type: ignore[attr-defined]
 
@@ -349,7 +349,7 @@ def test_too_many_requests_slow_all_down() -> None:
     service = Service(usual(20, 30))
     service.before = lambda q, call: refusal(429, "E", "slow", Retry_After="7") if call in {3, 4, 5} else None
     client = quick_client(service)
-    rewards = reads.read(client, list(service.rows), progress=False, concurrency=8)
+    rewards = reads.fetch(client, list(service.rows), progress=False, concurrency=8)
 
     assert rewards.complete
     assert len(rewards.frame()) == 600
@@ -361,7 +361,7 @@ def test_an_endless_429_ends_the_read() -> None:
     service = Service(usual(3, 3), before=lambda q, call: refusal(429, "E", "no", Retry_After="3600"))
 
     with pytest.raises(Exception, match="429") as caught:
-        reads.read(quick_client(service), list(service.rows), progress=False)
+        reads.fetch(quick_client(service), list(service.rows), progress=False)
     assert "Try again after 3600 s" in caught.value.partial.notes[0]  # type: ignore[attr-defined]
     assert len(service.asked) <= 6
 
@@ -534,7 +534,7 @@ def test_progress_is_reported() -> None:
     """A function is called with what was done; at the end all is."""
     seen: list[str] = []
     service = Service(usual(3, 5))
-    reads.read(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
+    reads.fetch(service.client(), list(service.rows), progress=lambda progress: seen.append(str(progress)))
 
     assert "0 of 3 users" in seen[0]
     assert "3 of 3 users · 15 rows" in seen[-1]
@@ -546,7 +546,7 @@ def test_a_read_that_gets_no_answer_is_reported(tmp_path: Path) -> None:
     service = Service(usual(1, 5), before=lambda q, call: httpx.ReadTimeout("slow"))
 
     with pytest.raises(NoAnswer):
-        reads.read(quick_client(service), list(service.rows), progress=False)
+        reads.fetch(quick_client(service), list(service.rows), progress=False)
 
 
 def test_progress_can_stop_a_read() -> None:
@@ -557,7 +557,7 @@ def test_progress_can_stop_a_read() -> None:
         if progress.done >= 2:
             progress.stop("Enough.")
 
-    rewards = reads.read(service.client(), list(service.rows), concurrency=1, progress=enough)
+    rewards = reads.fetch(service.client(), list(service.rows), concurrency=1, progress=enough)
     begun = rewards.rows
     rewards.update(read(service, resume=rewards))
 
@@ -570,7 +570,7 @@ def test_a_read_that_is_over_is_stopped_no_more() -> None:
     """Stop after the end does nothing."""
     seen: list[Progress] = []
     service = Service(usual(1, 5))
-    reads.read(service.client(), list(service.rows), progress=seen.append)
+    reads.fetch(service.client(), list(service.rows), progress=seen.append)
     seen[-1].stop("too late")
 
     assert seen[-1].ended

@@ -20,7 +20,7 @@ from workbench.reports import activity
 @pytest.fixture(scope="module")
 def api() -> Any:
     with wb.connect() as made:
-        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], made, progress=False)
+        wb.sequences.run(made, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         yield made
 
 
@@ -43,7 +43,7 @@ def test_each_table_of_a_session(api: Any, table: str) -> None:
 
 def test_frames_and_reads_by_name(api: Any) -> None:
     """Decimals are exact; anything that makes a frame is a table."""
-    rewards = wb.rewards.read(api, api.guide()["rewards_users"][:2], progress=False)
+    rewards = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:2], progress=False)
     made = wb.sql("select type, sum(points) as points from rewards group by type order by type", rewards=rewards)
     sums = rewards.frame().groupby("type", observed=True)["points"].sum()
 
@@ -52,8 +52,8 @@ def test_frames_and_reads_by_name(api: Any) -> None:
 
 def test_a_folder_is_a_set_of_tables(api: Any, tmp_path: Path) -> None:
     """Saved frames and folders of rewards are tables of their names."""
-    wb.export(wb.reports.transactions(api), tmp_path / "spent.parquet")
-    read = wb.rewards.read(api, api.guide()["rewards_users"][:1], progress=False, path=tmp_path / "points")
+    wb.to_file(wb.reports.transactions(api), tmp_path / "spent.parquet")
+    read = wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][:1], progress=False, path=tmp_path / "points")
 
     assert wb.sql("select count(*) as n from spent", tmp_path)["n"][0] == len(wb.reports.transactions(api))
     assert wb.sql("select count(*) as n from points", tmp_path)["n"][0] == read.rows
@@ -72,7 +72,7 @@ def test_what_cannot_be_run_says_so(api: Any, query: str) -> None:
 def test_rewards_of_a_sandbox_are_a_table() -> None:
     """One query joins the rewards of the users that the guide lists with what else the session holds."""
     with wb.connect(seed=1) as api:
-        users = api.guide()["rewards_users"]
+        users = api.sandbox.guide()["rewards_users"]
         query = (
             "select user_id, sum(points) as points from rewards where (select count(*) from journal) = 0 group by all"
         )

@@ -55,10 +55,10 @@ def play(api: Any, cards: list[str], actions: list[tuple[str, int, int]]) -> Non
 def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[str, int, int]], seed: int) -> None:
     """Held, posted and refunded are the sandbox's to the cent, for any traffic, also if events come in another order."""
     with wb.connect(behavior=behavior) as api:
-        cards = api.guide()["cards"]["active"][:2]
+        cards = api.sandbox.guide()["cards"]["active"][:2]
         before = {card: api.sandbox.balance(card) for card in cards}
         play(api, cards, actions)
-        shuffled = [*api.events, *api.events]
+        shuffled = [*api.inbox.events(), *api.inbox.events()]
         random.Random(seed).shuffle(shuffled)
 
         for frame in (reports.transactions(api), reports.transactions(shuffled)):
@@ -75,7 +75,7 @@ def test_every_card_adds_up_to_its_balance(behavior: Any, actions: list[tuple[st
 @pytest.fixture(scope="module")
 def api() -> Any:
     with wb.connect() as made:
-        card = made.guide()["cards"]["active"][0]
+        card = made.sandbox.guide()["cards"]["active"][0]
         play(made, [card], [
             ("buy", 0, 10_000), ("settle all", 0, 1), ("wait", 4, 1), ("refund", 0, 1_500), ("buy", 0, 5_000), ("reverse", 1, 1),
             ("decline", 0, 700), ("buy", 0, 900), ("buy", 0, 800), ("settle all", 4, 1), ("refund all", 4, 1),
@@ -98,7 +98,7 @@ def test_one_row_for_each_transaction(api: Any) -> None:
 
 def test_events_alone_say_what_they_cannot_know(api: Any) -> None:
     """Without a delivery there is no time of a refund, and the notes count them."""
-    frame = reports.transactions(api.events)
+    frame = reports.transactions(api.inbox.events())
 
     assert frame["refunded_at"].isna().all()
     assert frame.attrs["notes"][-1].startswith("2 refunded transactions have no time of the refund")
@@ -108,12 +108,12 @@ def test_inbox_frame_run_and_log_give_the_same(api: Any, tmp_path: Any) -> None:
     """Whatever holds the events, the money is the same."""
     log = tmp_path / "events.ndjson"
     log.write_bytes(b"\n".join(one.raw for one in api.inbox.stored()))
-    expected = reports.transactions(api.events).drop(columns=["updated_at", "refunded_at"])
+    expected = reports.transactions(api.inbox.events()).drop(columns=["updated_at", "refunded_at"])
 
-    for given_ in (api.inbox, to_frame(api.inbox), wb.events.read(log), api.sandbox.events()):
+    for given_ in (api.inbox, to_frame(api.inbox), wb.events.read_log(log), api.sandbox.events()):
         made = reports.transactions(given_).drop(columns=["updated_at", "refunded_at"])
         pd.testing.assert_frame_equal(expected, made[made["card_id"].isin(expected["card_id"])].reset_index(drop=True))
-    run = wb.sequences.run(wb.sequences.catalogue["refund-partial"], api)
+    run = wb.sequences.run(api, wb.sequences.catalogue["refund-partial"])
     made = reports.transactions(run)
 
     assert (len(made), made["refunded_cents"].sum()) == (1, run.ledger().entries[-1].amount)
@@ -128,7 +128,7 @@ def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
     """The sandbox's clock for a session, the arrival for an inbox, else what the event itself holds."""
     assert set(to_frame(api)["at_source"]) == {"delivery"}
     assert to_frame(api)["at"].dt.year.unique().tolist() == [2026]
-    own = to_frame(api.events)
+    own = to_frame(api.inbox.events())
 
     assert set(own["at_source"]) == {"body.spend.authorized_at", "body.spend.posted_at"}
     assert own["at"].notna().all()
@@ -136,7 +136,7 @@ def test_each_event_has_a_time_that_says_where_it_is_from(api: Any) -> None:
 
 def test_patterns_of_kinds(api: Any) -> None:
     """`transaction.*` keeps the four kinds of transactions."""
-    frame = to_frame(api.events, of="transaction.*")
+    frame = to_frame(api.inbox.events(), of="transaction.*")
 
     assert set(frame["kind"]) == {
         f"transaction.{action}" for action in ("requested", "created", "updated", "completed")
@@ -156,4 +156,5 @@ def test_the_books_of_a_sandbox_give_the_same(api: Any) -> None:
         .equals(from_events[["status", "authorized_cents", *MONEY]].astype(object))
     )
     for card, sums in books.groupby("card_id")[MONEY].sum().iterrows():
-        assert {name: getattr(api.sandbox.balance(card), name) for name in MONEY} == dict(sums)
+        balance = api.sandbox.balance(card)
+        assert [balance.held, balance.posted, balance.refunded] == sums.tolist()

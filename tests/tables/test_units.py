@@ -16,7 +16,7 @@ from workbench.tables.rows import UNKNOWN
 @pytest.fixture(scope="module")
 def transactions() -> Any:
     with wb.connect() as api:
-        wb.sequences.run(wb.sequences.catalogue["a-cardholders-month"], api, progress=False)
+        wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
         return reports.transactions(api)
 
 
@@ -24,7 +24,7 @@ def heads(path: Path) -> list[Any]:
     if path.suffix == ".csv":
         return [*pd.read_csv(path)]
     if path.suffix == ".parquet":
-        return [*tables.load(path)]
+        return [*tables.read_parquet(path)]
     return [cell.value for cell in openpyxl.load_workbook(path)["data"][1]]
 
 
@@ -44,8 +44,8 @@ def test_amounts_have_their_unit_in_the_name(transactions: pd.DataFrame) -> None
 def test_files_agree(transactions: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
     """Each format has the same heads and the same numbers: nothing is converted."""
     path = tmp_path / f"a{suffix}"
-    wb.export(transactions, path)
-    read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": tables.load}[suffix](path)
+    wb.to_file(transactions, path)
+    read = {".csv": pd.read_csv, ".xlsx": pd.read_excel, ".parquet": tables.read_parquet}[suffix](path)
 
     assert heads(path) == [*transactions]
     assert read["net_cents"].tolist() == transactions["net_cents"].tolist()
@@ -54,7 +54,7 @@ def test_files_agree(transactions: pd.DataFrame, tmp_path: Path, suffix: str) ->
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
 def test_a_renamed_amount_has_no_known_unit(transactions: pd.DataFrame, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
-    wb.export(transactions.rename(columns={"net_cents": "Net spend"}), path)
+    wb.to_file(transactions.rename(columns={"net_cents": "Net spend"}), path)
     notes = (
         (tmp_path / "a.csv.notes.txt").read_text()
         if suffix == ".csv"
@@ -69,13 +69,13 @@ def test_a_renamed_amount_has_no_known_unit(transactions: pd.DataFrame, tmp_path
 def test_a_merge_says_that_completeness_is_unknown(transactions: pd.DataFrame, tmp_path: Path) -> None:
     """In reports, charts and files; the unit is still there."""
     merged = transactions.merge(pd.DataFrame({"card_id": transactions["card_id"].unique(), "team": "A"}), on="card_id")
-    wb.export(merged, tmp_path / "a.csv")
+    wb.to_file(merged, tmp_path / "a.csv")
 
     assert UNKNOWN in (tmp_path / "a.csv.notes.txt").read_text()
     assert UNKNOWN in reports.spend(merged).attrs["notes"]
     assert UNKNOWN in reports.monthly_changes(merged).attrs["notes"]
     assert "net_cents" in merged
-    wb.export(pd.DataFrame({"a": [1]}), tmp_path / "b.csv")
+    wb.to_file(pd.DataFrame({"a": [1]}), tmp_path / "b.csv")
     assert not (tmp_path / "b.csv.notes.txt").exists()  # a frame of somebody else
 
 
@@ -86,7 +86,7 @@ def test_a_query_keeps_notes_and_says_which_unit_is_lost(transactions: pd.DataFr
     made = wb.sql(query, t=transactions)
     partly = transactions.copy()
     partly.attrs = {**transactions.attrs, "complete": False, "notes": ["Rows of May are missing."]}
-    wb.export(made, tmp_path / "a.csv")
+    wb.to_file(made, tmp_path / "a.csv")
 
     assert heads(tmp_path / "a.csv") == ["card_id", "net (unit unknown)", "net_cents", "n"]
     assert wb.sql("select count(*) as n from t", t=partly).attrs["notes"] == [

@@ -179,7 +179,7 @@ def test_a_journal_of_an_application(wb, tmp_path):
     """`--path` opens the journal that an application keeps."""
     path = tmp_path / "app.db"
     with connect(journal=Journal(path)) as api:
-        api.simulate_authorization(card_id=api.guide()["cards"]["active"][0], amount=100, currency="USD",
+        api.simulate_authorization(card_id=api.sandbox.guide()["cards"]["active"][0], amount=100, currency="USD",
                                    merchant_name="Shop", merchant_category_code="5411")  # fmt: skip
 
     assert len(wb("journal", "export", "--path", str(path)).out.splitlines()) == 1

@@ -165,7 +165,7 @@ def test_grading_leaves_the_trainers_progress_alone(wb, tmp_path: Path, monkeypa
     from workbench.course.learner import EXERCISES
 
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
-    first = "import workbench as wb\napi = wb.connect(seed=7); guide = api.guide()"
+    first = "import workbench as wb\napi = wb.connect(seed=7); guide = api.sandbox.guide()"
     cells = {
         "ann": [first, EXERCISES["start-1"].hints[-1], 'wb.course.check("start-1")'],
         "bob": [first, '1 / 0  # "start-1"'],
@@ -196,7 +196,7 @@ def test_commands_of_a_learner_act_in_the_class(wb, monkeypatch: pytest.MonkeyPa
     with server.serve() as url:
         monkeypatch.setenv("WORKBENCH_CLASS", f"{url}/{server.learners[0].code}")
         with connect(seed=7) as api:
-            bought = wb("transactions", "authorize", *_coffee(api.guide()["cards"]["active"][1]))
+            bought = wb("transactions", "authorize", *_coffee(api.sandbox.guide()["cards"]["active"][1]))
             assert bought.code == 0
             assert [one.operation for one in api.sandbox.requests()] == ["simulate_authorization"]
     server.close()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def buy(api: Any, cents: int = 1_000) -> Any:
     """Authorize a purchase."""
     return api.simulate_authorization(
-        card_id=api.guide()["cards"]["active"][0], amount=cents, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+        card_id=api.sandbox.guide()["cards"]["active"][0], amount=cents, currency="USD", merchant_name="Shop", merchant_category_code="5411"
     )  # fmt: skip
 
 

@@ -132,7 +132,7 @@ def test_a_failure_is_exported_as_a_test_that_fails(tmp_path: Path) -> None:
     failure = found(ChecksThenActs).failure
     assert failure is not None
     file = tmp_path / "test_exported.py"
-    failure.export(file, "tests.testing.applications:ChecksThenActs")
+    failure.to_pytest(file, "tests.testing.applications:ChecksThenActs")
     command = [
         sys.executable,
         "-m",

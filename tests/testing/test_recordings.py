@@ -29,7 +29,7 @@ def purchase(api, card):
 @pytest.fixture
 def recorded(tmp_path):
     api = wb.connect()
-    guide = api.guide()
+    guide = api.sandbox.guide()
     APPLICANT["user"] = guide["rewards_users"][0]["id"]
     with testing.record(api, tmp_path / "calls.har"):
         answers = purchase(api, guide["cards"]["active"][0])

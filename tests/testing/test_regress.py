@@ -19,7 +19,7 @@ from workbench.schema import strict_json
 def log() -> tuple[bytes, ...]:
     """Forty purchases, every other one with a refund; one of them reversed, one not in US dollars' usual category."""
     api = wb.connect(seed=3, journal=False)
-    cards = api.guide()["cards"]["active"]
+    cards = api.sandbox.guide()["cards"]["active"]
     for i in range(40):
         made = api.simulate_authorization(
             card_id=cards[i % len(cards)], amount=500 + 100 * i, currency="USD", merchant_name=f"Shop {i % 4}",

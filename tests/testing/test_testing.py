@@ -15,7 +15,7 @@ PURCHASE = {"amount": 420, "currency": "USD", "merchant_name": "Example Coffee",
 
 
 def buy(api: wb.Session) -> str:
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     return str(api.simulate_authorization(card_id=card, **PURCHASE).transaction_id)
 
 
@@ -26,7 +26,7 @@ def test_sessions_are_apart_and_the_same_at_first() -> None:
         assert len(first.sandbox.events()) == 2
         assert second.sandbox.events() == []
         assert first.sandbox.full_key == second.sandbox.full_key
-        assert len(first.events) == 2
+        assert len(first.inbox.events()) == 2
 
 
 def test_a_session_behaves_as_asked() -> None:
@@ -47,7 +47,7 @@ def test_assertions_hold_for_what_happened() -> None:
     with testing.session() as api:
         transaction = buy(api)
         api.sandbox.settle(transaction)
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         before = api.sandbox.balance(card)
 
         testing.assert_requests(api.sandbox, "simulate_authorization", 1, amount=420)
@@ -59,7 +59,7 @@ def test_assertions_hold_for_what_happened() -> None:
 def test_assertions_show_what_there_was_instead() -> None:
     with testing.session() as api:
         buy(api)
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
 
         with pytest.raises(AssertionError, match=r"(?s)expected 2 times, received 1 times.*simulate_authorization 200"):
             testing.assert_requests(api.sandbox, "simulate_authorization", 2)
@@ -86,7 +86,7 @@ def test_coverage_counts_what_was_touched_and_fills_gaps() -> None:
 
 def test_a_sequence_fills_the_gap_it_is_named_for() -> None:
     with testing.session(behavior="observed") as api:
-        wb.sequences.run(wb.sequences.catalogue["decline-cvv-mismatch"], api)
+        wb.sequences.run(api, wb.sequences.catalogue["decline-cvv-mismatch"])
 
         assert ("word", "declined: cvv mismatch") not in testing.Coverage.of(api.sandbox).gaps()
 
@@ -96,7 +96,7 @@ import httpx, pytest
 from workbench.testing import assert_requests
 
 def buy(api):
-    card = api.guide()["cards"]["active"][0]
+    card = api.sandbox.guide()["cards"]["active"][0]
     return api.simulate_authorization(card_id=card, amount=420, currency="USD", merchant_name="A", merchant_category_code="5814")
 
 def test_own_sandbox(workbench_session, sandbox, inbox):

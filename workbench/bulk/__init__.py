@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workbench.bulk.outcomes import RunChanged as RunChanged
     from workbench.bulk.outcomes import investigate as investigate
     from workbench.bulk.plan import InvalidRows as InvalidRows
-    from workbench.bulk.rows import load as load
+    from workbench.bulk.rows import read_rows as read_rows
     from workbench.bulk.sending import resume as resume
     from workbench.bulk.sending import run as run
     from workbench.system.thread_pool import Interrupted as Interrupted
@@ -22,7 +22,7 @@ _NAMES = {
     "InvalidRows": "workbench.bulk.plan",
     "RunChanged": "workbench.bulk.outcomes",
     "investigate": "workbench.bulk.outcomes",
-    "load": "workbench.bulk.rows",
+    "read_rows": "workbench.bulk.rows",
     "resume": "workbench.bulk.sending",
     "run": "workbench.bulk.sending",
 }

@@ -312,10 +312,10 @@ class BulkResult:
             lines.append(
                 f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
                 "again; look it up, as with "
-                'wb.bulk.investigate(run, api), then resume with resolved={row: "done"} or {row: "not_sent"}'
+                'wb.bulk.investigate(api, run), then resume with resolved={row: "done"} or {row: "not_sent"}'
             )
         elif self.counts.get(PLANNED) and self.path is not None:
-            lines.append("resume(path, api, rows) sends the rest")
+            lines.append("resume(api, path, rows) sends the rest")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -366,7 +366,7 @@ class Findings(tuple[Finding, ...]):
         )
 
 
-def investigate(run: BulkResult, api: Any) -> Findings:
+def investigate(api: Any, run: BulkResult) -> Findings:
     """Search the journal and the received events for evidence on rows with an unknown outcome.
 
     An event can belong to another call with the same values, and a missing event proves nothing. Record your decision

@@ -32,11 +32,11 @@ _CELL = 100  # bytes of memory that a cell takes besides its text
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
-"""The quote that `export` puts before text that a spreadsheet would run."""
+"""The quote that `to_file` puts before text that a spreadsheet would run."""
 
 
 class BadSheet(LimitExceeded):
-    """A file that cannot be read as rows; `load` raises it as InvalidRequest."""
+    """A file that cannot be read as rows; `read_rows` raises it as InvalidRequest."""
 
 
 class Body(dict[str, Any]):
@@ -58,7 +58,7 @@ class Body(dict[str, Any]):
         return f"<row {self.row}: {', '.join(self)}>"
 
 
-def load(
+def read_rows(
     path: str | Path,
     operation: object = None,
     *,
@@ -115,7 +115,7 @@ def typed(rows: Iterable[Mapping[str, Any]], operation: object) -> list[Body]:
     """Convert rows of text to arguments of an operation: whole numbers, booleans and `FULL`.
 
     Args:
-        rows: The rows, from `load` or as mappings.
+        rows: The rows, from `read_rows` or as mappings.
         operation: An operation, its name, or a request record.
 
     Raises:

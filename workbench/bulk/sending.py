@@ -103,8 +103,8 @@ def run(
 
 @hide_arguments
 def resume(
-    path: str | os.PathLike[str],
     api: object,
+    path: str | os.PathLike[str],
     rows: object,
     *,
     workers: int = 1,

@@ -54,7 +54,7 @@ def points_chart(
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         cumulative: Draw running totals and the remaining points instead.
         freq: "day", "week", "month" or "year"; by default what fits the period.
         on: The column of times.
@@ -66,7 +66,7 @@ def points_chart(
     types = texts(data["type"])
     steps = steps_of(data[on], freq, tz)
     totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
-    series = {kind: [totals.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
+    series = {kind: [totals.get((kind, index), Decimal(0)) for index in range(len(steps.starts))] for kind in _TYPES}
     title = "Points earned and redeemed, " + ("cumulative" if cumulative else f"by {steps.by}")
     if known := len(steps.starts) > 0:
         title += f", {steps.period} ({counted(len(data), 'row')})"
@@ -94,7 +94,7 @@ def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
     for kind, values in drawn.items():
         style = look(kind)
         few = len(values) <= _MAX_HATCHED
-        bars = {place: scale(value) for place, value in enumerate(values) if few or value}
+        bars = {index: scale(value) for index, value in enumerate(values) if few or value}
         fill = filled(style.color, style.hatch if few else "")
         on.axes.bar(list(bars), list(bars.values()), width=0.76 if few else 1, label=kind, **fill)
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
@@ -125,7 +125,7 @@ def categories_chart(
     """Draw points earned, or dollars spent, by spend category.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of categories drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -140,7 +140,7 @@ def merchants_chart(
     """Draw the merchants with the most points earned, or dollars spent.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         value: "points", or "spend" for the amounts of the transactions.
         top: Number of merchants drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -203,7 +203,7 @@ def points_per_dollar_chart(
     """Draw points earned per dollar (sum of points divided by sum of dollars) by spend category or merchant.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         by: The column by which rows are grouped.
         top: Number of groups drawn, by spend.
         ax: Axes to draw on; a new figure of `size` by default.
@@ -233,9 +233,9 @@ def points_per_dollar_chart(
             "alpha": 0.7,
             "zorder": 0.9,
         }
-        for place, length in enumerate(scale(rates[name]) for name in shown):
+        for index, length in enumerate(scale(rates[name]) for name in shown):
             if not length <= x <= length + label_width:
-                on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)
+                on.axes.plot([x, x], [index - 0.5, index + 0.5], **style)
         on.axes.plot(
             [x],
             [0],
@@ -271,7 +271,7 @@ def posting_chart(rewards: object, *, ax: Axes | None = None, size: Size = "note
     """Draw the time from posted to minted as a histogram of rows, with the median.
 
     Args:
-        rewards: A frame of rewards activity, the items, or the result of `rewards.read`.
+        rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """

@@ -452,7 +452,7 @@ class Journal:
         entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
         return [entry for entry in entries if entry.is_unknown]
 
-    def export(self) -> Rows:
+    def to_dicts(self) -> Rows:
         """Return all entries as plain data for JSON, with private values masked."""
         return [
             {

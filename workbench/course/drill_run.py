@@ -1,6 +1,6 @@
 """Runs of drills, graded by what the service and the journal hold at the end.
 
-run = wb.course.drill("fraud-burst", api)   # sets the incident up and shows the situation
+run = wb.course.drill(api, "fraud-burst")   # sets the incident up and shows the situation
 run.check()                                 # what is still missing
 run.debrief()                               # the timeline, what was done, and what a good answer does
 """
@@ -212,7 +212,7 @@ _SOLVED = Cell(("✓ solved",), "status:done")
 _NOT_SOLVED = Cell(("○ not solved",), "status:planned")
 
 
-def drill(name: str, api: Any) -> DrillRun:
+def drill(api: Any, name: str) -> DrillRun:
     """Start a drill on a session's sandbox, or return the one that is on; see `DRILLS` for all.
 
     Args:

@@ -137,7 +137,7 @@ def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def set_up_wrong_decimals(api: Any, bought: Sequence[str]) -> Facts:
-    contract = api.guide()["contracts"][0]
+    contract = api.sandbox.guide()["contracts"][0]
     token = contract["tokens"][0]
     first, second = contract["admin_addresses"][:2]
     api.sign_withdrawal(
@@ -172,7 +172,8 @@ def wrong_decimals(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def set_up_cut_rewards(api: Any, bought: Sequence[str]) -> Facts:
-    return {"user": next(user["id"] for user in api.guide()["rewards_users"] if user["beyond_paging"]), "answers": {}}
+    users = api.sandbox.guide()["rewards_users"]
+    return {"user": next(user["id"] for user in users if user["beyond_paging"]), "answers": {}}
 
 
 def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
@@ -224,7 +225,7 @@ def fraud_burst(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def set_up_stuck_reviews(api: Any, bought: Sequence[str]) -> Facts:
-    users = api.guide()["users"]
+    users = api.sandbox.guide()["users"]
     waiting = ("pending", "needsInformation", "needsVerification", "manualReview", "tosNotAccepted")
     return {"users": {status: users[status][0] for status in waiting}}
 
@@ -253,7 +254,7 @@ def _updates(api: object, facts: Facts) -> Counter[str]:
 
 
 def set_up_rate_limits(api: Any, bought: Sequence[str]) -> Facts:
-    users = api.guide()["users"]["approved"][6:18]
+    users = api.sandbox.guide()["users"]["approved"][6:18]
     api.sandbox.add_fault("status", of="update_user", status=429, probability=0.34, retry_after=0)
     return {"external_ids": {user: f"partner-{number:04}" for number, user in enumerate(users, 1)}}
 
@@ -296,7 +297,7 @@ def _account(user: str, bank: str) -> Facts:
 
 
 def set_up_half_migration(api: Any, bought: Sequence[str]) -> Facts:
-    users = api.guide()["users"]["approved"][2:10]
+    users = api.sandbox.guide()["users"]["approved"][2:10]
     old = {user: str(api.create_payment_account(**_account(user, "Old Bank")).id) for user in users}
     for number, user in enumerate(users[:5]):
         api.create_payment_account(**_account(user, "New Bank"))

@@ -4,6 +4,7 @@ Assumptions about fields, operations and failures stand where those are declared
 each with the value of both sandbox profiles, and lists them all.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,11 @@ from workbench.interface.table import Failure, Operation
 from workbench.schema.fields import LIVE, ONCE, UNCONFIRMED, WIDELY, Confidence, Reason
 from workbench.schema.rules import When
 from workbench.schema.walk import cross_rules, members, records, snake
+
+STATUS = "4xx"
+"""Among the values of a setting: the status of the refusal as text, as "422"."""
+ANY = "any"
+"""Among the values of a setting: any value of the type of the others."""
 
 
 @attrs.frozen(kw_only=True)
@@ -42,11 +48,31 @@ class Behavior:
     confidence: Confidence = UNCONFIRMED
     documented: Any = ...  # where there is no setting
     observed: Any = attrs.Factory(lambda behavior: behavior.documented, takes_self=True)
+    others: tuple[Any, ...] = ()  # further values; STATUS: a status as text, ANY: any value of the same type
 
     @property
     def settable(self) -> bool:
         """Whether a sandbox setting changes this behavior."""
         return self.documented is not ...
+
+    def accepts(self, value: object) -> bool:
+        """Return whether a value can be set."""
+        known = [choice for choice in (self.documented, self.observed, *self.others) if choice not in (STATUS, ANY)]
+        if any(type(value) is type(choice) and value == choice for choice in known):
+            return True
+        if STATUS in self.others and isinstance(value, str) and re.fullmatch("4[0-9][0-9]", value):
+            return True
+        numbers = (int, float)
+        same = any(
+            isinstance(value, numbers if type(choice) in numbers else type(choice)) and not isinstance(value, bool)
+            for choice in known
+            if choice is not None
+        ) or (
+            isinstance(value, str)
+            and None in known
+            and all(choice is None or isinstance(choice, str) for choice in known)
+        )
+        return ANY in self.others and same
 
 
 BEHAVIORS: Mapping[str, Behavior] = {
@@ -56,9 +82,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_unit_default",
             "sign_withdrawal",
-            "an absent unit flag means cents",
+            "an absent unit flag means cents, or native units",
             "the document says false means cents, not what absence means",
             WIDELY,
+            documented="cents",
+            others=("native",),
         ),
         Behavior(
             "withdrawal_pending",
@@ -70,14 +98,18 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_contract_choice",
             "sign_withdrawal",
-            "where several contracts fit, the one created first is used",
+            "where several contracts fit, the one created first is used, or last",
             "the document does not say which",
+            documented="first",
+            others=("last",),
         ),
         Behavior(
             "withdrawal_smallest_amount",
             "sign_withdrawal",
             "an amount below one unit of the token is 400",
             "conditions of its error bodies are not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "address_case",
@@ -88,8 +120,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_same_again",
             "sign_withdrawal",
-            "the same request gets the same signature while it is valid",
+            "the same request gets the same signature while it is valid, or a new one",
             "the document does not say what a second request gets",
+            documented="same",
+            others=("new",),
         ),
         Behavior(
             "withdrawal_other_while_active",
@@ -99,6 +133,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             WIDELY,
             documented="new",
             observed="409",
+            others=(STATUS,),
         ),
         Behavior(
             "withdrawal_lifetime",
@@ -108,6 +143,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             ONCE,
             documented=600,
             observed=300,
+            others=(120, ANY),
         ),
         Behavior(
             "withdrawal_scope",
@@ -203,6 +239,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "sign_withdrawal",
             "a recipient of another family of chains, or a damaged address, is 400",
             "conditions of its error bodies are not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         # simulations
         Behavior(
@@ -212,6 +250,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "the document has no call for it, and refunds need it; public clients call it",
             LIVE,
             documented=True,
+            others=(False,),
         ),
         Behavior(
             "settle_by_clock",
@@ -219,6 +258,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "an authorization settles by itself after this many seconds of sandbox time; None: only by a control",
             "the document does not say when",
             documented=None,
+            others=(3600, ANY),
         ),
         Behavior(
             "full_reversal_status",
@@ -228,6 +268,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             LIVE,
             documented="authorized",
             observed="settled",
+            others=("reversed", ANY),
         ),
         Behavior(
             "full_reversal_reason",
@@ -237,6 +278,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             LIVE,
             documented=None,
             observed="authorization_reversal",
+            others=(ANY,),
         ),
         Behavior(
             "full_reversal_completed",
@@ -252,12 +294,16 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "simulate_reversal",
             "a partial reversal answers authorized and holds newAmount",
             "the document gives no status for it",
+            documented="authorized",
+            others=("reversed", ANY),
         ),
         Behavior(
             "reversal_bounds",
             "simulate_reversal",
             "newAmount above the hold is 400; equal changes nothing; 0 is a full reversal",
             "not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "completion_reason_case",
@@ -285,12 +331,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
             LIVE,
             documented="full",
             observed="400",
+            others=(STATUS,),
         ),
         Behavior(
             "refund_bounds",
             "simulate_refund",
             "refunds may repeat until the settled amount is used up, then 400; 0 has no effect",
             "not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "settle_bounds",
@@ -300,19 +349,24 @@ BEHAVIORS: Mapping[str, Behavior] = {
             LIVE,
             documented="400",
             observed="posted",
+            others=(STATUS,),
         ),
         Behavior(
             "wrong_state",
             "simulations",
             "a reversal of a settled and a refund of an unsettled transaction are 400 and change nothing",
             "error responses of the simulations are not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "a card that is not active is 400 with its id, not a decline, also where a decline is requested",
+            "a card that is not active is 400 with its id, also where a decline is requested; or a decline",
             "error responses of the simulations are not shown",
             WIDELY,
+            documented="400",
+            others=("declined", STATUS),
         ),
         Behavior(
             "card_money",
@@ -333,6 +387,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "the document says authorized where no decline is requested; live answers decline",
             LIVE,
             documented="account_credit_limit_exceeded",
+            others=("authorized", ANY),
         ),
         Behavior(
             "currency",
@@ -341,6 +396,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "the document shows no list",
             LIVE,
             documented=("USD",),
+            others=(("USD", "EUR"), ANY),
         ),
         # people
         Behavior(
@@ -349,6 +405,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "a status word in the last name chooses the outcome of the review",
             "the review is not described",
             WIDELY,
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "review_seconds",
@@ -356,6 +414,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "an application stays pending for this many seconds of sandbox time, then is approved",
             "transitions of statuses are not shown",
             documented=60,
+            others=(5, ANY),
         ),
         Behavior(
             "review_transitions",
@@ -366,14 +425,18 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "terms_not_accepted",
             "create_user_application",
-            "without accepted terms an approval waits as tosNotAccepted",
+            "without accepted terms an approval waits as tosNotAccepted, or is one",
             "the document gives the way out of this status, not the way in",
+            documented="tosNotAccepted",
+            others=("approved",),
         ),
         Behavior(
             "initiated_application",
             "create_user_application",
             "the id of an initiated application is that of a user who is notStarted, else 409",
             "the initiate endpoint is not shown",
+            documented="409",
+            others=(STATUS,),
         ),
         Behavior(
             "share_token_person",
@@ -393,6 +456,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, "
             "needsVerification the deprecated link too",
             "the document says it of tosNotAccepted alone",
+            documented=("needsInformation", "needsVerification", "tosNotAccepted", "notStarted"),
+            others=(("needsVerification",), ANY),
         ),
         Behavior(
             "status_reasons",
@@ -400,6 +465,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "denied, needsInformation, needsVerification and manualReview carry labels as applicationReason, other "
             "statuses an empty text",
             "the labels of the provider are not shown",
+            documented={
+                "denied": "WRONG_USER_REGION, REGULATIONS_VIOLATIONS",
+                "needsInformation": "DOCUMENT_PAGE_MISSING, LOW_QUALITY",
+                "needsVerification": "UNSATISFACTORY_PHOTOS",
+                "manualReview": "SIMILAR_APPLICATION",
+            },
+            others=({"denied": "FORGERY"}, ANY),
         ),
         Behavior(
             "company_outcome",
@@ -427,8 +499,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "partial_address",
             "update_user",
-            "a part of an address changes that part",
+            "a part of an address changes that part, or replaces the address",
             "whether the service merges or replaces is not shown",
+            documented="merged",
+            others=("replaced",),
         ),
         Behavior(
             "address_country",
@@ -447,6 +521,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "update_ubo",
             "the review of an owner sends user.updated with the companyId",
             "the document shows no event for owners",
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "owner_contract",
@@ -460,39 +536,65 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "create_user_application",
             "a provider-managed tenant's application without a wallet is 400",
             "error codes of validation failures are not shown",
+            documented="400",
+            others=("accepted", STATUS),
         ),
         Behavior(
             "duplicate_external_id",
             "create_user_application",
             "a second use of an external id among the users and companies of a tenant is 409",
             "codes of conflicts are not shown",
+            documented="409",
+            others=("accepted", STATUS),
         ),
-        Behavior("empty_patch", "updates", "an empty PATCH body changes nothing and answers 200", "not shown"),
+        Behavior(
+            "empty_patch",
+            "updates",
+            "an empty PATCH body changes nothing and answers 200",
+            "not shown",
+            documented="accepted",
+            others=(STATUS,),
+        ),
         # disputes
         Behavior(
             "dispute_cancel_twice",
             "update_dispute",
             "a second cancel, or evidence on a canceled dispute, is 400",
             "transitions of disputes are not shown",
+            documented="400",
+            others=(STATUS,),
         ),
-        Behavior("dispute_both", "update_dispute", "cancel and evidence in one call both take effect", "not shown"),
+        Behavior(
+            "dispute_both",
+            "update_dispute",
+            "cancel and evidence in one call both take effect",
+            "not shown",
+            documented="accepted",
+            others=(STATUS,),
+        ),
         Behavior(
             "evidence_total",
             "update_dispute",
             "all text evidence of a dispute together has at most 65,535 characters, else 400",
             "the document limits one text, not their sum",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "evidence_appended",
             "update_dispute",
-            "evidence is put on a new line below what is there",
+            "evidence is put on a new line below what is there, or replaces it",
             "the document says that text evidence is added, not how",
+            documented="appended",
+            others=("replaced",),
         ),
         Behavior(
             "disputes_closed",
             "update_dispute",
             "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400",
             "transitions of disputes are not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "dispute_money",
@@ -505,13 +607,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "update_dispute",
             "ids of disputes are UUIDs in the sandbox; another text is 404, not 400",
             "fields of the dispute record are not shown",
+            documented="404",
+            others=(STATUS,),
         ),
         # rewards
         Behavior(
             "rewards_order",
             "list_rewards_activity",
-            "newest createdAt first; hidden rows are left out before paging",
+            "newest createdAt first, or oldest; hidden rows are left out before paging",
             "the order is not shown",
+            documented="newest",
+            others=("oldest",),
         ),
         Behavior(
             "rewards_members",
@@ -528,7 +634,12 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "how points are earned is not shown",
         ),
         Behavior(
-            "rewards_beyond", "list_rewards_activity", "an offset beyond the last item gets no items", "not shown"
+            "rewards_beyond",
+            "list_rewards_activity",
+            "an offset beyond the last item gets no items",
+            "not shown",
+            documented="empty",
+            others=(STATUS,),
         ),
         Behavior(
             "rewards_adjustments",
@@ -548,12 +659,16 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "create_payment_account",
             "userId for tenants with individual teams, companyId for those with company teams, else 404",
             "the document says which is for which, not what the other gets",
+            documented="404",
+            others=(STATUS,),
         ),
         Behavior(
             "account_defaults",
             "create_payment_account",
             "what is left out is answered as thirdParty false, rail ach, bankAccountType checking",
             "the document shows these values as observed, not as defaults",
+            documented={"thirdParty": False, "rail": "ach", "bankAccountType": "checking"},
+            others=({"thirdParty": False, "rail": "wire", "bankAccountType": "checking"}, ANY),
         ),
         Behavior(
             "account_business_name",
@@ -561,12 +676,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "an individual's account is answered with an empty beneficiaryBusinessName",
             "the document says that the answer adds it, not with which value",
             documented=True,
+            others=(False,),
         ),
         Behavior(
             "account_other_variant",
             "create_payment_account",
-            "members of the other kind of beneficiary are taken and kept",
+            "members of the other kind of beneficiary are taken and kept, or dropped",
             "the fields of the business variant are not shown",
+            documented="kept",
+            others=("dropped",),
         ),
         Behavior(
             "account_words",
@@ -578,9 +696,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_body_members",
             "requests",
-            "unknown body members are dropped silently",
+            "unknown body members are dropped silently, or refused",
             "reported from live calls",
             WIDELY,
+            documented="dropped",
+            others=(STATUS,),
         ),
         Behavior("order_of_checks", "requests", "key, role, body, then the record", "the order is not shown", LIVE),
         Behavior(
@@ -595,33 +715,48 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "a rule that is broken is 400 in the usual error body, whose message names each member once",
             "codes of validation failures are not shown",
             LIVE,
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "email_format",
             "requests",
             "an email address has one @ between two parts without blanks, else 400",
             "the document gives it no format",
+            documented="400",
+            others=("accepted", STATUS),
         ),
         Behavior(
             "ip_format",
             "requests",
             "an IP address is one of version 4 or 6 without a zone, else 400",
             "the document gives it no format",
+            documented="400",
+            others=("accepted", STATUS),
         ),
         Behavior(
             "id_case",
             "requests",
             "an id is a UUID of 36 characters in any case, else 400; answers have lower case",
             "the document says uuid, not which spellings",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "null_members",
             "requests",
             "null for a member of a request is 400",
             "the document shows no null in requests",
+            documented="400",
+            others=("accepted", STATUS),
         ),
         Behavior(
-            "duplicate_members", "requests", "a member of a body, or a parameter, that stands twice is 400", "not shown"
+            "duplicate_members",
+            "requests",
+            "a member of a body, or a parameter, that stands twice is 400",
+            "not shown",
+            documented="400",
+            others=(STATUS,),
         ),
         Behavior(
             "whole_number_spelling",
@@ -634,8 +769,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "requests",
             "a body of another content type than application/json is 400",
             "the document says that bodies are JSON, not what others get",
+            documented="400",
+            others=("accepted", STATUS),
         ),
-        Behavior("body_size", "requests", "a body above 1,000,000 bytes is 400", "limits of bodies are not shown"),
+        Behavior(
+            "body_size",
+            "requests",
+            "a body above 1,000,000 bytes is 400",
+            "limits of bodies are not shown",
+            documented="400",
+            others=(STATUS,),
+        ),
         Behavior(
             "empty_body",
             "requests",
@@ -644,12 +788,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
             LIVE,
             documented="object",
             observed="400",
+            others=(STATUS,),
         ),
         Behavior(
             "unknown_paths",
             "requests",
             "a path that is not served is 404, another method 405 with Allow",
             "paths beyond the document are not shown",
+            documented="404",
+            others=(STATUS,),
         ),
         Behavior(
             "team_not_found",
@@ -680,8 +827,11 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "success_codes",
             "requests",
-            "any 2xx, with or without a body, is a success",
+            "any 2xx, with or without a body, is a success; the sandbox answers the documented one, or those "
+            "listed here",
             "some success codes are not shown",
+            documented={},
+            others=({"create_payment_account": 201}, ANY),
         ),
         Behavior(
             "bearer_keys",
@@ -711,6 +861,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             ONCE,
             documented=None,
             observed=1_000_000,
+            others=(600, ANY),
         ),
         Behavior(
             "payment_routes",
@@ -719,6 +870,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "one; the alias says Deprecation",
             "the endpoints are not shown; two of three known consumers read an object",
             documented="list",
+            others=("object",),
         ),
         Behavior(
             "lengths_elsewhere",
@@ -731,6 +883,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "requests",
             "a whole number above 2^53 - 1 is 400",
             "limits of whole numbers are not shown; JSON readers agree up to there",
+            documented="400",
+            others=("accepted", STATUS),
         ),
         Behavior(
             "keys_lifetime",
@@ -759,17 +913,22 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "transaction_events",
             "events",
-            "transaction.requested and .created for an authorization, .updated for a reversal, .completed for "
-            "settlement, refund and full reversal",
+            "transaction.requested (unless False) and .created for an authorization, .updated for a reversal, "
+            ".completed for settlement, refund and full reversal",
             "the kinds of transaction events are not shown",
             WIDELY,
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "declined_events",
             "events",
-            "a declined authorization sends transaction.requested with pending, then transaction.created with declined",
+            "a declined authorization sends transaction.requested with pending (unless False), then "
+            "transaction.created with declined",
             "the events of transactions are not shown",
             WIDELY,
+            documented=True,
+            others=(False,),
         ),
         Behavior(
             "refund_events",
@@ -803,6 +962,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "sources disagree",
             ONCE,
             documented=False,
+            others=(True,),
         ),
         Behavior(
             "event_authorized_amount",
@@ -812,6 +972,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "the events of transactions are not shown; sources disagree",
             LIVE,
             documented="reduced",
+            others=("original",),
         ),
         Behavior(
             "event_merchant",
@@ -841,8 +1002,10 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "user_event_terms",
             "events",
-            "isTermsOfServiceAccepted is false while the status is tosNotAccepted",
+            "isTermsOfServiceAccepted is false (or true) while the status is tosNotAccepted",
             "the document describes the member, not its value by status",
+            documented=False,
+            others=(True,),
         ),
         Behavior(
             "deposits",
@@ -864,6 +1027,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "all events",
             "the document shows the releases, not the field in both; set it to rehearse a release",
             documented=None,
+            others=("2.0.0", ANY),
         ),
         Behavior(
             "event_endpoints",
@@ -886,6 +1050,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "delivery retries are not shown",
             ONCE,
             documented=(15, 2.5, 3, 86400),
+            others=((5, 1, 2, 60), ANY),
         ),
         Behavior(
             "event_retry_spread",
@@ -893,8 +1058,17 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "each wait for a retry is up to a tenth shorter",
             "delivery retries are not shown",
             documented=0.1,
+            others=(0.5, ANY),
         ),
-        Behavior("event_ids", "events", "the envelope id stays the same over retries", "not shown", ONCE),
+        Behavior(
+            "event_ids",
+            "events",
+            "the envelope id stays the same over retries, or is new",
+            "not shown",
+            ONCE,
+            documented="same",
+            others=("new",),
+        ),
         Behavior(
             "event_repeats",
             "events",
@@ -923,13 +1097,37 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "negative",
             "the events of transactions are not shown",
             WIDELY,
+            documented="reversed",
+            others=("pending", ANY),
         ),
         Behavior(
             "event_declined_reason",
             "events",
-            "declinedReason is in lower-case words, as card locked; answers have card_locked",
+            "declinedReason is in lower-case words, as card locked, or the code of answers, card_locked",
             "the events of transactions are not shown",
             WIDELY,
+            documented="words",
+            others=("code",),
+        ),
+        Behavior(
+            "error_bodies",
+            "requests",
+            'error bodies have statusCode, error and message; {"400": {"code": "invalid"}} adds members, or other '
+            "values, by status",
+            "error bodies met in practice have further members, and other words",
+            LIVE,
+            documented={},
+            others=({"400": {"error": "Bad Request", "code": "FST_ERR_VALIDATION"}}, ANY),
+        ),
+        Behavior(
+            "extra_members",
+            "versioning",
+            'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members to an '
+            "answer, or to the body of an event by its kind",
+            "live answers carry members that the document does not have",
+            LIVE,
+            documented={},
+            others=({"update_user": {"tier": "text"}}, ANY),
         ),
         # announced or possible changes, to be rehearsed
         Behavior(
@@ -938,6 +1136,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "GET /automations is served until it is set to False",
             "it will be removed in a future release, which is not dated",
             documented=True,
+            others=(False,),
         ),
         Behavior(
             "unknown_members",
@@ -946,6 +1145,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "objects",
             "a later release may add members",
             documented=False,
+            others=(True,),
         ),
         Behavior(
             "unknown_values",
@@ -954,6 +1154,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "addedLater instead",
             "a later release may add values",
             documented=(),
+            others=(("status",), ANY),
         ),
         Behavior(
             "tightened_roles",
@@ -962,6 +1163,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "no key has",
             "a later release may ask for more",
             documented={},
+            others=({"list_contracts": "newRole"}, ANY),
         ),
         Behavior(
             "deprecation",

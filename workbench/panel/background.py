@@ -22,10 +22,10 @@ from workbench.forms.widgets import (
     line,
     root,
     row,
-    sentence,
 )
 from workbench.rendering.markup import isolated
-from workbench.rewards.reading import read
+from workbench.rendering.text import sentence
+from workbench.rewards.reading import fetch
 from workbench.system.progress import Progress, ProgressCallback
 from workbench.withdrawals.withdrawal import Withdrawal
 
@@ -229,14 +229,14 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
 
     def run(progress: ProgressCallback, _: Any) -> Any:
         if kept.exists():
-            return bulk.resume(kept, call.client, rows, progress=progress, **options)
+            return bulk.resume(call.client, kept, rows, progress=progress, **options)
         return bulk.run(call, rows, path=kept, progress=progress, **options)
 
     title = f"{sentence(rendering.label(name))}, in bulk"
     return Work(f"bulk {name}", title, call.client, run, resumable=lambda _: kept.exists())
 
 
-def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.PathLike[str], **values: Any) -> Work:
+def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.PathLike[str], **values: Any) -> Work:
     """Run a sequence, as `sequences.run`, in the background: with a progress bar, and buttons to stop and resume.
 
     Args:
@@ -247,21 +247,21 @@ def sequence_panel(sequence: sequences.Sequence, api: Any, *, path: str | os.Pat
     """
 
     def run(progress: ProgressCallback, _: object) -> Any:
-        return sequences.run(sequence, api, path=path, progress=progress, **values)
+        return sequences.run(api, sequence, path=path, progress=progress, **values)
 
     name = sequence.name
     return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: Path(path).exists())
 
 
 def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
-    """Read rewards, as `rewards.read`, in the background: with a progress bar, and buttons to stop and resume.
+    """Read rewards, as `rewards.fetch`, in the background: with a progress bar, and buttons to stop and resume.
 
     `wait()` waits for the read, and `result` holds its rows.
 
     Args:
         api: A Client or a session.
-        users: As for `rewards.read`.
-        options: Further options of `rewards.read`, such as `type`, `since` or `concurrency`.
+        users: As for `rewards.fetch`.
+        options: Further options of `rewards.fetch`, such as `type`, `since` or `concurrency`.
 
     Raises:
         UsageError: `progress` or `resume` is given.
@@ -275,7 +275,7 @@ def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
         def report(leg: Progress) -> None:
             progress(attrs.evolve(leg, total=leg.total + had, done=leg.done + had))
 
-        return read(api, users, progress=report, resume=before, **options)
+        return fetch(api, users, progress=report, resume=before, **options)
 
     def described(rewards: Any) -> str:
         complete = "Complete: every row that the service returns was read." if rewards.complete else ""

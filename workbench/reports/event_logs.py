@@ -80,7 +80,7 @@ class Events:
                     problem, event = _strict(self._converter, line)
                     if problem:
                         del data, line  # a traceback that prints locals shows no private value
-                        raise UsageError(f"{path.name}, line {number}: {problem}", of="events.read")
+                        raise UsageError(f"{path.name}, line {number}: {problem}", of="events.read_log")
                     if event is not None:
                         yield event
 
@@ -201,7 +201,7 @@ class Events:
                     if ahead and (block is None or len(ahead) > WORKERS):
                         size, problem, table = ahead.popleft().result()
                         if table is None:
-                            raise UsageError(f"{path.name}, {problem}", of="events.read")
+                            raise UsageError(f"{path.name}, {problem}", of="events.read_log")
                         advance(size, len(table.columns[EXTRA]))
                         yield table
 
@@ -227,7 +227,7 @@ class Events:
             report(state)
 
 
-def read(paths: Any, *, names: Names = _NO_NAMES) -> Events:
+def read_log(paths: Any, *, names: Names = _NO_NAMES) -> Events:
     """Open event logs (one JSON object per line, plain or gzip); the events are read lazily.
 
     Args:
@@ -293,7 +293,7 @@ def _blocks(path: Path) -> Iterator[Block]:
             problem = f"{path.name}, from line {first}: the file is damaged or incomplete ({type(error).__name__})"
         else:
             return
-    raise UsageError(problem, of="events.read")
+    raise UsageError(problem, of="events.read_log")
 
 
 def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
@@ -629,7 +629,7 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
         problem = f"{path.name}: the file is damaged or incomplete ({type(error).__name__})"
     else:
         return rows
-    raise UsageError(problem, of="events.read")  # outside the block: the engine's message quotes the line
+    raise UsageError(problem, of="events.read_log")  # outside the block: the engine's message quotes the line
 
 
 def _day(text: str | None) -> str:

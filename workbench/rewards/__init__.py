@@ -1,6 +1,6 @@
 """Rewards activity: reads of any size into frames.
 
-rewards = wb.rewards.read(api, users)
+rewards = wb.rewards.fetch(api, users)
 rewards.frame()
 """
 
@@ -10,11 +10,11 @@ from workbench.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.rewards.read_result import Rewards as Rewards
-    from workbench.rewards.reading import read as read
+    from workbench.rewards.reading import fetch as fetch
 
 _NAMES = {
     "Rewards": "workbench.rewards.read_result",
-    "read": "workbench.rewards.reading",
+    "fetch": "workbench.rewards.reading",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

@@ -72,7 +72,7 @@ def read_on_cluster(
     cluster: Any,
     progress: bool | ProgressCallback,
 ) -> ClusterRewards:
-    """Read on the workers of a cluster; `rewards.read(…, cluster=…)` calls it.
+    """Read on the workers of a cluster; `rewards.fetch(…, cluster=…)` calls it.
 
     Args:
         api: The name of a profile, the URL of a served sandbox, or an importable function that returns a client.
@@ -81,17 +81,17 @@ def read_on_cluster(
         concurrency: Maximum requests in flight, over all workers.
         path: A folder that all workers can access; each task writes a folder of parts into it.
         cluster: A client of dask.distributed.
-        progress: As for `rewards.read`.
+        progress: As for `rewards.fetch`.
     """
     if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
         raise UsageError(
             "with cluster=, pass the name of a profile, the URL of a served sandbox, or a function that returns a "
             "client: each worker makes its own, so that no key travels",
-            of="rewards.read",
+            of="rewards.fetch",
         )
     threads = sum(cluster.nthreads().values())
     if not threads:
-        raise UsageError("the cluster has no workers", of="rewards.read")
+        raise UsageError("the cluster has no workers", of="rewards.fetch")
     size = max(1, min(TASK_PAGES // MIN_USER_PAGES, -(-len(users) // threads)))  # every thread has a task
     tasks = [tuple(users[i : i + size]) for i in range(0, len(users), size)]
     if len(tasks) > 1 and len(tasks[-1]) < size:

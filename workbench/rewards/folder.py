@@ -24,7 +24,7 @@ from workbench.interface.transactions import RewardsItem
 from workbench.rewards.pages import PageCursor
 from workbench.system.files import remove_temporary, write_file
 from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
-from workbench.tables.parquet import read_parquet
+from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import WIDTHS
 
 KEY = b"workbench"
@@ -142,7 +142,7 @@ class Folder:
     def tidy(self) -> None:
         """Remove the rows of users that a later part has anew."""
         for part, users in _superseded(self.path).items():
-            about, table = _about(part), read_parquet(part)
+            about, table = _about(part), parquet_table(part)
             about["users"] = {user: how for user, how in about["users"].items() if user not in users}
             if not about["users"]:
                 part.unlink()
@@ -173,8 +173,8 @@ def _about(path: Path) -> dict[str, Any]:
 
 def uniform(table: Any, points: Any = POINTS) -> Any:
     """Return rows in the schema of the folder, with points of a type. Those that do not fit it move to `extra`."""
-    place = SCHEMA.get_field_index("points")
-    schema = SCHEMA.set(place, pa.field("points", points))
+    index = SCHEMA.get_field_index("points")
+    schema = SCHEMA.set(index, pa.field("points", points))
     column = table.column("points")
     if pa.types.is_decimal(column.type):
         try:
@@ -218,5 +218,5 @@ def _without(table: Any, users: Iterable[str]) -> Any:
 def read_folder(path: Path) -> Any:
     """Return the rows of a folder as one Arrow table."""
     old = _superseded(path)
-    tables = [(part, read_parquet(part)) for part in sorted(path.glob(PART))]
+    tables = [(part, parquet_table(part)) for part in sorted(path.glob(PART))]
     return pa.concat_tables([*(_without(t, old[p]) if p in old else t for p, t in tables), SCHEMA.empty_table()])

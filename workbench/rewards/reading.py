@@ -26,7 +26,7 @@ UNSETTLED = timedelta(days=30)
 
 
 @overload
-def read(
+def fetch(
     api: Client,
     users: object,
     *,
@@ -42,7 +42,7 @@ def read(
     cluster: None = None,
 ) -> Rewards: ...
 @overload
-def read(
+def fetch(
     api: AsyncClient,
     users: object,
     *,
@@ -58,7 +58,7 @@ def read(
     cluster: None = None,
 ) -> Coroutine[Any, Any, Rewards]: ...
 @overload
-def read(
+def fetch(
     api: str | Callable[[], Client],
     users: object,
     *,
@@ -73,7 +73,7 @@ def read(
     reveal: Collection[str] = (),
     cluster: object,
 ) -> ClusterRewards: ...
-def read(
+def fetch(
     api: object,
     users: object,
     *,
@@ -122,11 +122,11 @@ def read(
     )
     ids = _ids(users)
     if wanted.type not in (None, *RewardType):
-        raise UsageError([not_allowed("type", type, RewardType)], of="rewards.read")
+        raise UsageError([not_allowed("type", type, RewardType)], of="rewards.fetch")
     if not 1 <= concurrency <= 1_000:
-        raise UsageError("concurrency must be 1 to 1,000", of="rewards.read")
+        raise UsageError("concurrency must be 1 to 1,000", of="rewards.fetch")
     if refresh and (path is None or cluster is not None):
-        raise UsageError("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.read")
+        raise UsageError("refresh needs path, the folder of an earlier read, and no cluster", of="rewards.fetch")
     if cluster is not None:
         return read_on_cluster(api, ids, wanted, concurrency=concurrency, path=path, cluster=cluster, progress=progress)
     how: dict[str, Any] = {
@@ -150,7 +150,7 @@ def _ids(users: Any) -> tuple[str, ...]:
     elif isinstance(users, Mapping):  # of a guide: ids by status
         if not all(isinstance(group, list | tuple) for group in users.values()):
             raise UsageError(
-                [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.read"
+                [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.fetch"
             )
         users = [user for group in users.values() for user in group]
     ids = tuple(dict.fromkeys(user["id"] if isinstance(user, Mapping) else getattr(user, "id", user) for user in users))
@@ -159,5 +159,5 @@ def _ids(users: Any) -> tuple[str, ...]:
         invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))
         problems += [Problem(f"user {i}", problem.rule, problem.message) for problem in invalid]
     if problems:
-        raise InvalidRequest(problems[:20], of="rewards.read")
+        raise InvalidRequest(problems[:20], of="rewards.fetch")
     return ids

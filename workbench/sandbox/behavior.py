@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import attrs
 
 from workbench.errors import Problem, UsageError, not_allowed, unknown_name, visible
-from workbench.interface.assumptions import settings
+from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
 
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
@@ -43,9 +43,16 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
     name = table.pop("behavior", None)
     if name not in (None, *get_args(BehaviorName)):
         problems.append(not_allowed("behavior.behavior", name, get_args(BehaviorName)))
+    set_values = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    for key, value in set_values.items():
+        row = BEHAVIORS.get(key)
+        if row is not None and row.settable and not row.accepts(value):
+            choices = [*dict.fromkeys(repr(choice) for choice in (row.documented, row.observed, *row.others))]
+            text = f"must be one of {', '.join(choices)}".replace(repr(ANY), "another of this type")
+            problems.append(Problem(f"behavior.{key}", "value", text.replace(repr(STATUS), "a status as '422'")))
     if problems:
         raise UsageError(problems)
-    return name, {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return name, set_values
 
 
 def _read_file(path: Path) -> dict[str, Any]:

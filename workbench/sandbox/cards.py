@@ -20,11 +20,12 @@ from workbench.interface.transactions import (
 from workbench.interface.transitions import CARD, DISPUTE, TRANSACTION, Table, Transition
 from workbench.interface.vocabulary import DeclineReason
 from workbench.sandbox import rewards
-from workbench.sandbox.context import Record, RequestContext
+from workbench.sandbox.context import Record, RequestContext, refuse_empty
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.extensions import SettleTransaction
 from workbench.sandbox.store import Store
-from workbench.schema.rules import FULL, Full
+from workbench.schema.rules import FULL, UUID, Full
+from workbench.schema.walk import snake
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 """Members of a transaction that change, as far as its events show them."""
@@ -33,12 +34,16 @@ _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
     """Authorize a transaction and place a hold, or decline it if the request asks for a decline."""
     card = context.get_for_tenant("card", request.card_id)
-    if card["status"] != "active":  # assumed: card_not_active, inactive_user
-        raise context.error(table.CARD_NOT_ACTIVE, card=card["id"])
+    is_active = card["status"] == "active"
+    if not is_active and context.settings["card_not_active"] != "declined":  # assumed: card_not_active, inactive_user
+        raise context.error(table.CARD_NOT_ACTIVE, "card_not_active", card=card["id"])
     if request.currency not in context.settings["currency"]:
         raise context.bad_request(f"currency must be one of {', '.join(context.settings['currency'])}", "currency")
     reason = request.decline_reason
-    if reason is not None:
+    if not is_active:
+        context.assumed.append("card_not_active")
+        reason = DeclineReason(f"card_{snake(card['status'])}")
+    elif reason is not None:
         context.assumed.append("simulate_authorization.decline_reason")
     elif request.amount > card["available"]:
         context.assumed.append("over_limit")
@@ -63,7 +68,9 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
         by_clock = context.settings.get("settle_by_clock")
         if by_clock is not None:  # assumed: settle_by_clock
             context.schedule(by_clock, "settle", transaction["id"])
-    _emit(context, transaction, "transaction.requested", step.emits)
+    # assumed: transaction_events, declined_events
+    requested = context.settings["transaction_events" if reason is None else "declined_events"]
+    _emit(context, transaction, *(("transaction.requested",) if requested else ()), step.emits)
     return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"], declined_reason=reason)
 
 
@@ -96,7 +103,7 @@ def reverse(context: RequestContext, request: SimulateReversal) -> SimulatedTran
         _emit(context, transaction, step.emits, change=-freed)  # assumed: reversal_events
     if remains:
         context.assumed.append("partial_reversal")
-        return SimulatedTransaction(transaction_id=transaction["id"], status=transaction["status"])
+        return SimulatedTransaction(transaction_id=transaction["id"], status=context.settings["partial_reversal"])
     context.cancel(f"settle:{transaction['id']}")
     if context.settings["full_reversal_completed"]:  # assumed: full_reversal_completed
         _emit(context, {**transaction, "posted_at": context.clock.at}, "transaction.completed")
@@ -114,7 +121,7 @@ def settle(context: RequestContext, request: SettleTransaction) -> SimulatedTran
     _require_amount(context, request.amount)
     step = _step(context, "transaction", transaction, "settle")
     amount = transaction["held"] if request.amount is FULL else int(request.amount)
-    if amount > transaction["held"] and context.settings["settle_bounds"] == "400":
+    if amount > transaction["held"] and context.settings["settle_bounds"] != "posted":
         reason = f"amount is above the {transaction['held']} cents that are held"
         raise context.error(table.WRONG_STATE, "settle_bounds", reason=reason)
     context.cancel(f"settle:{transaction['id']}")
@@ -170,11 +177,20 @@ def issue(context: RequestContext, user: Record, limit: int) -> Record:
 
 def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
     """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
-    dispute = context.get_for_tenant("dispute", request.dispute_id)  # assumed: dispute_ids
+    if UUID.fullmatch(request.dispute_id) is None:
+        raise context.error("Dispute not found", "dispute_ids")
+    dispute = context.get_for_tenant("dispute", request.dispute_id)
+    if request.text_evidence is not None and request.status is not None:
+        context.assumed.append("dispute_both")
+        if context.settings["dispute_both"] != "accepted":
+            raise context.bad_request("status and textEvidence cannot be given together", "dispute_both")
+    refuse_empty(context, request.status, request.text_evidence)
     if request.text_evidence is not None:
         step = _step(context, "dispute", dispute, "add_evidence")
         # that it is appended is assumed: evidence_appended
-        text = "\n".join(filter(None, (dispute["text_evidence"], request.text_evidence)))
+        context.assumed.append("evidence_appended")
+        before = dispute["text_evidence"] if context.settings["evidence_appended"] == "appended" else None
+        text = "\n".join(filter(None, (before, request.text_evidence)))
         if len(text) > (TEXT_EVIDENCE.max_length or 0):
             raise context.bad_request(
                 "textEvidence is too long together with the evidence that is there", "evidence_total"
@@ -229,10 +245,13 @@ def add_dispute(
 def _step(context: RequestContext, what: str, record: Record, action: str) -> Transition:
     status = record["status"]
     transition = _TABLES[what].get((status, action))
-    if transition is None:  # assumed: wrong_state, dispute_cancel_twice, disputes_closed
+    if transition is None:
+        assumed = "wrong_state"
+        if what == "dispute":
+            assumed = "dispute_cancel_twice" if status == "canceled" else "disputes_closed"
         done = _DONE.get(action, f"{action.removesuffix('e')}ed")
         reason = f"the {what} is already {status}" if status == done else f"a {what} that is {status} cannot be {done}"
-        raise context.error("{reason}", reason=reason)
+        raise context.error(table.WRONG_STATE, assumed, reason=reason)
     return transition
 
 
@@ -242,7 +261,7 @@ _DONE = {"reduce": "reversed", "add_evidence": "given evidence"}
 
 
 def _require_amount(context: RequestContext, amount: int | Full) -> None:
-    if amount is FULL and context.settings["refund_amount_omitted"] == "400":
+    if amount is FULL and context.settings["refund_amount_omitted"] != "full":
         raise context.bad_request("body must have required property 'amount'", "refund_amount_omitted")
 
 

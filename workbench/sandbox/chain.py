@@ -225,13 +225,15 @@ def sign_withdrawal(context: RequestContext, request: SignWithdrawal) -> Withdra
     recipient = _recipient(context, contract, request.recipient_address)
     question = "|".join((token["address"], str(amount), admin, recipient))
     kept = context.store.get(f"signature/{contract['id']}", question)
-    if kept is not None and kept["expires_at"] > context.clock.at:
+    is_again = kept is not None and kept["expires_at"] > context.clock.at
+    if is_again:
         context.assumed.append("withdrawal_same_again")
-        return _ready(kept)
-    if (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.at:
+        if context.settings["withdrawal_same_again"] == "same":
+            return _ready(kept)
+    if not is_again and (context.store.get("active_signature", _scope(context, contract)) or 0) > context.clock.at:
         context.assumed.append("withdrawal_other_while_active")
-        if context.settings["withdrawal_other_while_active"] == "409":
-            raise context.error(table.SIGNATURE_ACTIVE)
+        if context.settings["withdrawal_other_while_active"] != "new":
+            raise context.error(table.SIGNATURE_ACTIVE, "withdrawal_other_while_active")
     pending = context.store.get("pending", context.tenant["id"])
     if pending is not None and pending["times"] > 0:
         context.assumed.append("withdrawal_pending")
@@ -268,6 +270,8 @@ def _contract(context: RequestContext, request: SignWithdrawal) -> tuple[Record,
         and (request.chain_id or contract["chain_id"]) == contract["chain_id"]
         and same_address(token["address"], request.token)
     ]
+    if context.settings["withdrawal_contract_choice"] == "last":
+        fitting.reverse()
     if not fitting:
         raise context.error(table.ASSET_NOT_FOUND, token=request.token)
     for contract, token in fitting:

@@ -17,7 +17,7 @@ import attrs
 
 from workbench.errors import ApiError, Problem, UsageError
 from workbench.interface import table
-from workbench.interface.assumptions import failure_id
+from workbench.interface.assumptions import BEHAVIORS, failure_id
 from workbench.interface.convert import Converter
 from workbench.interface.table import Failure, Operation
 from workbench.sandbox.store import Store
@@ -258,7 +258,7 @@ class RequestContext:
         """Return the documented error of a failure, or the one with this message.
 
         Args:
-            assumed: Id of the assumption that it relies on.
+            assumed: Id of the assumption that it relies on; the status is that of its setting.
         """
         own = () if self.operation is None else self.operation.failures
         failure = of if isinstance(of, Failure) else next((f for f in own if f.message == of), None) or _BY_MESSAGE[of]
@@ -267,18 +267,34 @@ class RequestContext:
         if failure.assumed and self.operation is not None:
             listed = failure in self.operation.failures
             self.assumed.append(failure_id(self.operation, failure) if listed else "validation_errors")
-        return ApiError.of(failure.status)(
+        status = failure.status if assumed is None else self._status(failure.status, assumed)
+        return ApiError.of(status)(
             operation=self.cause[1],
-            status=failure.status,
-            error=failure.error,
+            status=status,
+            error=table.ERRORS.get(status, failure.error),
             message=failure.message.format(**message) if message else failure.message,
         )
+
+    def _status(self, status: int, assumed: str) -> int:
+        """Return the status of a refusal: that of the assumption's setting, if the setting is one for this refusal."""
+        chosen = self.settings.get(assumed)
+        usual = BEHAVIORS[assumed].documented if assumed in BEHAVIORS else None
+        is_for_another = isinstance(usual, str) and usual.isdigit() and int(usual) != status
+        return int(chosen) if isinstance(chosen, str) and chosen.isdigit() and not is_for_another else status
 
     def bad_request(self, problems: str, assumed: str) -> ApiError:
         """Return the 400 error for an invalid request, and note the assumption that makes it invalid."""
         documented = self.operation is table.Operations.create_payment_account  # as "Invalid request"
         problems = f"{table.INVALID_ACCOUNT.message}: {problems}" if documented else problems
         return self.error("{problems}", assumed, problems=problems)
+
+
+def refuse_empty(context: RequestContext, *given: object) -> None:
+    """Raise for an update without any member, if the service refuses it. assumed: empty_patch"""
+    if all(value is None for value in given):
+        context.assumed.append("empty_patch")
+        if context.settings["empty_patch"] != "accepted":
+            raise context.bad_request("nothing to change", "empty_patch")
 
 
 def plain(record: object) -> dict[str, Any]:

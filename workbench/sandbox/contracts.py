@@ -14,10 +14,11 @@ from workbench.chains.values import base58_encode, derive_secret, ed25519_public
 from workbench.interface import table
 from workbench.interface.contracts import IssuingContract, ListContracts
 from workbench.interface.events import MINIMUM_DEPOSIT
-from workbench.interface.people import CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
+from workbench.interface.people import PERSON, CreatePaymentAccount, DeletePaymentAccount, PaymentAccount
 from workbench.sandbox.context import Record, RequestContext, Seeds, plain
 from workbench.sandbox.control_records import DepositReceived, from_json
 from workbench.sandbox.store import Store
+from workbench.schema.walk import snake
 
 WARNING = "SANDBOX, do not send funds"
 DECIMALS = {Family.EVM: 6, Family.SOLANA: 6, Family.STELLAR: 7}  # assumed: token_decimals
@@ -214,9 +215,15 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
     name = {} if request.nickname is None else {"nickname": request.nickname}
     of = {f"{kind}_id": owner.lower()}
     key, bank = context.new_id("payment_account"), plain(request.external_fiat_account)
-    if bank["beneficiary_type"] == "individual" and context.settings["account_business_name"]:
+    is_person = bank["beneficiary_type"] == "individual"
+    if context.settings["account_other_variant"] == "dropped":
+        for member in ("beneficiary_business_name",) if is_person else PERSON:
+            bank.pop(member, None)
+    if is_person and context.settings["account_business_name"]:
         context.assumed.append("account_business_name")
         bank = {"beneficiary_business_name": "", **bank}
+    defaults = {snake(wire): value for wire, value in context.settings["account_defaults"].items()}
+    bank = {**defaults, **bank}  # assumed: account_defaults
     account = new_account(key, context.tenant["id"], context.clock.at, of, bank, type=request.type, **name)
     context.store.save("payment_account", account)
     record: PaymentAccount = from_json(PaymentAccount, account | account["members"])

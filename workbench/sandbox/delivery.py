@@ -151,7 +151,7 @@ class WebhookDispatcher:
                 return False
             at, delivery, event = due_delivery
             first = not delivery["attempts"] and delivery["held"] is None
-            headers, body = signed(self._environment, event, tuple(row["keys"]))
+            headers, body = signed(self._environment, event, tuple(row["keys"]), len(delivery["attempts"]))
             fault = self._faults.match(event["kind"], OF_DELIVERIES, partial(_members, body)) if first else None
             if fault is not None and fault.kind in {"swap", "delay"}:
                 due = at + int(fault.seconds * 1000)
@@ -307,7 +307,7 @@ def wire_event(environment: Environment, kept: Record) -> Record:
     if kept["kind"] == "user.updated":  # "eventReceivedAt … (present on user.updated)"
         event["event_received_at"] = moment_of(kept["at"])
     record: Record = environment.converter.unstructure(build(Event, event))
-    return {**record, "body": rehearse(environment.settings, record["body"])}
+    return {**record, "body": rehearse(environment.settings, record["body"], kept["kind"])}
 
 
 def listed(environment: Environment, kept: Record) -> ListedEvent:
@@ -324,9 +324,14 @@ def listed(environment: Environment, kept: Record) -> ListedEvent:
     )
 
 
-def signed(environment: Environment, kept: Record, keys: tuple[str, ...]) -> tuple[dict[str, str], bytes]:
-    """Return the headers and the body of a delivery. assumed: event_signing"""
-    body = Delivered(strict_json.dumps(wire_event(environment, kept)))
+def signed(
+    environment: Environment, kept: Record, keys: tuple[str, ...], attempt: int = 0
+) -> tuple[dict[str, str], bytes]:
+    """Return the headers and the body of a delivery. assumed: event_signing, event_ids"""
+    event = wire_event(environment, kept)
+    if attempt and environment.settings["event_ids"] == "new":
+        event["id"] = environment.seeds.uuid(f"event:{kept['sequence']}:{attempt}")
+    body = Delivered(strict_json.dumps(event))
     headers = {"content-type": "application/json"}
     for name, key in zip(("signature", "secondary-signature"), keys, strict=False):
         headers[name] = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
@@ -340,12 +345,17 @@ def _user(environment: Environment, kept: Record) -> Any:
         {
             **{name: applicant.get(name) for name in ("id", "first_name", "last_name", "email", "company_id")},
             "is_active": applicant.get("is_active", True),
-            "is_terms_of_service_accepted": applicant.get("terms", True)
-            and applicant["status"] != "tosNotAccepted",  # assumed: user_event_terms
+            "is_terms_of_service_accepted": environment.settings["user_event_terms"]  # assumed: user_event_terms
+            if applicant["status"] == "tosNotAccepted"
+            else applicant.get("terms", True),
             "application_status": applicant["status"],
             "application_reason": applicant["reason"],
             "status_change_reason": kept["why"],
-            **links(applicant, lambda page, key: environment.seeds.octets(f"link:{page}:{key}", 16).hex()),
+            **links(
+                environment.settings,
+                applicant,
+                lambda page, key: environment.seeds.octets(f"link:{page}:{key}", 16).hex(),
+            ),
         },
     )
 
@@ -368,7 +378,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
     elif kind == "transaction.completed":
         status = "completed"
     elif change is not None:
-        status = "reversed"  # assumed: reversal_events
+        status = environment.settings["reversal_events"]  # assumed: reversal_events
     elif refund:
         status = "pending"
     if refund:  # assumed: refund_events
@@ -406,7 +416,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "user_last_name": user.get("last_name"),
                 "user_email": user.get("email"),
                 "status": status,
-                "declined_reason": _words(spend["declined_reason"]) if kind != "transaction.requested" else None,
+                "declined_reason": _declined_reason(environment, spend) if kind != "transaction.requested" else None,
                 "completion_reason": _completion_reason(environment, kept),
                 "authorized_at": moment_of(spend["authorized_at"]),
                 "posted_at": None if spend["posted_at"] is None else moment_of(spend["posted_at"]),
@@ -427,8 +437,10 @@ def _completion_reason(environment: Environment, kept: Record) -> str | None:
     return reason if settings["completion_reason_case"] == "upper" else reason.lower()
 
 
-def _words(reason: str | None) -> str | None:
-    return None if reason is None else reason.replace("_", " ")  # assumed: event_declined_reason
+def _declined_reason(environment: Environment, spend: Record) -> str | None:
+    reason: str | None = spend["declined_reason"]
+    in_words = environment.settings["event_declined_reason"] == "words"  # assumed: event_declined_reason
+    return reason.replace("_", " ") if reason and in_words else reason
 
 
 def _card(environment: Environment, kept: Record) -> Any:

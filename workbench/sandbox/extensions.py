@@ -92,17 +92,40 @@ def key_of(headers: Any, *, bearer: bool) -> str:
     return headers.get("api-key") or (token.strip() if bearer and kind.lower() == "bearer" else "")
 
 
-def rehearse(settings: Mapping[str, Any], answer: object) -> Any:
-    """Return a response or an event body as a later release may write it. assumed: unknown_members, unknown_values"""
+def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
+    """Return a response or an event body as a later release may write it, with the extra members that a behavior lists
+    for an operation or a kind of event. assumed: unknown_members, unknown_values, extra_members
+    """
+    changed = _later(settings, answer)
+    for place, added in settings["extra_members"].items():
+        first, *path = place.split("/")
+        changed = _with_members(changed, path, added) if first == name else changed
+    return changed
+
+
+def _with_members(answer: Any, path: list[str], added: Mapping[str, Any]) -> Any:
+    """Return an answer with members added to the objects at a path."""
+    if isinstance(answer, list):
+        return [_with_members(item, path, added) for item in answer]
+    if not isinstance(answer, Mapping):
+        return answer
+    if not path:
+        return {**answer, **added}
+    if path[0] not in answer:
+        return answer
+    return {**answer, path[0]: _with_members(answer[path[0]], path[1:], added)}
+
+
+def _later(settings: Mapping[str, Any], answer: object) -> Any:
     more, values = settings["unknown_members"], settings["unknown_values"]
     if not (more or values):
         return answer
     if isinstance(answer, list):
-        return [rehearse(settings, item) for item in answer]
+        return [_later(settings, item) for item in answer]
     if not isinstance(answer, Mapping):
         return answer
     changed = {
-        name: LATER if name in values and isinstance(value, str) else rehearse(settings, value)
+        name: LATER if name in values and isinstance(value, str) else _later(settings, value)
         for name, value in answer.items()
     }
     return {**changed, LATER: True} if more else changed

@@ -5,29 +5,25 @@ name decides it immediately. Until the terms are accepted, `approved` becomes `t
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.interface import table
+from workbench.interface.assumptions import BEHAVIORS
 from workbench.interface.formats import SSN
 from workbench.interface.people import CompanyApplication, CreateUserApplication, UpdateUbo, UpdateUser, User
 from workbench.interface.transitions import APPLICATION
 from workbench.interface.vocabulary import ApplicationStatus, EventApplicationStatus
 from workbench.sandbox import contracts
-from workbench.sandbox.context import Record, RequestContext, plain
+from workbench.sandbox.context import Record, RequestContext, plain, refuse_empty
 from workbench.sandbox.control_records import from_json
 from workbench.sandbox.store import Store
 
 LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
-# assumed: status_links, status_reasons, approved_with_reason
-_ASKS_MORE = frozenset({"needsInformation", "needsVerification", "tosNotAccepted", "notStarted"})
-REASONS = {
-    "denied": "WRONG_USER_REGION, REGULATIONS_VIOLATIONS",
-    "needsInformation": "DOCUMENT_PAGE_MISSING, LOW_QUALITY",
-    "needsVerification": "UNSATISFACTORY_PHOTOS",
-    "manualReview": "SIMILAR_APPLICATION",
-}
-_SHOWN = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
+REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
+LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
+"""Statuses that events alone have in the document, and what answers show in their place."""
 HOLDER = ("first_name", "last_name", "email")
 """Members of a user that the events of transactions show."""
 _KEPT = (
@@ -49,7 +45,8 @@ _KEPT = (
 def create_user_application(context: RequestContext, request: CreateUserApplication) -> User:
     """Create an application, or complete an initiated one."""
     tenant = context.tenant
-    if tenant["management"] == "provider" and not any(getattr(request, name) for name in contracts.WALLETS):
+    needs_wallet = tenant["management"] == "provider" and context.settings["wallet_required"] != "accepted"
+    if needs_wallet and not any(getattr(request, name) for name in contracts.WALLETS):
         raise context.bad_request("one of walletAddress, solanaAddress, stellarAddress is required", "wallet_required")
     if request.id is None:
         user = new_user(context.new_id("user"), tenant["id"], context.clock.at)
@@ -77,12 +74,18 @@ def update_user(context: RequestContext, request: UpdateUser) -> User:
     del changes["user_id"]
     contracts.check_changes(context, user, changes)
     _claim(context, user, request.external_id)
-    if changes:  # assumed: empty_patch
-        if "address" in changes:  # assumed: partial_address
-            context.assumed.append("partial_address")
-            changes["address"] = {**(user.get("address") or {}), **changes["address"]}
+    refuse_empty(context, changes or None)
+    if changes:
+        if "address" in changes:
+            changes["address"] = _address(context, user, changes["address"])
         user = _change_user(context, user, changes)
     return shown(context, user)
+
+
+def _address(context: RequestContext, of: Record, given: Record) -> Record:
+    """Return the address after an update: the given part merged into it, or alone."""
+    context.assumed.append("partial_address")
+    return {**(of.get("address") or {}), **given} if context.settings["partial_address"] == "merged" else given
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
@@ -115,7 +118,8 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
     if filed.get("country_of_issue") == "US" and not filed.get("nine_digits", True):
         raise context.bad_request("nationalId must be 9 digits, since the country of issue is US", "validation_errors")
     if "address" in changes:
-        kept["address"] = {**(owner.get("address") or {}), **changes["address"]}
+        kept["address"] = _address(context, owner, changes["address"])
+    refuse_empty(context, *([None] if len(changes) == 2 else [changes]))
     if len(changes) > 2:  # more than the two ids
         owner = context.store.save("owner", owner, **kept)
         submit(context, "owner", owner["id"], "reapply", owner["last_name"])
@@ -124,7 +128,7 @@ def update_ubo(context: RequestContext, request: UpdateUbo) -> CompanyApplicatio
 
 def submit(context: RequestContext, kind: str, key: str, action: str, last_name: str) -> Record:
     """Start the review of an application; a status word in the last name decides it immediately."""
-    outcome = outcome_in(last_name)
+    outcome = outcome_in(last_name) if context.settings["outcome_by_name"] else None
     if outcome is not None:
         context.assumed.append("outcome_by_name")
         return decide(context, kind, key, outcome, action=action)
@@ -176,21 +180,21 @@ def decide(
         if action == "review":  # a control sets the requested status
             applicant = {**applicant, "terms": True}
         else:
-            status = "tosNotAccepted"
-    reason = REASONS.get(status, "") if reason is None else reason
+            status = context.settings["terms_not_accepted"]
+    reason = context.settings["status_reasons"].get(status, "") if reason is None else reason
     context.cancel(f"review:{key}")
     applicant = context.store.save(kind, applicant, status=status, reason=reason, updated_at=context.clock.at)
     if kind == "owner":
         _company_follows(context, applicant["company_id"])
-    if kind != "company":  # assumed: owner_events
+    if kind == "user" or (kind == "owner" and context.settings["owner_events"]):  # assumed: owner_events
         assert step.emits is not None
         context.emit(step.emits, applicant["tenant"], applicant=applicant, why=cause)
     return applicant
 
 
-def links(applicant: Record, sign: Any = None) -> Record:
-    """Return the links that go with a status, as attribute names."""
-    if applicant["status"] not in _ASKS_MORE:
+def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> Record:
+    """Return the links that go with a status, as attribute names. assumed: status_links"""
+    if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}
     if applicant["status"] == "needsVerification":
@@ -223,11 +227,13 @@ def shown_company(context: RequestContext, company: Record) -> CompanyApplicatio
 
 def _application(context: RequestContext, applicant: Record) -> Record:
     status = applicant["status"]
-    if status in _SHOWN and context.settings["event_statuses_shown"] == "mapped":  # assumed: event_statuses_shown
+    if (
+        status in LATER_STATUSES and context.settings["event_statuses_shown"] == "mapped"
+    ):  # assumed: event_statuses_shown
         context.assumed.append("event_statuses_shown")
-        status = _SHOWN[status]
+        status = LATER_STATUSES[status]
     shown = {"id": applicant["id"], "application_status": status, "application_reason": applicant["reason"]}
-    return shown | links(applicant)
+    return shown | links(context.settings, applicant)
 
 
 def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
@@ -273,6 +279,9 @@ def _claim(context: RequestContext, user: Record, external_id: str | None) -> No
         return
     tenant = user["tenant"]
     holder = context.store.get("external_id", f"{tenant}:{external_id}")
+    if context.settings["duplicate_external_id"] == "accepted":
+        context.assumed.append("duplicate_external_id")
+        return
     if holder is not None and holder != user["id"]:
         raise context.error(table.DUPLICATE_EXTERNAL_ID, "duplicate_external_id")
     if user.get("external_id") is not None:

@@ -7,7 +7,7 @@ CARD_SPEND, and travel redemptions that are PENDING or FAILED are hidden before 
 assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rewards_earning
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -136,12 +136,18 @@ def list_rewards_activity(context: RequestContext, request: ListRewardsActivity)
     """Return one page of a user's activity, newest first."""
     user = context.get_for_tenant("user", request.user_id)
     # "Redemption rows for travel-portal bookings with status PENDING or FAILED are hidden from the list."
-    rows = (
+    rows: Iterable[Record] = (
         row
         for row in _rows(context.environment, user)
         if row.get("status") not in _HIDDEN and request.type in (None, row["type"])
     )
+    if context.settings["rewards_order"] == "oldest":
+        rows = reversed(list(rows))  # assumed: rewards_order
     skip = request.offset or 0
+    if skip and context.settings["rewards_beyond"] != "empty":
+        rows = list(rows)
+        if skip >= len(rows):
+            raise context.bad_request("offset is beyond the last item", "rewards_beyond")
     page = islice(rows, skip, skip + (DEFAULT_LIMIT if request.limit is None else request.limit))
     return RewardsActivity(items=tuple(_item(row, context.clock.at) for row in page))  # assumed: rewards_beyond
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import attrs
 import orjson
 
-from workbench.errors import ApiError
+from workbench.errors import ApiError, Problem
 from workbench.interface import table
 from workbench.interface.convert import placeholders
 from workbench.interface.table import Failure, Operation
@@ -40,6 +40,14 @@ NO_METHOD = Failure(
 
 _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 """Rules outside the interface document, with the ids of their assumptions."""
+
+
+def assumed_rule(problem: Problem) -> str:
+    """Return the id of the assumption by which a problem of a request is refused."""
+    if problem.rule == "type" and problem.message == "must not be null":
+        return "null_members"
+    return _ASSUMED_RULES.get(problem.rule, "validation_errors")
+
 
 Handler = Callable[[RequestContext, Any], Any]
 """Called with the context and the checked request; returns a record, a list of records, or None for no body."""
@@ -134,10 +142,10 @@ class Service:
                 route, path = self._find(context, request)
                 operation = route.row
                 body = self._answer(context, route, path, request, known)
-            status = operation.success
+            status = context.settings["success_codes"].get(operation.name, operation.success)
         except ApiError as error:
             status = error.status
-            body = error_body(error)
+            body = error_body(error, context.settings["error_bodies"].get(str(error.status)))
         headers = {"content-type": "application/json", **context.headers} if body else dict(context.headers)
         headers["date"] = _http_date(context.clock.at // 1000)
         if context.assumed:
@@ -185,6 +193,8 @@ class Service:
         route = by_method[request.method]
         if route.row.name == "list_automations" and not context.settings["deprecated_alias"]:
             raise context.error(NO_ROUTE, "deprecated_alias", served=self._served)  # assumed: deprecated_alias
+        if route.row.name == "settle" and not context.settings["settle_route"]:
+            raise context.error(NO_ROUTE, "settle_route", served=self._served)  # assumed: settle_route
         return route, ids
 
     def _answer(
@@ -224,7 +234,8 @@ class Service:
             return b""
         write = context.environment.converter.unstructure
         written = [write(item) for item in answer] if type(answer) is list else write(answer)
-        return orjson.dumps(extensions.rehearse(context.settings, written), default=float)
+        name = "" if context.operation is None else context.operation.name
+        return orjson.dumps(extensions.rehearse(context.settings, written, name), default=float)
 
     def _read(
         self, context: RequestContext, operation: Operation[..., Any], path: Mapping[str, str], request: Request
@@ -234,25 +245,39 @@ class Service:
             raw = self._query(context, operation, request.query)
         elif operation.method != "DELETE" and request.body:
             raw = self._body(context, request)
-        elif operation.sandbox_only and context.settings["empty_body"] == "400":
+        elif operation.sandbox_only and context.settings["empty_body"] != "object":
             raise context.bad_request("body must be object", "empty_body")
         asked, mistyped, unknown = context.environment.converter.read_request(
             operation, raw, path, from_query=operation.in_query
         )
         problems_found = [*mistyped, *problems(asked, partial=True)] if asked is not None else mistyped
+        problems_found = [problem for problem in problems_found if not self._accepts(context, problem)]
         if problems_found:
             said = {problem.path: problem for problem in reversed(problems_found)}  # one problem per member is enough
-            context.assumed += (
-                _ASSUMED_RULES[problem.rule] for problem in problems_found if problem.rule in _ASSUMED_RULES
-            )
+            rests_on = [assumed_rule(problem) for problem in problems_found]
+            context.assumed += rests_on
             problem = "; ".join(str(problem) for problem in reversed(said.values()))
-            raise context.bad_request(problem, "validation_errors")
+            raise context.bad_request(problem, rests_on[0])
         if unknown:
             context.assumed.append("unknown_body_members")
+            if context.settings["unknown_body_members"] != "dropped":
+                raise context.bad_request(f"{unknown[0]} is not allowed", "unknown_body_members")
         for name, value in raw.items():
             if type(value) is int and value > MAX_WHOLE and name not in unknown:
-                raise context.bad_request(f"{name} is too large", "whole_numbers")
+                if context.settings["whole_numbers"] == "accepted":
+                    context.assumed.append("whole_numbers")
+                else:
+                    raise context.bad_request(f"{name} is too large", "whole_numbers")
         return asked
+
+    @staticmethod
+    def _accepts(context: RequestContext, problem: Problem) -> bool:
+        """Return whether a setting lets a broken rule pass."""
+        rule = assumed_rule(problem)
+        if context.settings[rule] != "accepted":
+            return False
+        context.assumed.append(rule)
+        return True
 
     def _query(self, context: RequestContext, operation: Operation[..., Any], query: str) -> dict[str, Any]:
         try:
@@ -263,7 +288,7 @@ class Service:
         if len(raw) != len(pairs):
             raise context.bad_request("a parameter of the query stands there twice", "duplicate_members")
         if operation is table.Operations.sign_withdrawal and self._unit_flag not in raw:
-            raw[self._unit_flag] = "false"
+            raw[self._unit_flag] = "false" if context.settings["withdrawal_unit_default"] == "cents" else "true"
             context.assumed.append("withdrawal_unit_default")
         return raw
 
@@ -271,7 +296,7 @@ class Service:
         if len(request.body) > MAX_BODY:
             raise context.bad_request("the body is too large", "body_size")
         kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
-        if kind != "application/json":
+        if kind != "application/json" and context.settings["content_type"] != "accepted":
             raise context.bad_request("the content type must be application/json", "content_type")
         try:
             return strict_json.loads(request.body)
@@ -279,6 +304,10 @@ class Service:
             raise context.bad_request(f"the body cannot be read: {error}", "validation_errors") from None
 
 
-def error_body(error: ApiError) -> bytes:
-    """Return the documented body of an error. Source: Errors."""
-    return strict_json.dumps({"statusCode": error.status, "error": error.error, "message": error.message})
+def error_body(error: ApiError, changes: Mapping[str, Any] | None = None) -> bytes:
+    """Return the documented body of an error, with the changes that a behavior lists for its status. Source: Errors.
+
+    assumed: error_bodies
+    """
+    body = {"statusCode": error.status, "error": error.error, "message": error.message}
+    return strict_json.dumps({**body, **(changes or {})})

@@ -3,12 +3,12 @@ expected.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from inspect import isawaitable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import attrs
 
@@ -26,6 +26,7 @@ from workbench.errors import (
     WrongEnvironment,
     visible,
 )
+from workbench.interface.table import Async
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
@@ -49,6 +50,7 @@ from workbench.sequences.sequence import (
 )
 from workbench.session import behaviors_of
 
+T = TypeVar("T")
 BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
@@ -137,11 +139,16 @@ class Target:
         for reference in (
             reference for step in sequence.steps for reference in step.references() if isinstance(reference, Guide)
         ):
-            self.example(reference.path)
+            self.example(reference.example)
 
     @cached_property
     def _guide(self) -> Any:
         return self._sandbox.guide()
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether it has a clock that can be advanced: that of its sandbox."""
+        return self._sandbox is not None
 
     def now(self) -> datetime:
         """Return the time there."""
@@ -215,6 +222,16 @@ class Target:
         return value["id"] if isinstance(value, Mapping) and "id" in value else value
 
 
+def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits for an event loop, as those of a synchronous client, and return its result."""
+    try:
+        coroutine.send(None)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    raise AssertionError("a synchronous call waited for an event loop")
+
+
 class Player:
     """One run of a sequence: the results so far, the ledger, and the steps that are left.
 
@@ -250,8 +267,8 @@ class Player:
 
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
-        for place in range(len(self.sequence.steps)):
-            step = self.sequence.steps[place]  # read as late as this: a stepper may have changed it
+        for index in range(len(self.sequence.steps)):
+            step = self.sequence.steps[index]  # read as late as this: a stepper may have changed it
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)
@@ -260,13 +277,8 @@ class Player:
 
     def play(self, step: Step) -> StepResult:
         """Play one step with a synchronous client, whose calls do not wait for an event loop."""
-        refuse_async(self.target.api, "sequences.run", "; without a file, await sequences.run_async(…)")
-        try:
-            self.play_async(step).send(None)
-        except StopIteration as played:
-            result: StepResult = played.value
-            return result
-        raise AssertionError("a synchronous call waited for an event loop")
+        refuse_async(self.target.api, "sequences")
+        return at_once(self.play_async(step))
 
     async def play_async(self, step: Step) -> StepResult:
         """Play one step; it is blocked if a reference cannot be resolved."""
@@ -287,15 +299,17 @@ class Player:
         result = StepResult(step, Outcome.SENDING.value, at, arguments, before=before)
         self.record(result)
         try:
-            if step.do in SCRIPTED:
-                answer = getattr(self.target.api, step.do)(**arguments)
-                result.answer = await answer if isawaitable(answer) else answer
-            elif step.do == "advance":
-                self.target.advance(duration(arguments["by"]))
+            if step.do == "advance":
+                await self._advance(duration(arguments["by"]))
             elif step.do == "wait":
-                self._wait(arguments, before)
+                await self._wait(arguments, before)
             else:
-                result.answer = self.target.control(step.do, arguments)
+                answer = (
+                    getattr(self.target.api, step.do)(**arguments)
+                    if step.do in SCRIPTED
+                    else self.target.control(step.do, arguments)
+                )
+                result.answer = await answer if isawaitable(answer) else answer
             result.outcome = Outcome.DONE.value
         except WorkbenchError as error:
             result.error = error
@@ -305,21 +319,31 @@ class Player:
         if result.error is None:
             self.ledger.book(step.name, step.do, arguments, result.answer, at)
         if step.expect != NOTHING:
-            result.mismatches = tuple(self._mismatches(step.expect, result))
+            unmet = await self._await_events(step.expect.events, before) if step.expect.events else []
+            result.mismatches = (*self._mismatches(step.expect, result), *unmet)
         elif result.error is not None:
             result.mismatches = (Mismatch("outcome", "done", f"{result.outcome}: {result.error}"),)
         result.after = self.target.cursor()
         self.record(result)
         return result
 
-    def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
+    async def _advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
+        """Advance the target's clock; an asynchronous client of a service waits without blocking the event loop."""
+        if isinstance(self.target.api, Async) and not self.target.has_clock:
+            import asyncio
+
+            await asyncio.to_thread(self.target.advance, span, until)
+        else:
+            self.target.advance(span, until)
+
+    async def _wait(self, arguments: Mapping[str, Any], before: int) -> None:
         event = ExpectedEvent(**{**arguments, "timeout": duration(arguments.get("timeout", "0s"))})
         since = max((result.before for result in self.results.values()), default=before)
-        missing = self._await_events((event,), since)
+        missing = await self._await_events((event,), since)
         if missing:
             raise EventTimeout("; ".join(map(str, missing)))
 
-    def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
+    async def _await_events(self, events: tuple[ExpectedEvent, ...], since: int) -> list[Mismatch]:
         expected = tuple(attrs.evolve(event, where=self._resolve(event.where)) for event in events)
 
         def missing() -> list[Mismatch]:
@@ -327,7 +351,7 @@ class Player:
 
         span = max((pattern.timeout for pattern in expected), default=timedelta(0))
         if span and missing():
-            self.target.advance(span, lambda: not missing())
+            await self._advance(span, lambda: not missing())
         return missing()
 
     def _mismatches(self, expect: Expect, result: StepResult) -> Iterator[Mismatch]:
@@ -340,8 +364,6 @@ class Player:
             yield Mismatch("outcome", "a refusal" if expect.error else "done", text)
         else:
             yield from _differences("result", self._resolve(expect.result), result.answer)
-        if expect.events:
-            yield from self._await_events(expect.events, result.before)
         if expect.state:
             expected = dict(self._resolve(expect.state))
             record = expected.pop("of")
@@ -367,8 +389,9 @@ class Player:
     def _read(self, reference: Reference) -> Any:
         if isinstance(reference, Param):
             return self.values[reference.path]
-        if not isinstance(reference, Ref):  # an example
-            return self.target.example(reference.path)
+        if isinstance(reference, Guide):
+            return self.target.example(reference.example)
+        assert isinstance(reference, Ref)
         result = self.results.get(reference.step)
         if result is None or result.answer is None:
             outcome = result.outcome if result else "not played"

@@ -6,7 +6,7 @@ Nothing in a file is evaluated, expanded or looked up in the environment.
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -17,11 +17,13 @@ import attrs
 from workbench.errors import Problem, UsageError, hide_arguments, not_allowed, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS, Operation, Operations
+from workbench.renamed import renamed
 from workbench.sandbox.controls import CONTROLS
 from workbench.schema import checks, walk
 from workbench.schema.rules import FULL
 from workbench.sequences.ledger import ACCOUNTS
 from workbench.sequences.sequence import (
+    GUIDE,
     PARAMETER_TYPES,
     Expect,
     ExpectedEvent,
@@ -30,10 +32,12 @@ from workbench.sequences.sequence import (
     Param,
     Parameter,
     Ref,
+    Reference,
     Sequence,
     Step,
     duration,
     is_duration,
+    ref,
     references,
 )
 
@@ -43,7 +47,7 @@ MAX_PARTS = 5_000
 _LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]{{1,200}}[ \t]*\.[ \t]*){{{MAX_PARTS},}}")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
-_REFERENCES = {"ref": Ref, "param": Param, "guide": Guide}
+_REFERENCES: Mapping[str, Callable[[str], Reference]] = {"ref": ref, "param": Param}
 _NAMES = {"arguments": "with"}  # attributes that have another name in a file
 _TABLES = {
     Parameter: "a table with type, doc and default",
@@ -52,7 +56,7 @@ _TABLES = {
 
 
 @hide_arguments
-def load(path: str | Path) -> Sequence:
+def read_toml(path: str | Path) -> Sequence:
     """Read a sequence from a TOML file.
 
     Raises:
@@ -65,15 +69,15 @@ def load(path: str | Path) -> Sequence:
         text = file.read_bytes().decode()
     except UnicodeDecodeError as error:
         raise _invalid("text", f"the file is not UTF-8 (at byte {error.start})", file.name) from None
-    return loads(text, name=file.stem)
+    return from_toml(text, name=file.stem)
 
 
 @hide_arguments
-def loads(text: str, *, name: str = "") -> Sequence:
+def from_toml(text: str, *, name: str = "") -> Sequence:
     """Read a sequence from the text of a TOML file.
 
     Raises:
-        InvalidSequence: See `load`.
+        InvalidSequence: See `read_toml`.
     """
     if len(text) > MAX_BYTES:
         raise _invalid("max_length", f"is longer than {MAX_BYTES:,} characters", name)
@@ -177,6 +181,8 @@ class _Reader:
             return None
         if isinstance(raw, dict):
             key = next(iter(raw), "")
+            if len(raw) == 1 and key == GUIDE:
+                self._add(path, "unknown", f"{key} is not a reference{renamed('{ guide = … }')}")
             if len(raw) != 1 or key not in _REFERENCES:
                 return {name: self._value(member, (*path, name)) for name, member in raw.items()}
             if isinstance(raw[key], str) and raw[key]:
@@ -208,7 +214,7 @@ class Catalogue(Mapping[str, Sequence]):
 
     def __init__(self, folder: Path) -> None:
         self._files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
-        self._load = cache(load)
+        self._load = cache(read_toml)
 
     def __getitem__(self, name: str) -> Sequence:
         if name not in self:
@@ -318,6 +324,8 @@ def _step_problems(step: Step, declared: Collection[str], names: list[str], earl
         yield "name", "pattern", "must begin with a letter, and contain only letters, digits, spaces, _ and -"
     if step.name in earlier:
         yield "name", "unique", "is the name of two steps"
+    if step.name == GUIDE:
+        yield "name", "forbidden", "is taken: a reference that begins with it is an example of the sandbox"
     if step.do == Operations.sign_withdrawal.name:
         yield "do", "forbidden", "sign_withdrawal authorizes moving funds and is never a step of a script"
         return

@@ -2,30 +2,34 @@
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import ExitStack, closing
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import attrs
 
 from workbench.bulk.plan import rows_of
-from workbench.bulk.rows import load
+from workbench.bulk.rows import read_rows
 from workbench.client.base import BaseClient, context_of
+from workbench.client.client import AsyncClient, Client
 from workbench.errors import Problem, UsageError, hide_arguments
+from workbench.interface.table import Async
+from workbench.sandbox import Sandbox
 from workbench.sequences import reading
-from workbench.sequences.player import Player, StepResult, Target
+from workbench.sequences.player import Player, StepResult, Target, at_once
 from workbench.sequences.runs import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
 from workbench.system.locks import FileLock
 from workbench.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.system.thread_pool import Interrupted, ThreadPool
 
+Resolved = Mapping[str, Literal["done", "not_sent"]]
 LONG = 200  # steps or runs from which on progress is shown
 
 
-def prepared(sequence: Sequence, api: object, values: Mapping[str, Any]) -> Player:
+def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Player:
     """Check a sequence and its parameters, and return its player.
 
     Raises:
@@ -39,25 +43,45 @@ def prepared(sequence: Sequence, api: object, values: Mapping[str, Any]) -> Play
     return player
 
 
-@hide_arguments
+@overload
 def run(
+    api: AsyncClient,
     sequence: Sequence,
-    api: object,
     *,
     path: str | os.PathLike[str] | None = None,
-    resolved: Mapping[str, Literal["done", "not_sent"]] | None = None,
+    resolved: Resolved | None = None,
     progress: bool | ProgressCallback = True,
     **values: object,
-) -> Run:
+) -> Coroutine[Any, Any, Run]: ...
+@overload
+def run(
+    api: Client | Sandbox,
+    sequence: Sequence,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    resolved: Resolved | None = None,
+    progress: bool | ProgressCallback = True,
+    **values: object,
+) -> Run: ...
+@hide_arguments
+def run(
+    api: object,
+    sequence: Sequence,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    resolved: Resolved | None = None,
+    progress: bool | ProgressCallback = True,
+    **values: object,
+) -> Any:
     """Run a sequence on a session, a client or a sandbox; its parameters are keyword arguments.
 
-    With `path`, each step is recorded in a file before it is sent and after its answer, so that the same call resumes a
-    run that was killed: what is done is never sent again. A step that was in flight is unknown, and the run stops there
-    until `resolved` gives its outcome.
+    Return a `Run`; with an async client, await it. With `path`, each step is recorded in a file before it is sent and
+    after its answer, so that the same call resumes a run that was killed: what is done is never sent again. A step that
+    was in flight is unknown, and the run stops there until `resolved` gives its outcome.
 
     Args:
-        sequence: From Python, a file (`sequences.load`) or the catalogue.
         api: A session, a client, or a `Sandbox`.
+        sequence: From Python, a file (`sequences.read_toml`) or the catalogue.
         path: A new file, or that of an earlier run of the same sequence and parameters. It holds names, outcomes, ids
             and amounts, and of the parameters a keyed digest only.
         resolved: Outcome of unknown steps of the file: "done", or "not_sent", which plays them again.
@@ -71,9 +95,21 @@ def run(
         Interrupted: By Ctrl-C; `.result` is the run so far.
         FileBusy: Another process has the file of the run.
     """
-    player = prepared(sequence, api, values)
     if resolved and path is None:
         raise UsageError("resolved needs the path of a run", of="sequences.run")
+    played = _played(prepared(api, sequence, values), values, path, resolved or {}, progress)
+    return played if isinstance(api, Async) else at_once(played)
+
+
+@hide_arguments
+async def _played(
+    player: Player,
+    values: Mapping[str, Any],
+    path: str | os.PathLike[str] | None,
+    resolved: Resolved,
+    progress: bool | ProgressCallback,
+) -> Run:
+    sequence = player.sequence
     many = len(sequence.steps)
     show = progress_callback(progress if many >= LONG or callable(progress) else False)
     report = Progress(total=many, unit="steps", label=sequence.name)
@@ -87,25 +123,16 @@ def run(
         if path is not None:
             stack.enter_context(FileLock(Path(path)))
             record = stack.enter_context(closing(Record(Path(path), sequence, values, player.started)))
-            record.restore(player, resolved or {})
+            record.restore(player, resolved)
             player.record = record.put
         update()
         try:
             for step in player.pending():
-                player.play(step)
+                await player.play_async(step)
                 update()
         except KeyboardInterrupt:
             raise Interrupted(Run(player)) from None
         return Run(player)
-
-
-@hide_arguments
-async def run_async(sequence: Sequence, api: object, **values: object) -> Run:
-    """Run a sequence with an asynchronous client; see `run`."""
-    player = prepared(sequence, api, values)
-    for step in player.pending():
-        await player.play_async(step)
-    return Run(player)
 
 
 class Stepper:
@@ -115,8 +142,8 @@ class Stepper:
     """
 
     @hide_arguments
-    def __init__(self, sequence: Sequence, api: object, **values: object) -> None:
-        self._player = prepared(sequence, api, values)
+    def __init__(self, api: object, sequence: Sequence, **values: object) -> None:
+        self._player = prepared(api, sequence, values)
         self._pending = self._player.pending()
 
     @property
@@ -159,8 +186,8 @@ class Stepper:
 
 @hide_arguments
 def run_many(
-    sequence: Sequence,
     api: object,
+    sequence: Sequence,
     rows: Iterable[Mapping[str, Any]] | Any = None,
     *,
     times: int = 1,
@@ -191,7 +218,7 @@ def run_many(
     if isinstance(rows, str | os.PathLike):
         rows = [
             {name: parameters[name].read(cell) if name in parameters else cell for name, cell in row.items()}
-            for row in load(Path(rows))
+            for row in read_rows(Path(rows))
         ]
     given = [{**values, **row} for row in ([{}] if rows is None else rows_of(rows, sequence.name))]
     problems_found = [

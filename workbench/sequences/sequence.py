@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -36,6 +36,7 @@ class Reference:
     """A value that is filled in when the sequence runs."""
 
     path: str
+    keyword: ClassVar[str] = "ref"  # in a file
 
 
 class Ref(Reference):
@@ -55,12 +56,30 @@ class Ref(Reference):
 class Param(Reference):
     """Refer to a parameter of the run: `param("amount")`."""
 
+    keyword = "param"
+
 
 class Guide(Reference):
-    """Refer to an example id of the sandbox's guide: `guide("cards.active")`, or `guide("cards.active.2")`."""
+    """Refer to an example id of the sandbox's guide: `ref("guide.cards.active")`, or `ref("guide.cards.active.2")`."""
+
+    @property
+    def example(self) -> str:
+        """Dotted path in the guide."""
+        return self.path.partition(".")[2]
 
 
-ref, param, guide = Ref, Param, Guide
+param = Param
+GUIDE = "guide"  # what a reference to the guide begins with, so no step can be called that
+
+
+def ref(path: str) -> Reference:
+    """Refer to the result of an earlier step, or to an example id of the sandbox's guide.
+
+    Args:
+        path: Step and dotted path in its result, as "authorize.transaction_id"; or "guide" and a dotted path in
+            `sandbox.guide()`, as "guide.cards.active".
+    """
+    return (Guide if path.partition(".")[0] == GUIDE else Ref)(path)
 
 
 def references(value: object) -> Iterator[Reference]:
@@ -229,7 +248,7 @@ _MAX_SHOWN = 200  # characters of a value
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sequence:
-    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(sequence, api)` runs
+    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(api, sequence)` runs
     it.
     """
 
@@ -284,7 +303,7 @@ def _private(record: Any) -> frozenset[str]:
 
 def _shown(value: object, hidden: bool) -> str:
     if isinstance(value, Reference):
-        return f"{type(value).__name__.lower()} {value.path}"
+        return f"{value.keyword} {value.path}"
     return masks.DOTS if hidden or isinstance(value, Mapping | list | tuple) else visible(str(value), _MAX_SHOWN)
 
 
@@ -330,8 +349,8 @@ def _toml(value: object) -> str:
     match value:
         case Full():
             return '"FULL"'
-        case Reference(path=name):
-            return f"{{ {type(value).__name__.lower()} = {_quoted(name)} }}"
+        case Reference(path=path):
+            return f"{{ {value.keyword} = {_quoted(path)} }}"
         case bool():
             return "true" if value else "false"
         case int():

@@ -1,6 +1,6 @@
 """Convert records to typed, exact and masked DataFrames, with caveats in `attrs`.
 
-`wb.to_frame` makes frames and `wb.export` writes them. `wb.rewards.read` and `wb.events.read` read at any size.
+`wb.to_frame` makes frames and `wb.to_file` writes them. `wb.rewards.fetch` and `wb.events.read_log` read at any size.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.tables.frames import load as load
+    from workbench.tables.frames import read_parquet as read_parquet
     from workbench.tables.rows import cumsum as cumsum
 
 _NAMES = {
     "cumsum": "workbench.tables.rows",
-    "load": "workbench.tables.frames",
+    "read_parquet": "workbench.tables.frames",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`

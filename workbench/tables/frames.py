@@ -1,4 +1,4 @@
-"""Convert anything to a DataFrame (`to_frame`), and write and read frames losslessly (`export`, `load`).
+"""Convert anything to a DataFrame (`to_frame`), and write and read frames losslessly (`to_file`, `read_parquet`).
 
 An ordered list of (applies, build) selects the conversion. Files are written under a temporary name, synced, renamed;
 a crash leaves the old file intact. Text that a spreadsheet would run as a formula stays text. Control characters
@@ -30,7 +30,7 @@ from workbench.system.files import write_file
 from workbench.system.limits import FRAMES, limits
 from workbench.tables.columns import json_text, plan
 from workbench.tables.event_frames import events_frame, has_events
-from workbench.tables.parquet import read_parquet
+from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import (
     AMOUNT,
     UNKNOWN,
@@ -188,7 +188,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 
 @attrs.frozen(kw_only=True)
 class Saved:
-    """What `export` wrote: the file, its rows and columns, and the private columns in it."""
+    """What `to_file` wrote: the file, its rows and columns, and the private columns in it."""
 
     path: Path
     rows: int
@@ -205,7 +205,12 @@ class Saved:
         return "; ".join(sentences)
 
 
-def export(
+def is_tabular(x: object) -> bool:
+    """Whether an object is a frame or a column."""
+    return isinstance(x, pd.DataFrame | pd.Series)
+
+
+def to_file(
     frame: "pd.DataFrame | pd.Series[Any]",
     path: str | Path,
     *,
@@ -223,8 +228,8 @@ def export(
         frame: The frame or the column.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
-        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
-            leave it unchanged ("keep").
+        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
+            or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
 
     Raises:
@@ -232,7 +237,7 @@ def export(
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
     if isinstance(path, bytes):
-        raise UsageError([Problem("path", "type", "must be text or a path, not bytes")], of="export")
+        raise UsageError([Problem("path", "type", "must be text or a path, not bytes")], of="to_file")
     path = Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
@@ -314,7 +319,7 @@ def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
 
 
 def guarded(value: Any) -> Any:
-    """Return a value with `'` before text that a spreadsheet would run; `bulk.load` removes it."""
+    """Return a value with `'` before text that a spreadsheet would run; `bulk.read_rows` removes it."""
     if not isinstance(value, str):
         return value
     return f"'{value}" if value.lstrip(" ")[:1] in set(FORMULA) or value[:1] == "'" else value
@@ -408,8 +413,8 @@ def _parquet(frame: pd.DataFrame, file: BinaryIO, *_: str) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
 
 
-def load(path: str | Path, *, max_rows: int | None = None, max_size: int | None = None) -> pd.DataFrame:
-    """Read a Parquet file into a frame; one written by `export` keeps its types, marks and notes.
+def read_parquet(path: str | Path, *, max_rows: int | None = None, max_size: int | None = None) -> pd.DataFrame:
+    """Read a Parquet file into a frame; one written by `to_file` keeps its types, marks and notes.
 
     Args:
         path: The file.
@@ -419,12 +424,12 @@ def load(path: str | Path, *, max_rows: int | None = None, max_size: int | None 
     Raises:
         FileNotFoundError: The file does not exist.
         UsageError: The file is not a Parquet file, or exceeds a limit. CSV and XLSX files store no types; read their
-            rows with `bulk.load`.
+            rows with `bulk.read_rows`.
     """
     path = Path(path)
     if path.suffix.lower() != ".parquet":
-        raise UsageError(f"{path.name}: only a Parquet file keeps types and notes; bulk.load reads rows of other files")
-    table = read_parquet(path, limits(FRAMES, rows=max_rows, size=max_size))
+        raise UsageError(f"{path.name}: only a Parquet file keeps types and notes; for others use bulk.read_rows")
+    table = parquet_table(path, limits(FRAMES, rows=max_rows, size=max_size))
     exact = {
         kind: pd.ArrowDtype(kind) for kind in table.schema.types if pa.types.is_decimal(kind) or pa.types.is_date(kind)
     }

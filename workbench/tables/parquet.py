@@ -29,7 +29,7 @@ def check_parquet(file: Any, limits: Limits) -> None:
         raise too_large(limits)
 
 
-def read_parquet(path: Path, limits: Limits = FRAMES) -> Any:
+def parquet_table(path: Path, limits: Limits = FRAMES) -> Any:
     """Return a Parquet file as an Arrow table.
 
     Raises:

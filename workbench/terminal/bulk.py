@@ -18,7 +18,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import screen_of
 from workbench.schema.walk import camel
 from workbench.system.files import write_file
-from workbench.tables.frames import export
+from workbench.tables.frames import to_file
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
@@ -104,7 +104,7 @@ def resume(
                 "In production, resume a run in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
             )
         options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
-        return _result(lambda: bulk.resume(path, api, rows, **options), how)
+        return _result(lambda: bulk.resume(api, path, rows, **options), how)
 
 
 app = App(name="bulk", help="Send one request for each row of a file, at most once each.")
@@ -206,13 +206,13 @@ def read_rewards(
     path: Path | None = None,
 ) -> int:
     """Read the activity of users, then show or save it."""
-    from workbench.rewards.reading import read
+    from workbench.rewards.reading import fetch
 
-    rewards = read(api, users, type=kind, path=path)
+    rewards = fetch(api, users, type=kind, path=path)
     frame = rewards.frame()
     if save is not None:
         try:
-            say(str(export(frame, save)))
+            say(str(to_file(frame, save)))
         except FileExistsError:
             raise usage_error(f"{visible(str(save), 200)} exists and is not overwritten.") from None
         except ValueError as error:
@@ -260,11 +260,11 @@ _ENDINGS = (".svg", ".png", ".pdf")
 
 
 def _rewards(api: Any, users: tuple[str, ...]) -> Any:
-    from workbench.rewards.reading import read
+    from workbench.rewards.reading import fetch
 
     if not users:
-        users = tuple(user["id"] for user in api.guide()["rewards_users"] if not user.get("beyond_paging"))
-    return read(api, users, progress=False)
+        users = tuple(user["id"] for user in api.sandbox.guide()["rewards_users"] if not user.get("beyond_paging"))
+    return fetch(api, users, progress=False)
 
 
 _DATA: dict[str, tuple[str, Callable[[Any, tuple[str, ...]], Any]]] = {

@@ -29,7 +29,7 @@ def _sequence(name: str) -> Any:
     if name in sequences.catalogue:
         return sequences.catalogue[name]
     if Path(name).is_file():
-        return sequences.load(name)
+        return sequences.read_toml(name)
     near = get_close_matches(name, list(sequences.catalogue), 3, 0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`workbench sequences list` shows the catalogue."
     raise usage_error(f"No sequence and no file {visible(name, 200)!r}. {hint}")
@@ -68,7 +68,7 @@ def run(
     loaded = _sequence(sequence)
     values = read_parameters(set_ or [])
     with session(where) as api:
-        done = sequences.run(loaded, api, path=path, **values)
+        done = sequences.run(api, loaded, path=path, **values)
     if how.output == "table" and not how.fields:
         print(done)
     else:
@@ -131,7 +131,7 @@ def check(*files: Path) -> int:
     code = DONE
     for file in files:
         try:
-            problems = [str(problem) for problem in problems_of(sequences.load(file))]
+            problems = [str(problem) for problem in problems_of(sequences.read_toml(file))]
         except OSError as error:
             problems = [error.strerror or type(error).__name__]
         except WorkbenchError as error:

@@ -77,7 +77,7 @@ def explore(
         progress=True,
     )
     if export is not None and result.failure is not None:
-        result.failure.export(export, application)
+        result.failure.to_pytest(export, application)
         say(f"Test: {export}")
     return _show(result, f"workbench test explore {application}")
 

@@ -191,7 +191,7 @@ def list_drills(*, how: Output = Output()) -> None:
 
 def _run(name: str, where: Where, do: Any) -> Any:
     with session(where) as api:
-        shown = do(course.drill(name, api))
+        shown = do(course.drill(api, name))
     if shown is not None:
         print(_PYTHON.sub(rf"workbench course \1 {name}", str(shown)))
     return shown
@@ -233,7 +233,7 @@ def book(
 def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -> None:
     """List the bookings of a drill."""
     with session(where) as api:
-        show(course.drill(name, api).ledger, how)
+        show(course.drill(api, name).ledger, how)
 
 
 def debrief(name: _Drill, /, *, where: Where = Where()) -> None:

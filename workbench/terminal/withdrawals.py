@@ -192,7 +192,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
 
 def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
     """Return signer and nonce of a contract, and decimals of its token, where a sandbox publishes them."""
-    rows = api.guide()["contracts"] if sandbox_of(api) is not None else ()
+    rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
     of_token: dict[str, Any] = next(
         (listed for listed in row["tokens"] if listed["address"].lower() == token.lower()), {}

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from workbench.testing.exploring import explore as explore
     from workbench.testing.exploring import sometimes as sometimes
     from workbench.testing.exports import Recording as Recording
-    from workbench.testing.exports import export as export
     from workbench.testing.exports import record as record
     from workbench.testing.exports import replay as replay
+    from workbench.testing.exports import to_text as to_text
     from workbench.testing.generated import from_journal as from_journal
     from workbench.testing.generated import traffic as traffic
     from workbench.testing.http_application import HttpApplication as HttpApplication
@@ -41,7 +41,7 @@ _NAMES = {
     "compare_recording": "workbench.testing.comparing",
     "evidence": "workbench.testing.comparing",
     "explore": "workbench.testing.exploring",
-    "export": "workbench.testing.exports",
+    "to_text": "workbench.testing.exports",
     "from_journal": "workbench.testing.generated",
     "record": "workbench.testing.exports",
     "replay": "workbench.testing.exports",

@@ -179,7 +179,7 @@ class _Tools:
         _check_names(arguments, _sequence_schema(sequence)["arguments"]["properties"], sequence.name)
         readers = {parameter.name: parameter.read for parameter in sequence.parameters}
         values = {snake(key): readers[snake(key)](value) for key, value in arguments.items()}
-        run = sequences.run(sequence, self._api, progress=False, **values)
+        run = sequences.run(self._api, sequence, progress=False, **values)
         return {"verdict": run.verdict, "steps": [_plain(row) for row in run.rows()]}
 
     async def _confirm(

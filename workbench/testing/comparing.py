@@ -26,7 +26,7 @@ from workbench.sequences.player import event_kind
 from workbench.sequences.reading import SCRIPTED, catalogue
 from workbench.sequences.running import run
 from workbench.sequences.runs import TIME, Run
-from workbench.sequences.sequence import Guide, Sequence, Step
+from workbench.sequences.sequence import Sequence, Step, ref
 from workbench.session import connect, sandbox_of, session_on
 from workbench.testing.exports import Recording, read_answer
 
@@ -42,7 +42,7 @@ READS = tuple(
     Sequence(name=name.replace("_", "-"), steps=(Step(name="read", do=name, arguments=arguments),))
     for name, arguments in (
         ("list_contracts", {}),
-        ("list_rewards_activity", {"user_id": Guide("users.approved"), "limit": 100}),
+        ("list_rewards_activity", {"user_id": ref("guide.users.approved"), "limit": 100}),
     )
 )
 """The reads of the interface, which no sequence of the catalogue calls."""
@@ -214,7 +214,7 @@ def _played(side: object, sequences: Iterable[Sequence], values: Mapping[str, An
     for sequence in sequences:
         api = _fork(side)
         try:
-            result = run(sequence, api, progress=False, **values)
+            result = run(api, sequence, progress=False, **values)
         except WrongEnvironment as error:
             played.skipped[sequence.name] = str(error)
             continue

@@ -115,7 +115,7 @@ class Failure:
         told = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
         return [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
 
-    def export(self, path: str | Path, application: str) -> None:
+    def to_pytest(self, path: str | Path, application: str) -> None:
         """Write a pytest file that replays the small universe.
 
         Args:

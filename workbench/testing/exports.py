@@ -50,7 +50,7 @@ class _Call:
     headers: Mapping[str, str] = {}
 
 
-def export(
+def to_text(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
     """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
@@ -72,14 +72,14 @@ def export(
     exported = [call for call in map(_call, calls) if call is not None]
     exported = exported[-last:] if last is not None else exported
     if not exported:
-        raise UsageError("there is no call that was done or refused", of="testing.export")
+        raise UsageError("there is no call that was done or refused", of="testing.to_text")
     if to == "har":
         creator = {"name": "workbench", "version": __version__}
         log = {"version": "1.2", "creator": creator, "entries": [_har_entry(call) for call in exported]}
         return strict_json.dumps({"log": log}).decode()
     writers = {"pytest": _pytest, "notebook": _notebook}
     if to not in writers:
-        raise UsageError(f"to must be har, {' or '.join(writers)}", of="testing.export")
+        raise UsageError(f"to must be har, {' or '.join(writers)}", of="testing.to_text")
     return writers[to](from_journal(exported, name=name), seed)
 
 
@@ -193,8 +193,8 @@ def _literal(text: str) -> str:
 
 def _notebook(sequence: Sequence, seed: int | None) -> str:
     connect = f"import workbench as wb\n\napi = wb.connect({'' if seed is None else f'seed={seed}'})"
-    run = "run = wb.sequences.run(sequence, api)\nrun"
-    load = f"sequence = wb.sequences.loads({_literal(sequence.to_toml())})\nsequence"
+    run = "run = wb.sequences.run(api, sequence)\nrun"
+    load = f"sequence = wb.sequences.from_toml({_literal(sequence.to_toml())})\nsequence"
     head = f"# {sequence.name}\n\n{len(sequence.steps)} recorded steps. Private values are made up."
     code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "source": head}]
@@ -221,7 +221,7 @@ SEQUENCE = {_literal(sequence.to_toml())}
 
 def test_{name}():
     """Every step ends as it was recorded."""
-    run = wb.sequences.run(wb.sequences.loads(SEQUENCE), wb.connect({where}))
+    run = wb.sequences.run(wb.connect({where}), wb.sequences.from_toml(SEQUENCE))
 
     assert run.ok, run.verdict
 '''
@@ -275,7 +275,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     """
 
     def write() -> None:
-        write_file(Path(path), (export(responses, "har") + "\n").encode())
+        write_file(Path(path), (to_text(responses, "har") + "\n").encode())
 
     with api.responses() as responses:
         try:

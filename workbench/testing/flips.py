@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from workbench.interface.assumptions import BEHAVIORS
+from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior, read_behavior
@@ -54,7 +54,8 @@ def flipped(name: str, value: object) -> Any:
     row = BEHAVIORS[name]
     if isinstance(value, bool):
         return not value
-    return next((other for other in (row.documented, row.observed) if other not in (value, None)), ...)
+    values = (row.documented, row.observed, *("422" if other == STATUS else other for other in row.others))
+    return next((other for other in values if other not in (value, None, ANY)), ...)
 
 
 def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | None:

@@ -17,7 +17,7 @@ from workbench.interface.vocabulary import DeclineReason
 from workbench.schema import masks, walk
 from workbench.schema.rules import FULL, UUID
 from workbench.sequences.reading import SCRIPTED
-from workbench.sequences.sequence import NOTHING, Expect, Guide, Param, Parameter, Ref, Sequence, Step
+from workbench.sequences.sequence import NOTHING, Expect, Param, Parameter, Ref, Sequence, Step, ref
 
 MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Corner Grocery", "5411", 400, 12000),
@@ -80,7 +80,8 @@ def traffic(
         wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
     if wrong:
         raise UsageError(wrong, of="traffic")
-    listed: list[Any] = [Guide(f"cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else list(cards)
+    active = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else cards
+    listed: list[Any] = list(active)
     random = Random(seed)
     timed: list[tuple[int, int, Step]] = []  # seconds, number of the purchase, step
     numbers = count(1)
@@ -93,9 +94,9 @@ def traffic(
     timed.sort(key=lambda timed: timed[:2])
     steps: list[Step] = []
     now = 0
-    for place, (when, _, act) in enumerate(timed, 1):
+    for index, (when, _, act) in enumerate(timed, 1):
         if when > now:
-            steps.append(Step(name=f"later {place}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
+            steps.append(Step(name=f"later {index}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
             now = when
         steps.append(act)
     doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."

@@ -87,7 +87,7 @@ class _Version(Universe):
         return self._read_books(self._alive())
 
 
-def read_log(path: str | Path) -> Iterator[bytes]:
+def bodies_of(path: str | Path) -> Iterator[bytes]:
     """Yield the deliveries of a log: an event on each line, or an object with it as `event`.
 
     Raises:
@@ -122,7 +122,7 @@ def regress(
     Raises:
         InvalidRequest: A line of the log is not an event.
     """
-    bodies = list(read_log(log)) if isinstance(log, str | Path) else list(log)
+    bodies = list(bodies_of(log)) if isinstance(log, str | Path) else list(log)
     show, state = progress_callback(progress), Progress(total=len(bodies), unit="events")
     chunk, answers = None, 0
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:

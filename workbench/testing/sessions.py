@@ -211,6 +211,6 @@ def fillers() -> dict[Item, str]:
     reached: dict[Item, str] = {}
     for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
         with session(behavior="observed") as api, suppress(WorkbenchError):  # it may need another sandbox
-            sequences.run(sequence, api, progress=False)
+            sequences.run(api, sequence, progress=False)
             reached = dict.fromkeys(touched(api.sandbox), name) | reached
     return reached

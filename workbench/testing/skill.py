@@ -18,7 +18,7 @@ this API or handles its webhooks.
 import workbench as wb
 
 api = wb.connect()  # an embedded sandbox; wb.connect("NAME") opens a profile of a real service
-card = api.guide()["cards"]["active"][0]
+card = api.sandbox.guide()["cards"]["active"][0]
 purchase = api.simulate_authorization(
     card_id=card, amount=1250, currency="USD", merchant_name="Shop", merchant_category_code="5411"
 )

@@ -140,6 +140,6 @@ def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
     if action == "drill":
         drill = DRILLS[arguments["drill"]]
         return (
-            f'Drill, {drill.minutes} minutes: {drill.title}. Start it: run = wb.course.drill("{drill.name}", api); run'
+            f'Drill, {drill.minutes} minutes: {drill.title}. Start it: run = wb.course.drill(api, "{drill.name}"); run'
         )
     return None

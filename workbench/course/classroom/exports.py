@@ -186,7 +186,7 @@ _HELPS = (
     ('wb.course.hint("start-1")', "shows the next hint; the last one contains the code, and is counted"),
     ("wb.course.notes()", "shows the notes of your trainer"),
     ("wb.course.progress()", "shows what you have done"),
-    ("api.guide()", "returns cards, users and keys to work with"),
+    ("api.sandbox.guide()", "returns cards, users and keys to work with"),
     ("api.sandbox.reset()", "resets your own sandbox, and no other"),
     ("wb.browse(api)", "shows all there is"),
 )
