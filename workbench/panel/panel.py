@@ -339,9 +339,9 @@ class Panel(Displayed):
         self.opened = (name, key)
         row, thing = listing.data.rows[number], listing.data.things[number]
         facts = [
-            {**_column(column), "value": listing.cell(row, place)}
-            for place, column in enumerate(listing.data.columns)
-            if row[place] is not None and column.kind != "hidden"
+            {**_column(column), "value": listing.cell(row, index)}
+            for index, column in enumerate(listing.data.columns)
+            if row[index] is not None and column.kind != "hidden"
         ]
         actions = []
         for offer, _ in self._offered():
@@ -499,21 +499,21 @@ def _column(column: Column) -> dict[str, Any]:
 
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
-    columns = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+        tuple(_static_cell(listing, row, index) for index, _ in columns) for row in listing.rows[:_STATIC_ROWS]
     )
     title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
-def _static_cell(listing: Listing, row: Any, place: int) -> Cell:
-    value, kind = row[place], listing.data.columns[place].kind
+def _static_cell(listing: Listing, row: Any, index: int) -> Cell:
+    value, kind = row[index], listing.data.columns[index].kind
     if value is not None and kind == "status":
         return status_cell(str(value))
     if isinstance(value, datetime):
         return cell(value)
-    text = listing.cell(row, place)
+    text = listing.cell(row, index)
     return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
 
 
