@@ -74,8 +74,11 @@ def test_threads_of_a_command_word_remedies_as_it_does() -> None:
 
 def test_a_served_control_words_its_refusal_for_http() -> None:
     """A program in any language reads it."""
-    with wb.Sandbox().serve() as url, wb.connect(url) as api:
-        with pytest.raises(wb.ApiError, match="see /_sandbox/guide"):
-            api.sandbox.wallet("0x" + "1" * 40)
+    with (
+        wb.Sandbox().serve() as url,
+        wb.connect(url) as api,
+        pytest.raises(wb.ApiError, match="see /_sandbox/guide"),
+    ):
+        api.sandbox.wallet("0x" + "1" * 40)
     with pytest.raises(wb.ApiError, match=r"see sandbox.guide\(\)"):
         wb.Sandbox().wallet("0x" + "1" * 40)
