@@ -71,7 +71,7 @@ _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     try:
         return orjson.dumps(value, default=str).decode()
     except TypeError:  # as for a whole number of more than 64 bits

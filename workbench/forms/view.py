@@ -273,6 +273,15 @@ class FormView(Quiet):
         self.card = card
         self._answer.children = (card.widget,)
 
+    def make_static(self, text: str) -> None:
+        """Show HTML in place of all widgets."""
+        if self.card is not None:
+            self.card.hide_private()
+        children = self.widget.children
+        live = children.index(self.head)  # styles come before
+        self.widget.children = (*children[:live], ipywidgets.HTML(text))
+        close_soon(children[live:])
+
     def close(self) -> None:
         """Discard every value and close every widget."""
         self.clear()
