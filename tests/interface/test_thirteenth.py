@@ -176,7 +176,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PYTHONPATH": str(copy), "MYPYPATH": str(copy), "WORKBENCH_STATE": str(copy / "state")}
-    return subprocess.run([sys.executable, *arguments], env=environ, cwd=copy, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, *arguments], env=environ, cwd=copy, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.slow
