@@ -113,7 +113,7 @@ class _Tools:
             return await self._called(context, params)
 
     async def _called(
-        self, context: Any, params: types.CallToolRequestParams
+        self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         try:
             tools = {tool.name for tool in (await self.list(None, None)).tools}
