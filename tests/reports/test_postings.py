@@ -60,8 +60,10 @@ def test_a_closed_month_stays_closed(behavior: Any) -> None:
         api.sandbox.settle(kept, 3_000)
         march = reports.roll_forward(api)
 
-    pd.testing.assert_frame_equal(january, february.iloc[:1], check_like=True)
-    pd.testing.assert_frame_equal(february, march.iloc[:2], check_like=True)
+    figures = [column for column in march if column != "running"]
+    pd.testing.assert_frame_equal(january[figures], february[figures].iloc[:1], check_like=True)
+    pd.testing.assert_frame_equal(february[figures], march[figures].iloc[:2], check_like=True)
+    assert [table["running"].tolist() for table in (january, march)] == [[True], [False, False, True]]
     assert [10_000, -4_000, 3_000] == march["net_cents"].tolist()
     assert [5_000, 5_000, 0] == march["closing_cents"].tolist()
 

@@ -36,7 +36,7 @@ def listing() -> list[str]:
         lines.append(f"| events of kind `{kind}` | `event` | {_columns(to_frame([], of=kind), private)} |")
     derived = {
         "contract_values(contracts)": reports.contract_values([]),
-        'contract_totals(contracts, by="chain_id")': reports.contract_totals([], by="chain_id"),
+        'contract_values(contracts, by="chain_id")': reports.contract_values([], by="chain_id"),
         "status_history(events)": reports.status_history([]),
         "time_in_status(events)": reports.time_in_status([]),
         "transactions(events)": reports.transactions([]),

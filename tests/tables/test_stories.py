@@ -23,8 +23,8 @@ def test_totals_in_all_and_by_chain() -> None:
     """Totals add up exactly, by chain and in all; the assumption goes along."""
     other = samples.CONTRACT.replace(b"11155111", b"43113")
     contracts = samples.answer("list_contracts", samples.CONTRACT, other)
-    everything = reports.contract_totals(contracts)
-    by_chain = reports.contract_totals(reports.contract_values(contracts), by="chain_id")
+    everything = reports.contract_values(contracts, by=())
+    by_chain = reports.contract_values(reports.contract_values(contracts), by="chain_id")
 
     assert everything["value_usd"].tolist() == [Decimal("2498.699")]
     assert by_chain["chain_id"].tolist() == [43113, 11155111]
@@ -38,7 +38,7 @@ def test_no_contracts_are_worth_nothing() -> None:
     made = reports.contract_values([])
 
     assert str(made["value_usd"].dtype) == "decimal128(18, 6)[pyarrow]"
-    assert reports.contract_totals([])["value_usd"].tolist() == [Decimal(0)]
+    assert reports.contract_values([], by=())["value_usd"].tolist() == [Decimal(0)]
 
 
 def test_a_token_without_a_rate_has_no_value() -> None:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from workbench.charts.data import Number, Scale, Steps, is_general, number, plain, scale_of, wrapped
+from workbench.charts.data import Number, Scale, Steps, is_general, is_running, number, plain, scale_of, wrapped
 from workbench.rendering.design import Drawing, Look
 from workbench.tables.rows import UNKNOWN
 
@@ -42,6 +42,9 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 
 class Chart(Axes):
     """Axes that a notebook shows as inline SVG with alternative text."""
+
+    drawn: pd.DataFrame
+    """The data of the chart."""
 
     def _repr_html_(self) -> Drawing:
         figure = self.get_figure(root=True)
@@ -177,8 +180,8 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def over_time(self, steps: Steps, lines: Sequence["LineSpec"], unit: str) -> None:
-        """Draw lines over steps of time, each with one value per step."""
-        scale = self.lines(steps.places.tolist(), lines)
+        """Draw lines over steps of time, each with one value per step; to a step that is running they are dashed."""
+        scale = self.lines(steps.places.tolist(), lines, open_end=is_running(self.data))
         self.time_axis(steps)
         self.labels(steps.unit, scale.unit(unit))
 
@@ -226,15 +229,15 @@ class Canvas:
         """Draw horizontal bars with names and labels, the first on top; return their scale."""
         scale = scale_of(part.length for bar in bars for part in bar.parts)
         ends = []
-        for place, bar in enumerate(bars):
+        for index, bar in enumerate(bars):
             reached = []
             for part in bar.parts:
                 left, length = scale(part.left), scale(part.length)
-                self.axes.barh(place + part.down, length, left=left, height=part.height, **part.style)
+                self.axes.barh(index + part.down, length, left=left, height=part.height, **part.style)
                 reached.append(left + length)
             end = max([*reached, scale(bar.reach)]) if max(reached) >= 0 else min(reached)
             dx, side = (5, "left") if end >= 0 else (-5, "right")
-            self.annotate(end, place, bar.label, dx=dx, ha=side, va="center")
+            self.annotate(end, index, bar.label, dx=dx, ha=side, va="center")
             ends.append(end)
         self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         self.axes.set_ylim(len(bars) - 0.4, -0.6)
@@ -251,23 +254,23 @@ class Canvas:
         self.labels(scale.unit(unit), "")
         return scale
 
-    def lines(self, places: Sequence[float], lines: Sequence["LineSpec"]) -> Scale:
-        """Draw lines over common positions, each labeled at its end; return their scale."""
+    def lines(self, places: Sequence[float], lines: Sequence["LineSpec"], *, open_end: bool = False) -> Scale:
+        """Draw lines over common positions, labeled at their ends, the last part dashed if open; return their scale."""
         scale = scale_of(value for line in lines for value in line.values)
         ends = []
         for drawn in lines:
             heights = [scale(value) for value in drawn.values]
-            self.axes.plot(
-                places,
-                heights,
-                color=drawn.color,
-                linestyle=drawn.dash,
-                linewidth=self.base / 5,
-                marker=drawn.marker,
-                markersize=self.base / 2.2,
-                markevery=max(1, len(heights) // _MARKERS),
-                label=drawn.name,
-            )
+            style: dict[str, Any] = {
+                "color": drawn.color,
+                "linewidth": self.base / 5,
+                "marker": drawn.marker,
+                "markersize": self.base / 2.2,
+                "markevery": max(1, len(heights) // _MARKERS),
+            }
+            over = len(heights) - 1 if open_end and len(heights) > 1 else len(heights)
+            self.axes.plot(places[:over], heights[:over], linestyle=drawn.dash, label=drawn.name, **style)
+            if over < len(heights):
+                self.axes.plot(places[over - 1 :], heights[over - 1 :], linestyle="--", alpha=0.6, **style)
             ends.append((heights[-1], drawn.label))
             first, last, most = (number(value) for value in (drawn.values[0], drawn.values[-1], max(drawn.values)))
             self.say(f"{drawn.name} from {first} to {last}, highest {most}")
@@ -276,10 +279,10 @@ class Canvas:
         low, high = self.axes.get_ylim()
         height = self.axes.get_position().height * self.figure.get_figheight() * 72 * 0.75
         least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
-        place = float("-inf")
+        position = float("-inf")
         for y, text in sorted(ends):
-            place = max(y, place + least)
-            self.annotate(places[-1], place, text, dx=6.75, va="center", fontweight="bold")
+            position = max(y, position + least)
+            self.annotate(places[-1], position, text, dx=6.75, va="center", fontweight="bold")
         return scale
 
 
@@ -375,6 +378,7 @@ def chart(
             figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
             axes: Axes = figure.add_subplot(axes_class=Chart)
             axes.set_facecolor("none")
+            axes.drawn = data  # type: ignore[attr-defined]
         else:
             axes = ax
             width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() / 0.8  # type: ignore[union-attr]

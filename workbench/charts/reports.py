@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from workbench.charts.canvas import (
     THICKNESS,
@@ -26,6 +27,7 @@ from workbench.charts.data import (
     Steps,
     counted,
     dollars,
+    is_running,
     label,
     not_drawn,
     number,
@@ -36,9 +38,11 @@ from workbench.charts.data import (
     top_of,
     usd,
 )
+from workbench.errors import UsageError
 from workbench.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
 from workbench.reports import activity as analysis
 from workbench.reports import balances as reports
+from workbench.tables.periods import PERIODS
 from workbench.tables.rows import decimals
 
 _DASHES: Sequence[Any] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1)), (0, (1, 1)), (0, (8, 2)))
@@ -68,7 +72,9 @@ def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "
     data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
     by = _group(data, "authorizations", "approved", "declined", "rate")
     authorizations, approved = int(data["authorizations"].sum()), int(data["approved"].sum())
-    steps = steps_of(data[by], by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
+    if by not in {*PERIODS, "authorizations"} or data[by].duplicated().any():
+        raise UsageError("the chart has one line over time: pass approvals with a period and without by")
+    steps = _steps(data[by], by, data.attrs.get("tz", "UTC"))
     rates = [Decimal(str(rate)) * 100 for rate in data["rate"]]
 
     def draw(on: Canvas) -> None:
@@ -81,12 +87,21 @@ def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "
     return chart(
         data,
         draw if authorizations else None,
-        title=f"Approval rate by {by}",
+        title=f"Approval rate by {by}{_running(data)}",
         empty="no authorization",
         ax=ax,
         size=size,
         notes=[note if authorizations else ""],
     )
+
+
+def _steps(firsts: object, by: str, tz: str) -> Steps:
+    """Return the steps of the first days of periods; a quarter is drawn at its first month."""
+    return steps_of(firsts, "month" if by == "quarter" else by, tz)  # type: ignore[arg-type]
+
+
+def _running(data: pd.DataFrame) -> str:
+    return " (the last one is running)" if is_running(data) else ""
 
 
 def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
@@ -210,6 +225,8 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
     data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
     grid = data.pivot(index="cohort", columns="month", values="share")
     sizes = data[data["month"] == 0].set_index("cohort")["users"]
+    is_open = data["running"].fillna(False) if "running" in data else [False] * len(data)
+    open_cells = dict(zip(zip(data["cohort"], data["month"], strict=True), is_open, strict=True))
 
     def draw(on: Canvas) -> None:
         shares = grid.to_numpy(dtype="float64", na_value=np.nan)
@@ -219,6 +236,8 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
         for (y, x), share in np.ndenumerate(shares):
             if not np.isnan(share):
                 on.annotate(x, y, f"{share:.0%}", ha="center", va="center", color="white" if share > 0.55 else "black")
+                if open_cells.get((grid.index[y], grid.columns[x])):
+                    on.axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, hatch="//", alpha=0.35))
         names = [f"{cohort:%b %Y} ({counted(int(sizes[cohort]), 'user')})" for cohort in grid.index]
         on.axes.set_yticks(range(len(grid)), names)
         on.axes.set_xticks(range(grid.shape[1]), [str(month) for month in grid.columns])
@@ -228,6 +247,7 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
         data,
         draw if len(grid) else None,
         title="Users active by month since their first purchase",
+        notes=["Hatched: the month is running."] if any(open_cells.values()) else [],
         empty="no purchase was approved",
         ax=ax,
         size=size,
@@ -258,6 +278,7 @@ def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = N
     before, now = (dollars(int(data[name].sum()), unit) for name in ("before_cents", "now_cents"))
     total = f"Of all: {before} before, {now} in the month."
     month = f" to {data.attrs['month']}" if data.attrs.get("month") else ""
+    month += ", running," if data.attrs.get("running") else ""
     return bar_chart(
         data,
         bars,
@@ -304,7 +325,7 @@ def applications_chart(applications: object, *, ax: Axes | None = None, size: Si
     by = _group(data, "status", "applications")
     grid = data.pivot(index=by, columns="status", values="applications").fillna(0)
     lines = {word(str(name)): [Decimal(int(value)) for value in grid[name]] for name in grid.columns}
-    steps = steps_of(pd.Series(grid.index), by, data.attrs.get("tz", "UTC"))  # type: ignore[arg-type]
+    steps = _steps(pd.Series(grid.index), by, data.attrs.get("tz", "UTC"))
     return _over_time(data, steps, lines, "applications", "Applications by status", "no application changed", ax, size)
 
 
@@ -350,7 +371,7 @@ def _over_time(
         empty=empty,
         ax=ax,
         size=size,
-        title=f"{title}, {steps.period}" if shown else title,
+        title=f"{title}, {steps.period}{_running(data)}" if shown else title,
         notes=[f"{len(rest):,} more lines are left out." if rest else ""],
     )
 

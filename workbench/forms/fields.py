@@ -12,7 +12,8 @@ import ipywidgets
 from workbench import rendering
 from workbench.errors import Problem, UsageError, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, cents_of, is_money, joined, typed_amount
-from workbench.forms.widgets import Quiet, css_name, line, sentence
+from workbench.forms.widgets import Quiet, css_name, line
+from workbench.rendering.text import sentence
 from workbench.schema import readers, walk
 from workbench.schema.fields import OPEN, SECRET
 from workbench.schema.rules import FULL, iso_day
@@ -91,7 +92,7 @@ def text_of(member: Member, value: object) -> str:
     return EMPTY if value == "" else readers.text_of(member, value)
 
 
-def explained(member: Member, value: Any, record: Any) -> str:
+def explained(member: Member, value: object, record: Any) -> str:
     """Return how a value is understood: money in its currency, a date in words, an address in groups of four."""
     rule = member.about.rule
     unit = rule.unit or ""

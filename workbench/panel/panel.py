@@ -22,14 +22,15 @@ from workbench.forms.draft import cents_of, no_amount
 from workbench.forms.form import Form
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
-from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
+from workbench.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.interface.vocabulary import RewardType
 from workbench.panel import details
 from workbench.panel import lists as things
 from workbench.panel.listing import Listing, choices
-from workbench.panel.lists import Column, Rows
+from workbench.panel.lists import LINKED, Column, Rows
+from workbench.panel.page import document
 from workbench.rendering import markup
-from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.rendering.text import Cell, Grid, cell, sentence, status_cell
 from workbench.sandbox.controls import perform
 from workbench.schema.rules import iso_day
 from workbench.session import sandbox_of
@@ -40,14 +41,6 @@ _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
 ALL = "All known users"
 """What is entered to read the rewards of all users that a session knows."""
-LINKED: Mapping[str, Mapping[str, str]] = {
-    "companies": {"users": "company_id"},
-    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
-    "cards": {"transactions": "card_id"},
-    "transactions": {"disputes": "transaction_id", "events": "about"},
-    "events": {"deliveries": "event_id"},
-}
-"""The lists that a thing leads to, each with the column that has its id."""
 _VIEWS = "views.json"  # in the state folder
 
 
@@ -180,6 +173,7 @@ class Panel(Displayed):
                 self.lists["rewards"] = self.rewards
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._chosen: tuple[Listing, tuple[str, ...]] | None = None
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
@@ -243,6 +237,14 @@ class Panel(Displayed):
         """Close the widget and its form."""
         self._close_form()
         close(self.widget)
+
+    def document(self) -> str:
+        """Return the lists that were read as a standalone HTML page, with the figures of the overview."""
+        info = self._start({})
+        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        read = [listing for listing in self.lists.values() if listing.is_read]
+        title, moment = f"Workbench: {info['host']}", things.now(self._api)
+        return document(title, read, tiles=list(tiles(self)), about=about, at=moment)
 
     @property
     def html(self) -> str:
@@ -312,6 +314,7 @@ class Panel(Displayed):
             "all": len(listing.data.rows),
             "notes": [visible(note, 400) for note in listing.data.notes],
             "columns": [_column(column) for column in listing.data.columns],
+            "sums": listing.sums(),
             "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
@@ -336,9 +339,9 @@ class Panel(Displayed):
         self.opened = (name, key)
         row, thing = listing.data.rows[number], listing.data.things[number]
         facts = [
-            {**_column(column), "value": listing.cell(row, place)}
-            for place, column in enumerate(listing.data.columns)
-            if row[place] is not None and column.kind != "hidden"
+            {**_column(column), "value": listing.cell(row, index)}
+            for index, column in enumerate(listing.data.columns)
+            if row[index] is not None and column.kind != "hidden"
         ]
         actions = []
         for offer, _ in self._offered():
@@ -420,6 +423,40 @@ class Panel(Displayed):
         file = f"{name.replace(' ', '-')}.{kind}"
         return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
 
+    def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
+        """Return a list with the filter and the order that the page shows."""
+        name, listing = self._asked_list(asked)
+        if str(asked.get("filter", "")) != listing.text or tuple(map(str, asked.get("sort", ()))) != listing.sorted:
+            raise UsageError(f"{name} changed meanwhile", of="browse")
+        return listing
+
+    def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Note the rows that a person selected, and return their sums."""
+        listing = self._shown_as(asked)
+        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing)]
+        self._chosen = (listing, tuple(listing.ids[place] for place in places)) if places else None
+        return {"count": len(places), "sums": listing.sums(places), "mean": listing.mean(places)}
+
+    @property
+    def selection(self) -> Any:
+        """The rows that were selected in the page, as a typed frame with its notes; none selected are no rows."""
+        if self._chosen is None:
+            return self.rows.iloc[:0]
+        listing, ids = self._chosen
+        places = {key: place for place, key in enumerate(listing.ids)}
+        return listing.frame([places[key] for key in ids if key in places])
+
+    @property
+    def rows(self) -> Any:
+        """The rows of the list in view that pass its filter, as a typed frame with its notes.
+
+        Raises:
+            UsageError: The overview is in view.
+        """
+        if self.selected not in self.lists:
+            raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
+        return self.lists[self.selected].frame()
+
     def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Save a view of a list under its name in the state folder, or delete it."""
         name, _ = self._asked_list(asked)
@@ -462,21 +499,21 @@ def _column(column: Column) -> dict[str, Any]:
 
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
-    columns = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+        tuple(_static_cell(listing, row, index) for index, _ in columns) for row in listing.rows[:_STATIC_ROWS]
     )
     title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
-def _static_cell(listing: Listing, row: Any, place: int) -> Cell:
-    value, kind = row[place], listing.data.columns[place].kind
+def _static_cell(listing: Listing, row: Any, index: int) -> Cell:
+    value, kind = row[index], listing.data.columns[index].kind
     if value is not None and kind == "status":
         return status_cell(str(value))
     if isinstance(value, datetime):
         return cell(value)
-    text = listing.cell(row, place)
+    text = listing.cell(row, index)
     return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
 
 
@@ -501,6 +538,9 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "export": Panel._export,
     "tick": Panel._tick,
     "reveal": Panel._reveal,
+    "select": Panel._select,
+    "summary": lambda panel, asked: {"columns": panel._shown_as(asked).summary()},
+    "values": lambda panel, asked: panel._shown_as(asked).values([int(place) for place in asked.get("places", ())]),
     "view": Panel._keep_view,
 }
 

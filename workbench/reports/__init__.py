@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from workbench.reports.activity import posting_times as posting_times
     from workbench.reports.activity import spend as spend
     from workbench.reports.activity import spend_funnel as spend_funnel
-    from workbench.reports.balances import contract_totals as contract_totals
     from workbench.reports.balances import contract_values as contract_values
     from workbench.reports.balances import liability as liability
     from workbench.reports.balances import outstanding as outstanding
     from workbench.reports.balances import record_balances as record_balances
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
+    from workbench.reports.data_checks import anomalies as anomalies
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
+    "anomalies": "workbench.reports.data_checks",
     "applications": "workbench.reports.activity",
     "approvals": "workbench.reports.activity",
     "cohorts": "workbench.reports.activity",
-    "contract_totals": "workbench.reports.balances",
     "contract_values": "workbench.reports.balances",
     "declines": "workbench.reports.activity",
     "deliveries": "workbench.reports.activity",

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,8 @@ from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
 from workbench.reports.event_logs import duckdb
 from workbench.reports.posting_rows import postings
+from workbench.reports.scope import Columns, columns_of, grouped, in_scope, without_repeats
+from workbench.reports.transaction_rows import MONEY, until_of
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.rewards.folder import PART, read_folder
 from workbench.rewards.reading import fetch
@@ -33,126 +35,185 @@ from workbench.sandbox.control_records import Delivery
 from workbench.schema.walk import build
 from workbench.session import sandbox_of
 from workbench.tables.frames import read_parquet, to_frame
-from workbench.tables.periods import Every, moment, steps
+from workbench.tables.periods import (
+    Every,
+    end_of,
+    every_period,
+    is_period,
+    moment,
+    period_name,
+    running,
+    steps,
+    zone,
+)
 from workbench.tables.rows import AMOUNT, TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 
-Group = Literal["merchant_name", "merchant_category", "merchant_category_code", "card_id", "user_id"]
 AGES = (0, 7, 30, 60, 90)
 """Lower bound of each age group, in days."""
 
 
-def _table(transactions: Any, currency: str | None = None, time: str = "") -> tuple[pd.DataFrame, list[str]]:
-    """Return the transactions in a currency that have a time, and notes that count the others."""
+def _table(
+    transactions: Any, currency: str | None = None, time: str = "", *, begun: bool = False
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the transactions that a report includes, and notes that count the others.
+
+    Args:
+        transactions: A frame of `transactions`, or anything it takes.
+        currency: Keep transactions in this currency.
+        time: Keep transactions with a time in this column.
+        begun: Keep transactions whose authorization is known, since a partial log has no rates for the others.
+    """
     known = isinstance(transactions, pd.DataFrame) and {"authorized_cents", "posting"} & set(transactions)
-    table = transactions if known else transactions_frame(transactions)
-    notes = list(table.attrs.get("notes", ()))
-    for what, test in (
-        ("in another currency", currency and table["currency"].str.lower() == currency.lower()),
-        (f"without {time}", time and table[time].notna()),
-    ):
-        if not isinstance(test, str | None):
-            kept = table[test.fillna(False).astype(bool)]
-            notes += [f"{len(table) - len(kept):,} transactions {what} are left out."] * (len(kept) < len(table))
-            table = kept
-    return table, notes
+    table, notes = in_scope(
+        transactions if known else transactions_frame(transactions), "transactions", currency=currency, time=time
+    )
+    return (table[table["authorized_cents"].notna()] if begun else table), notes
 
 
 def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: object) -> pd.DataFrame:
     return mark_report(frame, kind, notes, source, **more)
 
 
-def approvals(transactions: object, freq: Every = "day", *, tz: str = "UTC") -> pd.DataFrame:
-    """Return the number of authorizations approved and declined in each day, week or month.
+def approvals(
+    transactions: object,
+    freq: Every | None = "day",
+    *,
+    by: Columns = (),
+    tz: str = "UTC",
+    currency: str | None = None,
+) -> pd.DataFrame:
+    """Return the number of authorizations approved and declined in each period, and by columns such as the merchant.
 
     Args:
         transactions: A frame of `transactions`, or anything it takes.
-        freq: "day", "week" or "month".
-        tz: Time zone of the days, such as "America/New_York".
+        freq: "day", "week", "month", "quarter", "year", a fiscal "Q-JAN" or "Y-JUN", or None for all times together.
+        by: One or more columns to group by, such as "merchant_category_code".
+        tz: Time zone of the periods, such as "America/New_York".
+        currency: Keep authorizations in this currency; default all.
 
     Returns:
-        Columns: the first day of the period (named after `freq`), authorizations, approved, declined (Int64), rate
-        (Float64, approved divided by all).
+        Columns: the first day of the period (named after `freq`), those of `by`, authorizations, approved, declined
+        (Int64), rate (Float64, approved divided by all), and running (boolean: the period was not over when the data
+        end; only with `freq`).
     """
-    table, notes = _table(transactions, time="authorized_at")
-    frame = pd.DataFrame({freq: steps(table["authorized_at"], freq, tz), "declined": table["status"] == "declined"})
-    frame = frame.groupby(freq)["declined"].agg(authorizations="size", declined="sum").reset_index().convert_dtypes()
-    frame.insert(2, "approved", frame["authorizations"] - frame["declined"])
+    table, notes = _table(transactions, currency, "authorized_at", begun=True)
+    if freq is not None:
+        period_name(freq)  # anything else is refused before it is taken for a column
+    data, names = grouped(
+        table, [*([freq] if freq else []), *columns_of(by)], "reports.approvals", time="authorized_at", tz=tz
+    )
+    data = data.assign(declined=(data["status"] == "declined").to_numpy(), all=0)
+    groups = data.groupby(names or "all", dropna=False, observed=True)["declined"]
+    frame = groups.agg(authorizations="size", declined="sum").reset_index()[[*names, "authorizations", "declined"]]
+    frame.insert(len(names) + 1, "approved", frame["authorizations"] - frame["declined"])
     frame = frame.astype({"authorizations": "Int64", "approved": "Int64", "declined": "Int64"})
     frame["rate"] = (frame["approved"] / frame["authorizations"]).astype("Float64")
-    return _marked(frame, table, "approvals", notes, freq=freq, tz=tz)
+    if freq:
+        frame["running"] = running(frame[names[0]], freq, tz, until_of(table, "authorized_at"))
+    return _marked(frame, table, "approvals", notes, freq=freq, tz=tz, currency=currency)
 
 
-def declines(transactions: object) -> pd.DataFrame:
-    """Return declined authorizations by reason, most frequent first.
+def declines(transactions: object, by: Columns = "declined_reason", *, currency: str = "usd") -> pd.DataFrame:
+    """Return declined authorizations by reason, most frequent first, or by other columns.
+
+    Args:
+        transactions: A frame of `transactions`, or anything it takes.
+        by: One or more columns to group by; `approvals(by=…)` has the decline rate of each group.
+        currency: Transactions in other currencies are left out.
 
     Returns:
-        Columns reason, declined, amount_cents (Int64), share (Float64, of all declined).
+        Columns: the groups (`reason` for "declined_reason"), declined, amount_cents (Int64), share (Float64, of all
+        declined).
     """
-    table, notes = _table(transactions)
-    groups = table[table["status"] == "declined"].groupby("declined_reason", dropna=False)["authorized_cents"]
-    counted = (
-        groups.agg(declined="size", amount_cents="sum").reset_index().rename(columns={"declined_reason": "reason"})
-    )
-    counted = counted.astype({"reason": TEXT, "declined": "Int64", "amount_cents": "Int64"})
+    table, notes = _table(transactions, currency)
+    data, names = grouped(table[table["status"] == "declined"], by, "reports.declines")
+    groups = data.groupby(names, dropna=False, observed=True)["authorized_cents"]
+    counted = groups.agg(declined="size", amount_cents="sum").reset_index()
+    counted = counted.astype({"declined": "Int64", "amount_cents": "Int64"})
+    counted = counted.rename(columns={"declined_reason": "reason"})
     counted["share"] = (counted["declined"] / counted["declined"].sum()).astype("Float64")
-    return _marked(_largest(counted, "declined", "reason"), table, "declines", notes)
+    names = ["reason" if name == "declined_reason" else name for name in names]
+    return _marked(_largest(counted, "declined", names), table, "declines", notes, currency=currency)
 
 
 def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
     """Return the spend funnel: amounts requested, approved, posted, refunded and net.
 
+    Transactions that began before the first event are left out, since what was requested of them is not known.
+
+    Args:
+        transactions: A frame of `transactions`, which for a past day is `transactions(…, at=)`, or anything it takes.
+        currency: Transactions in other currencies are left out.
+
     Returns:
         Columns stage, transactions, amount_cents (Int64), share (Float64, of the requested amount).
     """
-    table, notes = _table(transactions, currency)
-    approved = table[table["status"] != "declined"]
+    table, notes = _table(transactions, currency, begun=True)
+    columns = {name: table[name].to_numpy(dtype="int64", na_value=0) for name in MONEY if name != "held_cents"}
+    requested = columns.pop("authorized_cents")
+    approved = (table["status"] != "declined").to_numpy(dtype=bool)
     stages = {
-        "requested": (len(table), table["authorized_cents"].sum()),
-        "approved": (len(approved), approved["authorized_cents"].sum()),
-        **{
-            name: (int((table[f"{name}_cents"] > 0).sum()), table[f"{name}_cents"].sum())
-            for name in ("posted", "refunded", "net")
-        },
+        "requested": (len(table), int(requested.sum())),
+        "approved": (int(approved.sum()), int(requested[approved].sum())),
+        **{name.removesuffix("_cents"): (int((of > 0).sum()), int(of.sum())) for name, of in columns.items()},
     }
     frame = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
     frame["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
-    frame["amount_cents"] = pd.array([int(amount) for _, amount in stages.values()], dtype="Int64")
+    frame["amount_cents"] = pd.array([amount for _, amount in stages.values()], dtype="Int64")
     frame["share"] = (frame["amount_cents"] / max(int(frame["amount_cents"][0]), 1)).astype("Float64")
     return _marked(frame, table, "spend_funnel", notes, currency=currency)
 
 
-def spend(transactions: object, by: Group = "merchant_category", *, currency: str = "usd") -> pd.DataFrame:
-    """Return posted, refunded and net amounts by merchant, category, card or user, largest net first.
+def spend(
+    transactions: object, by: Columns = "merchant_category", *, tz: str = "UTC", currency: str = "usd"
+) -> pd.DataFrame:
+    """Return posted, refunded and net amounts by merchant, category, card, user or period, largest net first.
+
+    Args:
+        transactions: A frame of `transactions` or `postings`, or anything they take.
+        by: One or more columns, also of your own, or periods such as "month", "quarter" or a fiscal "Q-JAN". In a
+            period, settlements and refunds count at their own time, as in `postings`.
+        tz: Time zone of the periods.
+        currency: Transactions in other currencies are left out.
 
     Returns:
-        Columns: the group (named after `by`), transactions, posted_cents, refunded_cents, net_cents
-        (Int64).
+        Columns: the groups, transactions, posted_cents, refunded_cents, net_cents (Int64), and running (boolean: the
+        period was not over when the data end) if `by` has a period. Rows of periods are in order of time.
     """
-    table, notes = _table(transactions, currency)
-    table = table[table["posted_cents"] + table["refunded_cents"] > 0]
-    groups = table.groupby(by, dropna=False)
+    periods = [name for name in columns_of(by) if is_period(name)]
+    source = _movements(transactions) if periods else transactions
+    table, notes = _table(source, currency, "at" if periods else "")
+    data, names = grouped(table, by, "reports.spend", time="at", tz=tz)
+    data = data[data["posted_cents"] + data["refunded_cents"] > 0]
+    groups = data.groupby(names, dropna=False, observed=True)
     sums = groups[["posted_cents", "refunded_cents", "net_cents"]].sum()
-    sums.insert(0, "transactions", groups.size().astype("Int64"))
-    return _marked(_largest(sums.reset_index(), "net_cents", by), table, "spend", notes, by=by, currency=currency)
+    sums.insert(0, "transactions", (groups["transaction_id"].nunique() if periods else groups.size()).astype("Int64"))
+    frame, until = sums.reset_index(), until_of(table, "at", "posted_at")
+    if not periods:
+        return _marked(_largest(frame, "net_cents", names), table, "spend", notes, by=by, currency=currency)
+    name = period_name(periods[0])
+    frame["running"] = running(frame[name], periods[0], tz, until)
+    return _marked(frame, table, "spend", notes, by=by, tz=tz, currency=currency)
 
 
-def _largest(frame: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
-    return frame.sort_values([column, name], ascending=[False, True], ignore_index=True)
+def _largest(frame: pd.DataFrame, column: str, names: list[str]) -> pd.DataFrame:
+    return frame.sort_values([column, *names], ascending=[False, *(True for _ in names)], ignore_index=True)
 
 
-def posting_times(transactions: object, by: Group | None = None) -> pd.DataFrame:
-    """Return the time from authorization to posting, over all transactions or by a column.
+def posting_times(transactions: object, by: Columns | None = None) -> pd.DataFrame:
+    """Return the time from authorization to posting, over all transactions or by one or more columns.
 
     Returns:
-        Columns: the group (named after `by`, if given), transactions (Int64), and median_hours, p90_hours,
-        longest_hours (Float64).
+        Columns: the groups (if `by` is given), transactions (Int64), and median_hours, p90_hours, longest_hours
+        (Float64).
     """
     table, notes = _table(transactions, time="posted_at")
-    hours = (table["posted_at"] - table["authorized_at"]).dt.total_seconds() / 3_600
-    groups = hours.groupby(table[by] if by else np.zeros(len(hours)), dropna=False)
+    data, names = grouped(table, by or (), "reports.posting_times")
+    hours = (data["posted_at"] - data["authorized_at"]).dt.total_seconds() / 3_600
+    groups = hours.groupby([data[name] for name in names] or np.zeros(len(hours)), dropna=False, observed=True)
     frame = pd.DataFrame(groups.agg(transactions="size", median_hours="median", longest_hours="max"))
     frame.insert(2, "p90_hours", groups.quantile(0.9))
-    frame = frame.reset_index(drop=by is None)
+    frame = frame.reset_index(drop=not names)
     frame = frame.astype(
         {"transactions": "Int64", **{name: "Float64" for name in frame if str(name).endswith("_hours")}}
     )
@@ -164,28 +225,31 @@ def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> 
 
     Returns:
         Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it), share
-        (Float64, of the cohort), net_cents (Int64, of what was authorized in the month).
+        (Float64, of the cohort), net_cents (Int64, of what was authorized in the month), and running (boolean: the
+        month was not over when the data end).
     """
-    table, notes = _table(transactions, currency, "authorized_at")
+    table, notes = _table(transactions, currency, "authorized_at", begun=True)
+    until = until_of(table, "authorized_at")
     table = table[table["status"] != "declined"]
     month = steps(table["authorized_at"], "month", tz).to_numpy().astype("datetime64[M]").astype("int64")
-    data = pd.DataFrame(
-        {"user": table["user_id"].to_numpy(), "month": month, "net_cents": table["net_cents"].to_numpy()}
-    )
+    net = table["net_cents"].to_numpy()
+    data = pd.DataFrame({"user": table["user_id"].to_numpy(), "month": month, "net_cents": net})
     data["cohort"] = data.groupby("user")["month"].transform("min")
     data["month"] -= data["cohort"]
     groups = data.groupby(["cohort", "month"])
     counted = pd.DataFrame({"users": groups["user"].nunique(), "net_cents": groups["net_cents"].sum()}).reset_index()
     sizes = counted[counted["month"] == 0].set_index("cohort")["users"]
     counted.insert(3, "share", (counted["users"] / counted["cohort"].map(sizes)).astype("Float64"))
+    months = (counted["cohort"] + counted["month"]).to_numpy().astype("datetime64[M]").astype("datetime64[s]")
     counted["cohort"] = counted["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
     counted = counted.astype({"month": "Int64", "users": "Int64", "net_cents": "Int64"})
+    counted["running"] = running(pd.Series(months), "month", tz, until)
     return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
 
 
 def monthly_changes(
     transactions: object,
-    by: Group = "merchant_name",
+    by: Columns = "merchant_name",
     *,
     month: str | None = None,
     tz: str = "UTC",
@@ -194,53 +258,64 @@ def monthly_changes(
     """Return the change of net spend from one month to the next by merchant, category, card or user, largest first.
 
     Settlements and refunds count in the month in which they were made, so a later refund does not change an earlier
-    month.
+    month. A month that was not over when the data end is compared with the same part of the month before.
 
     Args:
         transactions: A frame of `postings`, or anything it takes. A frame of `transactions` has one time for all
             refunds of a transaction; those without a time count in the month of the settlement, and the notes say so.
-        by: Column to group by.
+        by: One or more columns to group by.
         month: The later month, such as "2026-03"; default the last month in the data.
         tz: Time zone of the months.
         currency: Transactions in other currencies are left out.
 
     Returns:
-        Columns: the group (named after `by`), before_cents, now_cents, change_cents (Int64, posted minus
-        refunded).
+        Columns: the groups, before_cents, now_cents, change_cents (Int64, posted minus refunded).
     """
     table, notes = _table(_movements(transactions), currency, "at")
-    table = table[table["net_cents"] != 0]
+    until = until_of(table, "at")
+    table, names = grouped(table[table["net_cents"] != 0], by, "reports.monthly_changes")
     months = steps(table["at"], "month", tz)
     now = months.max() if month is None else _month(month)
     before = now - pd.DateOffset(months=1)
-    names = table[by].fillna("")
-    sums = [table["net_cents"][months == at].groupby(names).sum() for at in (before, now)]
-    compared = (
-        pd.DataFrame({"before_cents": sums[0], "now_cents": sums[1]}).fillna(0).astype("Int64").reset_index(names=by)
-    )
+    in_before = months == before
+    is_running = False
+    if len(table) and until is not None and until < end_of(now, "month", tz):
+        is_running = True
+        local = pd.Timestamp(until).tz_convert(zone(tz)).tz_localize(None)
+        in_before &= (table["at"].dt.tz_convert(zone(tz)).dt.tz_localize(None) - before) <= (local - now)
+        notes.append(
+            f"{now:%B %Y} is running: it is compared with the same part of {before:%B}, to {local:%d %B %H:%M}."
+        )
+    keys = [table[name].fillna("") if str(table[name].dtype) == "str" else table[name] for name in names]
+    sums = [
+        table["net_cents"][rows].groupby([key[rows] for key in keys], observed=True).sum()
+        for rows in (in_before, months == now)
+    ]
+    compared = pd.DataFrame({"before_cents": sums[0], "now_cents": sums[1]}).fillna(0).astype("Int64")
+    compared = compared.reset_index(names=names)
     compared["change_cents"] = compared["now_cents"] - compared["before_cents"]
     compared = compared.iloc[(-compared["change_cents"].abs()).argsort(kind="stable")].reset_index(drop=True)
-    return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, month=str(now)[:7], currency=currency)
+    more = {"month": str(now)[:7], "currency": currency, "running": is_running}
+    return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, **more)
 
 
 def _movements(transactions: object) -> pd.DataFrame:
     """Return rows with the time `at` and the net amount of each settlement and refund."""
-    if not isinstance(transactions, pd.DataFrame) or "authorized_cents" not in transactions:
-        return (
-            transactions
-            if isinstance(transactions, pd.DataFrame) and "posting" in transactions
-            else postings(transactions)
-        )
-    refunds = transactions.assign(
-        at=transactions["refunded_at"].fillna(transactions["posted_at"]), net_cents=-transactions["refunded_cents"]
-    )
-    table = pd.concat(
-        [transactions.assign(at=transactions["posted_at"], net_cents=transactions["posted_cents"]), refunds],
-        ignore_index=True,
-    )
-    table = table[table["net_cents"] != 0]
+    if not isinstance(transactions, pd.DataFrame):
+        known = isinstance(transactions, list) and transactions and isinstance(transactions[0], Mapping)
+        return _movements(transactions_frame(transactions)) if known else postings(transactions)
+    if "authorized_cents" not in transactions:
+        return transactions if "posting" in transactions else postings(transactions)
+    transactions, repeated = without_repeats(transactions)
+    refund_times = transactions["refunded_at"].fillna(transactions["posted_at"])
+    parts = [
+        transactions.assign(at=transactions["posted_at"], net_cents=transactions["posted_cents"], refunded_cents=0),
+        transactions.assign(at=refund_times, net_cents=-transactions["refunded_cents"], posted_cents=0),
+    ]
+    table = pd.concat([part[part["net_cents"] != 0] for part in parts], ignore_index=True).assign(posting="")
     undated = int(((transactions["refunded_cents"] > 0) & transactions["refunded_at"].isna()).sum())
     notes = [f"{undated:,} refunds without a time count in the month of their settlement."] if undated else []
+    notes += [f"{repeated:,} transactions occur more than once, as after concat; each counts once."] * bool(repeated)
     table.attrs = {**transactions.attrs, "notes": [*transactions.attrs.get("notes", ()), *notes]}
     return table
 
@@ -259,24 +334,24 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
 
     Args:
         events: Events, or a result of `status_history`.
-        freq: "day", "week" or "month".
+        freq: "day", "week", "month", "quarter", "year", or a fiscal "Q-JAN", "Y-JUN".
         tz: Time zone of the days.
 
     Returns:
-        Columns: the first day of the period (named after `freq`), status, applications (Int64).
+        Columns: the first day of the period (named after `freq`), status, applications (Int64), and running (boolean:
+        the period was not over when the data end).
     """
     history = events if isinstance(events, pd.DataFrame) else status_history(events)
     timed = history[history["at"].notna()]
-    data = pd.DataFrame({freq: steps(timed["at"], freq, tz), "user": timed["user_id"], "status": timed["status"]})
-    last = data.drop_duplicates([freq, "user"], keep="last").pivot(index=freq, columns="user", values="status")
-    if len(last):
-        last = last.reindex(
-            pd.date_range(last.index.min(), last.index.max(), freq={"day": "D", "week": "7D"}.get(freq, "MS"))
-        )
+    name = period_name(freq)
+    data = pd.DataFrame({name: steps(timed["at"], freq, tz), "user": timed["user_id"], "status": timed["status"]})
+    last = data.drop_duplicates([name, "user"], keep="last").pivot(index=name, columns="user", values="status")
+    last = last.reindex(every_period(last.index, freq))
     counts = last.ffill().stack().groupby(level=0).value_counts()
-    table = counts.rename_axis([freq, "status"]).rename("applications").reset_index()
-    table = table.astype({"status": TEXT, "applications": "Int64", freq: "datetime64[s]"})
-    table = table.sort_values([freq, "status"], ignore_index=True)
+    table = counts.rename_axis([name, "status"]).rename("applications").reset_index()
+    table = table.astype({"status": TEXT, "applications": "Int64", name: "datetime64[s]"})
+    table = table.sort_values([name, "status"], ignore_index=True)
+    table["running"] = running(table[name], freq, tz, until_of(timed, "at"))
     notes = list(history.attrs.get("notes", ()))
     if len(timed) < len(history):
         notes.append(f"{len(history) - len(timed):,} changes without a time are left out.")
@@ -424,8 +499,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
             f"query must be text of at most {_MAX_QUERY:,} characters, without NUL and surrogates", of="sql"
         )
     with duckdb().connect(config=_CLOSED) as engine:
-        made = {name: make() for name, make in tables.items() if re.search(rf"\b{re.escape(name)}\b", query)}
-        for name, given in made.items():
+        named_tables = {name: make() for name, make in tables.items() if re.search(rf"\b{re.escape(name)}\b", query)}
+        for name, given in named_tables.items():
             engine.register(name, _arrow(given))
         engine.execute("SET lock_configuration=true")
         table = None
@@ -442,7 +517,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
         if table is not None:
             frame = pd.DataFrame({name: to_pandas(_usual(table.column(name))) for name in table.column_names})
             unclear = [name for name in _without_unit(parsed) if name in frame]
-            return mark_report(frame, "sql", [*_completeness(made)], unit_unknown=unclear)
+            return mark_report(frame, "sql", [*_completeness(named_tables)], unit_unknown=unclear)
     raise UsageError(f"the query cannot be run: {problem} (tables: {', '.join(tables) or 'none'})")
 
 
@@ -477,7 +552,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}: {note}" for note in table.attrs.get("notes", ()) if not note.startswith("Assumed:"))
 
 
-def _without_unit(parsed: Any) -> Iterator[str]:
+def _without_unit(parsed: object) -> Iterator[str]:
     """Yield the names that a query gives to amounts in cents, and that do not say so."""
     for select in (node for node in _nodes(parsed) if "select_list" in node):
         for item in select["select_list"]:
@@ -501,7 +576,7 @@ def _parsed(engine: Any, query: str) -> Any:
     return str(parsed["error_message"]) if parsed["error"] else parsed
 
 
-def _query_problem(parsed: Any) -> str:
+def _query_problem(parsed: object) -> str:
     """Return why a query is rejected; empty if it calls no function with a side effect."""
     for kind, name in _functions(parsed):
         if _REFUSED_FUNCTIONS.fullmatch(name) or (kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS):

@@ -14,7 +14,7 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
 from workbench.tables.frames import read_parquet, to_file, to_frame
-from workbench.tables.periods import end_of_month, moment, steps
+from workbench.tables.periods import end_of, every_period, moment, running, steps
 from workbench.tables.rows import EXACT, TEXT, cumsum, decimal_series, decimals, mark_report
 
 USER_UPDATED = EVENT_KINDS["user.updated"].name
@@ -42,12 +42,19 @@ _DECIMALS = ("tokens.balance", "tokens.exchange_rate", "tokens.advance_rate", "v
 _TOKEN = ("id", "chain_id", "tokens.address", "tokens.balance", "tokens.exchange_rate", "tokens.advance_rate")
 
 
-def contract_values(contracts: object) -> pd.DataFrame:
+def contract_values(contracts: Any, by: str | Collection[str] | None = None) -> pd.DataFrame:
     """Return one row per token: balance, rates, `value_usd` (balance × exchange rate) and `advance_usd` (× rate).
 
     Args:
-        contracts: Contracts, or their frame. A token without a balance or rate has no value.
+        contracts: Contracts, their frame, or a result of this report. A token without a balance or rate has no value.
+        by: Columns such as "chain_id", for the sums of each group; an empty list for the total.
     """
+    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
+    values = contracts if known else _token_values(contracts)
+    return values if by is None else _totals(values, [by] if isinstance(by, str) else list(by))
+
+
+def _token_values(contracts: object) -> pd.DataFrame:
     tokens = to_frame(contracts, of=None if isinstance(contracts, pd.DataFrame) else "list_contracts")
     table = tokens.loc[tokens["tokens.address"].notna(), list(_TOKEN)].reset_index(drop=True)
     with localcontext(EXACT):
@@ -69,16 +76,7 @@ def _products(left: list[Decimal | None], right: list[Decimal | None]) -> list[D
     return [None if a is None or b is None else a * b for a, b in zip(left, right, strict=True)]
 
 
-def contract_totals(contracts: Any, by: str | Collection[str] = ()) -> pd.DataFrame:
-    """Return the value and advance in USD, in total or by columns such as "chain_id".
-
-    Args:
-        contracts: Contracts, their frame, or a result of `contract_values`.
-        by: One or more columns of `contract_values`.
-    """
-    known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
-    values = contracts if known else contract_values(contracts)
-    keys = [by] if isinstance(by, str) else list(by)
+def _totals(values: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     numbers = {name: decimals(values[name]) for name in ("value_usd", "advance_usd")}
     totals = (
         values[keys].drop_duplicates().sort_values(keys, ignore_index=True) if keys else pd.DataFrame(index=range(1))
@@ -254,23 +252,35 @@ def liability(
 
     Returns:
         Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
-        and value_usd if `usd_per_point` is given; decimals.
+        and value_usd if `usd_per_point` is given; decimals; and running (boolean: the month was not over when the data
+        end).
     """
     data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
-        months = pd.date_range(sums.index.min(), sums.index.max(), freq="MS", unit="s")
+        months = every_period(sums.index, "month")
         sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
     frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
-    ends = [end_of_month(month, tz) for month in frame["month"]]
+    ends = [end_of(month, "month", tz) for month in frame["month"]]
     frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
     frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
     frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
     if usd_per_point is not None:
         frame["value_usd"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
+    frame["running"] = running(frame["month"], "month", tz, _end_of_read(rewards, data))
     return mark_report(frame, "points_liability", notes, rewards, on=on, tz=tz)
+
+
+def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:
+    """Return the moment up to which rows were read: the filter of the read, or the time of the last row."""
+    attrs: Any = rewards.attrs if isinstance(rewards, pd.DataFrame) else {}
+    filters = attrs.get("filters", getattr(rewards, "filters", {}))
+    if filters.get("until"):
+        return datetime.fromisoformat(str(filters["until"]))
+    last = data["created_at"].max()
+    return None if pd.isna(last) else last.to_pydatetime()
 
 
 def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -> Decimal:

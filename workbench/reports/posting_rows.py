@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from workbench.reports.transaction_rows import ASSUMED, transaction_events
+from workbench.reports.scope import in_scope
+from workbench.reports.transaction_rows import ASSUMED, transaction_events, until_of
 from workbench.tables.event_frames import DELIVERY
-from workbench.tables.periods import Every, steps
+from workbench.tables.periods import Every, every_period, period_name, running, steps
 from workbench.tables.rows import TEXT, mark_report
 
 POSTINGS = ("hold", "increase", "release", "settlement", "refund")
@@ -15,7 +16,7 @@ _OWN_TIME = ("event_received_at", DELIVERY)
 _PARTIES = ("card_id", "user_id", "merchant_name", "merchant_category", "merchant_category_code", "currency")
 
 
-def postings(events: object) -> pd.DataFrame:
+def postings(events: object, *, at: object = None) -> pd.DataFrame:
     """Return one row for each hold, increase, release, settlement and refund, with its time.
 
     A refund counts in the month in which it was made, so a later event never changes an earlier period. Duplicate
@@ -23,15 +24,16 @@ def postings(events: object) -> pd.DataFrame:
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
+        at: What was known at a past day or time, as in `transactions`.
 
     Returns:
-        Columns transaction_id, posting ("hold", "increase", "release", "settlement" or "refund"), at, held_cents,
-        posted_cents, refunded_cents, net_cents (Int64; changes made by the row, in the minor unit of `currency`),
-        card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency. A settlement below or
-        above its hold has a second row for the rest of the hold. `at` is missing if the event has no time; the notes
-        count such rows.
+        Columns transaction_id, event_id, posting ("hold", "increase", "release", "settlement" or "refund"), at,
+        held_cents, posted_cents, refunded_cents, net_cents (Int64; changes made by the row, in the minor unit of
+        `currency`), card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency. A settlement
+        below or above its hold has a second row for the rest of the hold. `at` is missing if the event has no time; the
+        notes count such rows.
     """
-    data, notes = transaction_events(events)
+    data, notes = transaction_events(events, at)
     spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
     amount = spend["amount"].fillna(0).to_numpy(dtype="int64")
     change = spend["authorization_update_amount"].fillna(0).to_numpy(dtype="int64")
@@ -64,7 +66,7 @@ def postings(events: object) -> pd.DataFrame:
         ("release", is_settlement & (held_before > amount), times["settlement"], amount - held_before, 0, 0),
         ("refund", is_refund, times["refund"], 0, 0, -amount),
     ):
-        part = pd.DataFrame({"transaction_id": ids, "posting": posting, "at": at})
+        part = pd.DataFrame({"transaction_id": ids, "event_id": data["id"], "posting": posting, "at": at})
         for column, cents in (("held_cents", held), ("posted_cents", posted), ("refunded_cents", refunded)):
             part[column] = cents
         part["net_cents"] = part["posted_cents"] - part["refunded_cents"]
@@ -84,54 +86,45 @@ def postings(events: object) -> pd.DataFrame:
     began = set(ids[is_hold])
     if unknown := len(set(ids[completed | is_update]) - began - set(ids[is_refund & ~ids.isin(ids[is_settlement])])):
         notes.append(f"{unknown:,} transactions began before the first event: their holds are not known.")
-    return mark_report(result, "postings", [ASSUMED, *notes])
+    return mark_report(result, "postings", [ASSUMED, *notes], events, until=data.attrs["until"])
 
 
 def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
     """Return open holds and posted amounts rolled forward: opening balance, changes and closing balance of each period.
 
-    Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing. Later
-    events never change an earlier row.
+    Opening + authorized - released - settled = closing, to the cent, and each opening is the previous closing. Holds
+    that expire are released. Later events never change an earlier row.
 
     Args:
         events: A frame of `postings`, or anything it takes.
-        freq: "day", "week" or "month".
+        freq: "day", "week", "month", "quarter", "year", or a fiscal "Q-JAN", "Y-JUN".
         tz: Time zone of the periods.
         currency: Currency of the rows to include; the notes count the others.
 
     Returns:
         Columns: the first day of the period (named after `freq`), opening_cents, authorized_cents, released_cents,
-        settled_cents, closing_cents (of holds), posted_cents, refunded_cents, net_cents (in the period); Int64.
+        settled_cents, closing_cents (of holds), posted_cents, refunded_cents, net_cents (in the period; Int64),
+        and running (boolean: the period was not over when the data end).
     """
     table = events if isinstance(events, pd.DataFrame) and "posting" in events else postings(events)
-    notes = list(table.attrs.get("notes", ()))
-    ours = (table["currency"].str.lower() == currency.lower()).fillna(False)
-    timed = table[ours & table["at"].notna()]
-    for count, reason in (
-        (int((~ours).sum()), "in another currency"),
-        (int(table[ours]["at"].isna().sum()), "without a time"),
-    ):
-        if count:
-            notes.append(f"{count:,} postings {reason} are left out.")
+    timed, notes = in_scope(table, "postings", currency=currency, time="at")
+    name = period_name(freq)
     held = timed["held_cents"].astype("Int64")
     from_hold = timed["posting"] == "settlement"
     data = pd.DataFrame(
         {
-            freq: steps(timed["at"], freq, tz),
+            name: steps(timed["at"], freq, tz),
             "authorized_cents": held.where(held > 0, 0),
             "released_cents": -held.where((held < 0) & ~from_hold, 0),
             "settled_cents": -held.where(from_hold, 0),
-            **{name: timed[name] for name in AMOUNTS[1:]},
+            **{amount: timed[amount] for amount in AMOUNTS[1:]},
         }
     )
-    result = data.groupby(freq).sum()
-    if len(result):
-        periods = pd.date_range(
-            result.index.min(), result.index.max(), freq={"day": "D", "week": "7D", "month": "MS"}[freq]
-        )
-        result = result.reindex(periods.astype(result.index.dtype), fill_value=0)
+    result = data.groupby(name).sum()
+    result = result.reindex(every_period(result.index, freq), fill_value=0)
     closing = (result["authorized_cents"] - result["released_cents"] - result["settled_cents"]).cumsum()
     result.insert(0, "opening_cents", closing.shift(fill_value=0))
     result.insert(4, "closing_cents", closing)
-    result = result.astype("Int64").rename_axis(freq).reset_index()
+    result = result.astype("Int64").rename_axis(name).reset_index()
+    result["running"] = running(result[name], freq, tz, until_of(table, "at"))
     return mark_report(result, "roll_forward", notes, table, freq=freq, tz=tz, currency=currency)

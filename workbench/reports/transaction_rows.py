@@ -1,14 +1,20 @@
 """Build transactions from their events: one row each, with amounts, parties, status and times."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
+from workbench.rendering.text import money
+from workbench.sandbox.rewards import CATEGORIES
+from workbench.session import sandbox_of
 from workbench.tables.event_frames import DELIVERY, events_frame
+from workbench.tables.periods import moment
 from workbench.tables.rows import TEXT, check_in_memory, mark_report
 
 PATTERN = "transaction.*"
@@ -41,7 +47,7 @@ _SPEND = tuple(
 )
 
 
-def transactions(events: object) -> pd.DataFrame:
+def transactions(events: object, *, at: object = None) -> pd.DataFrame:
     """Return one row per card transaction with its amounts, parties, status and times, from its events in any order.
 
     Duplicate events count once. `authorized_cents` is the requested amount, `held_cents` the open hold, `posted_cents`
@@ -50,15 +56,17 @@ def transactions(events: object) -> pd.DataFrame:
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored
-            transactions of a sandbox, `sandbox.records("transaction")`, which have no refund times and no category
-            names.
+            transactions of a sandbox, `sandbox.records("transaction")`, which have no refund times.
+        at: What was known at a past day or time: later events are left out, and so are events without a time. A date
+            means its first moment in UTC.
 
     Returns:
         Columns transaction_id, card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency,
         status (requested, authorized, reversed, declined, settled or refunded), declined_reason, authorized_cents,
         held_cents, posted_cents, refunded_cents, net_cents (Int64), local_amount_cents (Int64, the requested amount in
         `local_currency`, the merchant's), version, authorized_at, updated_at, posted_at, refunded_at. Rows are in order
-        of first occurrence. `refunded_at` is known only if the events have a delivery time.
+        of first occurrence. `refunded_at` is known only if the events have a delivery time. `authorized_cents` is
+        missing where the transaction began before the first event; refunds of such transactions are left out.
     """
     if (
         isinstance(events, list)
@@ -67,7 +75,7 @@ def transactions(events: object) -> pd.DataFrame:
         and events[0].get("kind") == "transaction"
     ):
         return _of_books(events)
-    data, notes = transaction_events(events)
+    data, notes = transaction_events(events, at)
     codes, ids = pd.factorize(data["body.id"])
     spend = {name.removeprefix("body.spend."): data[name] for name in _SPEND}
     amount, change = (
@@ -120,6 +128,7 @@ def transactions(events: object) -> pd.DataFrame:
     authorized = np.maximum(base + raised, 0)  # a refund may have a `created` of its amount
     for name, cents in zip(MONEY, (authorized, held, posted, refunded, posted - refunded), strict=True):
         frame[name] = pd.array(cents, dtype="Int64")
+    begun_here = of_each("any", created | requested).to_numpy(dtype=bool)
     frame["local_amount_cents"] = spend["local_amount"].array.take(first)
     frame["local_currency"] = spend["local_currency"].array.take(first)
     frame["version"] = last(data["version"])
@@ -133,9 +142,41 @@ def transactions(events: object) -> pd.DataFrame:
     for name, moments in times.items():
         frame[name] = of_each("min" if name == "authorized_at" else "max", moments).array
     frame["posted_at"] = frame["posted_at"].where(~reversed_)
+    begun_earlier = ~begun_here & ~_mask(frame["authorized_at"] >= data["at"].min())
+    if begun_earlier.any():
+        frame["authorized_cents"] = frame["authorized_cents"].mask(begun_earlier)
+        alone = begun_earlier & (posted == 0) & (refunded > 0)
+        sums = frame.loc[alone].groupby("currency", dropna=False)["refunded_cents"].sum()
+        total = ", ".join(money(int(cents), name if isinstance(name, str) else None) for name, cents in sums.items())
+        notes += [f"{int(alone.sum()):,} refunds of transactions before the first event are left out: {total}."] * bool(
+            alone.any()
+        )
+        notes += [BEGUN_EARLIER.format(int((begun_earlier & ~alone).sum()))] * bool((begun_earlier & ~alone).any())
+        frame, refunded = frame[~alone].reset_index(drop=True), refunded[~alone]
+    notes += implausible(frame, data)
     if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
-    return mark_report(frame, "transactions", [ASSUMED, *notes])
+    return mark_report(frame, "transactions", [ASSUMED, *notes], events, until=data.attrs["until"])
+
+
+BEGUN_EARLIER = "{:,} transactions began before the first event: what was authorized is not known, and rates omit them."
+
+
+def implausible(frame: pd.DataFrame, data: pd.DataFrame) -> list[str]:
+    """Return notes that count implausible transactions; `reports.anomalies` lists them."""
+    above = (frame["posted_cents"] - frame["authorized_cents"]).fillna(0).clip(0)
+    beyond = (frame["refunded_cents"] - frame["posted_cents"]).where(frame["posted_cents"] > 0, 0).clip(0)
+    settlements = data["body.id"][_mask((data["kind"] == KINDS[3]) & (data["body.spend.amount"] > 0))]
+    counts = {
+        "were settled more than once": int(settlements.duplicated().sum()),
+        f"posted more than was authorized, {int(above.sum()):,} cents in all": int((above > 0).sum()),
+        f"were refunded by more than was posted, {int(beyond.sum()):,} cents in all": int((beyond > 0).sum()),
+        "have an event without an amount": int(data["body.id"][data["body.spend.amount"].isna()].nunique()),
+    }
+    return [f"{count:,} transactions {what}; see reports.anomalies." for what, count in counts.items() if count]
+
+
+_CATEGORIES = {code: category.description for code, category in CATEGORIES.items()}
 
 
 def _of_books(records: list[Any]) -> pd.DataFrame:
@@ -149,6 +190,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
         "card_id": books["card"],
         "user_id": books["user"],
         "merchant_name": books["merchant_name"],
+        "merchant_category": books["merchant_category_code"].map(_CATEGORIES),
         "merchant_category_code": books["merchant_category_code"],
         "currency": books["currency"].str.lower(),
         "status": books["status"].where(~whole, "refunded"),
@@ -170,9 +212,13 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
     return frame
 
 
-def transaction_events(events: Any) -> tuple[pd.DataFrame, list[str]]:
-    """Return the transaction events without duplicates, reduced to the columns used, and the notes."""
+def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, list[str]]:
+    """Return the transaction events without duplicates, reduced to the columns used, and the notes.
+
+    `attrs["until"]` is the moment up to which they reach: `at`, the present of a session, or the last event.
+    """
     check_in_memory(events)
+    as_of, now = moment(at, "at", "UTC"), present(events)
     if isinstance(events, pd.DataFrame):
         frame = events
     elif callable(getattr(events, "frame", None)):
@@ -183,14 +229,48 @@ def transaction_events(events: Any) -> tuple[pd.DataFrame, list[str]]:
     kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
     rows = np.flatnonzero(kept)
     columns: dict[str, Any] = {}
-    for name in ("kind", "version", "at", "at_source", "body.id", *_SPEND):
+    for name in ("id", "kind", "version", "at", "at_source", "body.id", *_SPEND):
         if name not in frame:
             columns[name] = pd.Series(index=range(len(rows)), dtype=empty[name].dtype)
         else:  # a million transactions are not copied where every event counts
             columns[name] = frame[name].array if len(rows) == len(frame) else frame[name].array.take(rows)
-    complete = frame.attrs.get("complete", True)
+    notes = [] if frame.attrs.get("complete", True) else ["Not complete: events are missing."]
+    others = _mask(frame["kind"].str.startswith("transaction.") & ~frame["kind"].isin(KINDS))
+    notes += [f"{int(others.sum()):,} events of unknown kinds are left out; see reports.anomalies."] * bool(
+        others.any()
+    )
     data = pd.DataFrame(columns, copy=False)
-    return data, [] if complete else ["Not complete: events are missing."]
+    if as_of is not None:
+        happened = data["at"].where(~_without_own_time(data))
+        untimed = int(happened.isna().sum())
+        data = data[_mask(happened < pd.Timestamp(as_of))].reset_index(drop=True)
+        notes += [f"{untimed:,} events without a time of their own are left out."] * bool(untimed)
+    last = data["at"].max()
+    until = as_of or now or (None if pd.isna(last) else last.to_pydatetime())
+    data.attrs["until"] = until and until.isoformat()
+    return data, notes
+
+
+def _without_own_time(data: pd.DataFrame) -> Any:
+    """Return which events are refunds or changes whose `at` is a time of the purchase, not their own."""
+    changed = (data["kind"] == KINDS[2]) | ((data["kind"] == KINDS[3]) & (data["body.spend.amount"] < 0))
+    return _mask(changed & ~data["at_source"].isin(["event_received_at", DELIVERY]))
+
+
+def present(events: object) -> datetime | None:
+    """Return the present of a session, by its sandbox's clock if it has one; None for what has no present."""
+    if not isinstance(events, BaseClient):
+        return None
+    sandbox = sandbox_of(events)
+    return datetime.now(UTC) if sandbox is None else sandbox.clock.now()
+
+
+def until_of(table: pd.DataFrame, *times: str) -> datetime | None:
+    """Return the moment up to which a table's data reach: its mark, or its last time."""
+    if text := table.attrs.get("until"):
+        return datetime.fromisoformat(text)
+    last = max((table[name].max() for name in times if name in table and table[name].notna().any()), default=None)
+    return None if last is None else last.to_pydatetime()
 
 
 def _mask(values: "pd.Series[Any]") -> Any:

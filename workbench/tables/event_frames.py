@@ -101,11 +101,13 @@ def events_frame(x: object, of: str | None = None, reveal: Collection[str] = ())
 
     Args:
         x: The events; see `delivered_events`.
-        of: Keep only events of this kind or pattern. Its columns exist even in an empty frame.
+        of: Keep only events of this kind or pattern, unknown kinds that match it too. Its columns exist even in an
+            empty frame.
         reveal: Names of masked columns to show.
     """
     kinds = kinds_of(of)
-    kept = [(event, at) for event, at in zip(*delivered_events(x), strict=True) if kinds is None or event.kind in kinds]
+    given = zip(*delivered_events(x), strict=True)
+    kept = [(event, at) for event, at in given if of is None or fnmatchcase(event.kind or "", of)]
     columns = events_plan({event.kind for event, _ in kept} if kinds is None else kinds)
     shown = columns.shown(reveal)
     table = arrow_table(columns, [event for event, _ in kept], shown)

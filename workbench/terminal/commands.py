@@ -10,51 +10,29 @@ import textwrap
 from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS as TABLE
 
-_NOUNS = {
-    "contracts": "Smart contracts of the tenant.",
-    "transactions": "Simulated card transactions: authorize, reverse, refund.",
-    "transactions authorize": "workbench transactions authorize --card-id CARD-ID --amount 1250 --currency USD "
-    "--merchant-name Shop --merchant-category-code 5411",
-    "transactions reverse": "workbench transactions reverse OPEN-TRANSACTION-ID --new-amount FULL",
-    "transactions refund": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
-    "payment-accounts delete": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
-    "users update": "workbench users update USER-ID --is-active false",
-    "applications update-owner": "workbench applications update-owner COMPANY-ID OWNER-ID --email owner@example.com",
-    "applications create": "workbench applications create --from body.json",
-    "disputes update": "workbench disputes update DISPUTE-ID --status canceled",
-    "rewards list": "workbench rewards list --user-id USER-ID --limit 5",
-    "rewards read": "workbench rewards read USER-ID --save rewards.csv",
-    "sandbox lock-card": "workbench sandbox lock-card CARD-ID",
-    "sandbox activate-card": "workbench sandbox activate-card INACTIVE-CARD-ID",
-    "sandbox unlock-card": "workbench sandbox unlock-card LOCKED-CARD-ID",
-    "sandbox settle": "workbench sandbox settle OPEN-TRANSACTION-ID",
-    "sandbox open-dispute": "workbench sandbox open-dispute SETTLED-TRANSACTION-ID",
-    "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
-    "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
-    "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
-    **{
-        f"course {verb}": f"workbench course {verb} unknown-refunds"
-        for verb in ("start", "check", "ledger", "debrief", "stop")
-    },
-    "course answer": "workbench course answer cut-rewards --set earned=120",
-    "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
-    "class print": "workbench class print sheets --folder class",
-    "sandbox create-key": "workbench sandbox create-key reporting",
-    "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",
-    "sandbox redeem": "workbench sandbox redeem USER-ID 100",
-    "sandbox state": "workbench sandbox state CARD-ID",
-    "users": "Users of the tenant.",
-    "applications": "Applications of users, and of owners of companies.",
-    "payment-accounts": "Payment accounts of users.",
-    "disputes": "Disputes: cancel one, or add evidence.",
-    "rewards": "Rewards activity: one page, or all of users with exact sums.",
-    "withdrawals": "Signatures that allow withdrawals of collateral.",
-}
 OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in TABLE.items()}
 """The operations by noun and verb."""
+_FURTHER: dict[tuple[str, ...], str] = {
+    ("rewards", "read"): "bulk:rewards",
+    **{
+        ("withdrawals", name.replace("_", "-")): f"withdrawals:{name}"
+        for name in ("plan", "verify", "typed_data", "transaction", "explain")
+    },
+}
+"""Where the commands are that stand beside an operation of the same noun."""
+
+
+def _noun_rows() -> dict[str, str]:
+    """Return the nouns of the operations, each with what it has: the verbs, or the only operation's own line."""
+    verbs: dict[str, list[str]] = {}
+    for noun, verb in [*OPERATIONS, *_FURTHER]:
+        verbs.setdefault(noun, []).append(verb)
+    only = {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items()}
+    return {noun: f"{', '.join(all_).capitalize()}." if all_[1:] else only[noun] for noun, all_ in verbs.items()}
+
 
 SECTIONS: dict[str, dict[str, str]] = {
-    "Operations": _NOUNS | {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items() if noun not in _NOUNS},
+    "Operations": _noun_rows(),
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more."},
     "Events": {"events": "List, receive, send and watch events."},
@@ -80,11 +58,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 PLACES: dict[tuple[str, ...], str] = {
     **{path: f"operations:{name}" for path, name in OPERATIONS.items()},
-    ("rewards", "read"): "bulk:rewards",
-    **{
-        ("withdrawals", name.replace("_", "-")): f"withdrawals:{name}"
-        for name in ("plan", "verify", "typed_data", "transaction", "explain")
-    },
+    **_FURTHER,
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
     ("events",): "events:app",

@@ -1,0 +1,213 @@
+"""What reports include: partial logs, past days, running periods, currencies, repeated rows, implausible events."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import charts, reports
+from workbench.errors import UsageError
+from workbench.tables.periods import steps
+
+START = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+def event(kind: str, transaction: str, cents: int | None, day: float, /, **spend: Any) -> dict[str, Any]:
+    """Return an event of a transaction, on a day after `START`, as a sandbox lists it."""
+    at = (START + timedelta(days=day)).isoformat().replace("+00:00", "Z")
+    body = {
+        "amount": cents,
+        "authorizedAmount": cents,
+        "currency": "usd",
+        "merchantName": "Shop",
+        "merchantCategoryCode": "5411",
+        "merchantCategory": "Grocery",
+        "userId": str(uuid.UUID(int=1)),
+        "cardId": str(uuid.UUID(int=2)),
+        "status": "pending" if kind == "created" else "completed",
+        "authorizedAt": (START + timedelta(days=spend.pop("authorized", day))).isoformat().replace("+00:00", "Z"),
+        "postedAt": at if kind == "completed" else None,
+        **spend,
+    }
+    inner = {"id": transaction, "type": "spend", "spend": {k: v for k, v in body.items() if v is not None}}
+    name = kind if "." in kind else f"transaction.{kind}"
+    resource, _, action = name.partition(".")
+    about = {"id": str(uuid.uuid4()), "resource": resource, "action": action, "version": "1.0.0", "body": inner}
+    return {"event": about, "at": at}
+
+
+def bought(transaction: str, cents: int, day: float, settled: float = 1, **spend: Any) -> list[dict[str, Any]]:
+    completed = event("completed", transaction, cents, day + settled, authorized=day, **spend)
+    return [event("created", transaction, cents, day, **spend), completed]
+
+
+def test_a_partial_log_leaves_unknown_beginnings_out_of_rates() -> None:
+    """A settlement and a refund of January in a log of February are counted; no rate includes them."""
+    log = [
+        event("completed", "t-old", 9_000, 31, authorized=2),
+        event("completed", "t-gone", -99_999, 32, authorized=1),
+        *bought("t-new", 5_000, 31.5),
+        event("created", "t-declined", 700, 33, status="declined", declinedReason="card locked"),
+    ]
+    table = reports.transactions(log)
+    notes = " ".join(table.attrs["notes"])
+
+    assert table["transaction_id"].tolist() == ["t-old", "t-new", "t-declined"]
+    assert table["authorized_cents"].isna().tolist() == [True, False, False]
+    assert "1 transactions began before the first event" in notes
+    assert "1 refunds of transactions before the first event are left out: 999.99 USD" in notes
+    assert reports.approvals(table, None)[["authorizations", "approved"]].values.tolist() == [[2, 1]]
+    assert reports.spend_funnel(table)["amount_cents"].tolist() == [5_700, 5_000, 5_000, 0, 5_000]
+    assert reports.spend(table)["net_cents"].tolist() == [14_000]  # what was posted in the log
+    assert reports.postings(log)["net_cents"].sum() == 14_000 - 99_999
+
+
+def test_a_past_day_is_what_was_known_then() -> None:
+    """Later events change nothing, for transactions, postings and the reports made of them."""
+    early = [*bought("a", 1_000, 0), event("created", "b", 500, 2)]
+    later = [event("completed", "b", 500, 9, authorized=2), event("completed", "a", -300, 9, authorized=0)]
+    day = (START + timedelta(days=3)).date().isoformat()
+
+    for make in (reports.transactions, reports.postings):
+        then, known = make([*early, *later], at=day), make(early, at=day)
+        pd.testing.assert_frame_equal(then, known)
+    assert reports.transactions([*early, *later], at=day)["status"].tolist() == ["settled", "authorized"]
+
+
+def test_the_running_period_is_marked() -> None:
+    """It is a column, and a month that runs is compared with the same part of the month before."""
+    with wb.connect() as api:
+        card = api.guide()["cards"]["active"][0]
+        for _ in range(3):
+            api.sandbox.advance(days=20)
+            bought_now = api.simulate_authorization(
+                card_id=card, amount=1_000, currency="USD", merchant_name="Shop", merchant_category_code="5411"
+            )
+            api.sandbox.settle(bought_now.transaction_id)
+        table = reports.transactions(api)
+        changes = reports.monthly_changes(api)
+        made = [reports.approvals(table, "month"), reports.roll_forward(api), reports.cohorts(table)]
+        made.append(reports.spend(api, ["month", "merchant_name"]))
+
+    for frame in made:
+        assert frame["running"].tolist() == [False] * (len(frame) - 1) + [True], frame
+    assert changes.attrs["running"]
+    assert changes[["before_cents", "now_cents"]].values.tolist() in ([[0, 1_000]], [[1_000, 1_000]])
+    assert "is running: it is compared with the same part of" in " ".join(changes.attrs["notes"])
+
+
+def test_currencies_are_never_added() -> None:
+    """Each report keeps one currency and says which rows of which others are left out."""
+    log = [*bought("a", 1_000, 0), *bought("b", 29_552, 0, currency="jpy"), *bought("c", 2_000, 1, currency="EUR")]
+    table = reports.transactions(log)
+    made = [reports.spend(table), reports.declines(table), reports.spend_funnel(table), reports.cohorts(table)]
+    made += [reports.monthly_changes(table), reports.roll_forward(log), reports.approvals(table, currency="usd")]
+
+    for frame in made:
+        assert "in another currency are left out: " in " ".join(frame.attrs["notes"]), frame.attrs["kind"]
+    assert reports.spend(table, currency="JPY")["net_cents"].tolist() == [29_552]
+    assert reports.spend(table, currency="eur")["net_cents"].tolist() == [2_000]
+    assert reports.approvals(table, None)["authorizations"].tolist() == [3]
+    assert "1 in JPY" in " ".join(reports.spend(table).attrs["notes"])
+
+
+def test_rows_doubled_by_concat_count_once() -> None:
+    """Transactions have ids; a note says how many rows were repeated."""
+    table = reports.transactions([*bought("a", 1_000, 0), *bought("b", 500, 0)])
+    doubled = pd.concat([table, table])
+
+    for frame in (reports.spend(doubled), reports.spend(doubled, "month"), reports.monthly_changes(doubled)):
+        assert "2 transactions occur more than once, as after concat; each counts once." in frame.attrs["notes"]
+    assert reports.spend(doubled)["net_cents"].tolist() == [1_500]
+    assert reports.spend(doubled, "month")["net_cents"].tolist() == [1_500]
+
+
+def test_groups_are_any_columns_and_periods() -> None:
+    """Also of one's own; a fiscal quarter begins in its own month."""
+    log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]
+    table = reports.transactions(log).assign(team=["A", "B", "B"])
+
+    assert reports.spend(table, ["team", "month"])["net_cents"].tolist() == [1_000, 500]
+    assert reports.spend(table, "Q-JAN")["quarter"].dt.month.tolist() == [11, 2]
+    assert reports.spend(table, "quarter")["net_cents"].tolist() == [1_500]
+    assert reports.approvals(table, None, by="team")["rate"].tolist() == [1.0, 0.5]
+    assert reports.approvals(table, "month", by=["team"])["declined"].tolist() == [0, 1]
+    assert reports.declines(table, "merchant_category_code")["declined"].tolist() == [1]
+    assert reports.monthly_changes(table, ["team", "currency"])["change_cents"].tolist() == [-1_000, 500]
+    assert reports.posting_times(table, ["team"])["transactions"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("call", [
+    lambda table: reports.spend(table, "shop"),
+    lambda table: reports.declines(table, "merchant"),
+    lambda table: reports.approvals(table, "hour"),
+    lambda table: reports.approvals(table, "day", tz="Mars/Base"),
+    lambda table: reports.approvals(table, "day", tz=""),
+    lambda table: reports.monthly_changes(table, "month_name"),
+    lambda table: reports.transactions([], at="yesterday"),
+    lambda table: reports.liability([], tz="New York"),
+], ids=range(8))  # fmt: skip
+def test_what_cannot_be_done_is_said(call: Any) -> None:
+    """A column, a period, a time zone or a time that does not exist is a UsageError that says what is allowed."""
+    with pytest.raises(UsageError, match="must be"):
+        call(reports.transactions(bought("a", 1_000, 0)))
+
+
+def test_anomalies_are_listed_and_counted() -> None:
+    """Eight kinds are found where they were planted, and nowhere else; the notes of transactions count them."""
+    plain = [one for number in range(30) for one in bought(f"p{number}", 100, number / 100)]
+    twice = [*bought("twice", 900, 0), event("completed", "twice", 900, 2, authorized=0)]
+    above = [event("created", "above", 500, 0), event("completed", "above", 800, 1, authorized=0)]
+    refunded = [*bought("refunded", 400, 0), event("completed", "refunded", -450, 2, authorized=0)]
+    missing = [event("created", "missing", None, 0.1)]
+    other = [{**plain[0], "event": {**plain[0]["event"], "body": {**plain[0]["event"]["body"], "id": "p1"}}}]
+    unknown = [event("transaction.archived", "p2", 100, 0.3)]
+    log = [
+        *plain,
+        *twice,
+        *above,
+        *refunded,
+        *missing,
+        *other,
+        *unknown,
+        event("completed", "old", 70, 1, authorized=-9),
+    ]
+    found = reports.anomalies(log)
+
+    assert sorted(zip(found["anomaly"], found["transaction_id"].fillna(""), strict=True)) == [
+        ("amount missing", "missing"),
+        ("began before the first event", "old"),
+        ("duplicate id, other content", "p1"),
+        ("posted above authorized", "above"),
+        ("posted above authorized", "twice"),
+        ("refunded above posted", "refunded"),
+        ("settled twice", "twice"),
+        ("unknown kind", "p2"),
+    ]
+    amounts = dict(zip(found["transaction_id"], found["amount_cents"], strict=True))
+    assert (amounts["above"], amounts["refunded"], amounts["old"]) == (300, 50, 70)
+    notes = " ".join(reports.transactions(log).attrs["notes"])
+    for text in ("1 transactions were settled more than once", "were refunded by more", "events of unknown kinds"):
+        assert text in notes
+    assert len(reports.anomalies(plain)) == 0
+    busy = [*(one for number in range(60) for one in bought(f"q{number}", 1, number / 60)), *bought("z", 1, 4, 0)]
+    assert reports.anomalies(busy)["anomaly"].tolist() == ["no event for days"]
+
+
+def test_periods_of_a_fiscal_calendar() -> None:
+    times = pd.Series(pd.to_datetime(["2026-01-31T23:00Z", "2026-02-01T06:00Z"]))
+
+    assert steps(times, "Y-JAN", "America/New_York").dt.strftime("%Y-%m-%d").tolist() == ["2025-02-01", "2026-02-01"]
+    assert steps(times, "quarter", "UTC").dt.strftime("%Y-%m-%d").tolist() == ["2026-01-01"] * 2
+
+
+def test_charts_mark_the_running_period() -> None:
+    """Its part of a line is dashed, and the title says so."""
+    table = reports.transactions([one for day in range(0, 70, 5) for one in bought(f"t{day}", 100, day)])
+    axes = charts.approvals_chart(reports.approvals(table, "month"))
+
+    assert axes.get_title() == "Approval rate by month (the last one is running)"
+    assert [line.get_linestyle() for line in axes.lines[:2]] == ["-", "--"]

@@ -1,0 +1,94 @@
+"""The rows that a report includes, and what its notes say of the others: currency, time, repeated rows, groups."""
+
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.errors import UsageError, not_allowed, visible
+from workbench.tables.periods import is_period, steps
+
+Columns = str | Collection[str]
+
+
+def in_scope(
+    table: pd.DataFrame, noun: str, *, currency: str | None = None, time: str = ""
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of one currency that have a time, each transaction once, and notes that count the others.
+
+    Args:
+        table: Transactions or postings.
+        noun: What a row is, for the notes.
+        currency: Keep rows in this currency; None for all.
+        time: Keep rows with a value in this column.
+    """
+    notes = list(table.attrs.get("notes", ()))
+    table, repeated = without_repeats(table)
+    notes += [f"{repeated:,} {noun} occur more than once, as after concat; each counts once."] * bool(repeated)
+    if currency is not None:
+        own = is_currency(table, currency)
+        if not own.all():
+            others = table["currency"][~own].fillna("(none)").str.upper().value_counts()
+            listed = ", ".join(f"{count:,} in {visible(str(name), 8)}" for name, count in others.items())
+            notes.append(f"{int((~own).sum()):,} {noun} in another currency are left out: {listed}.")
+            table = table[own]
+    if time:
+        known = table[time].notna()
+        if not known.all():
+            notes.append(f"{int((~known).sum()):,} {noun} without {time} are left out.")
+            table = table[known]
+    return table, notes
+
+
+def is_currency(table: pd.DataFrame, currency: str) -> Any:
+    """Return which rows are in a currency, as a mask."""
+    values = pa.array(table["currency"].array)
+    known = pc.unique(values).to_pylist()
+    same = [value for value in known if isinstance(value, str) and value.lower() == currency.lower()]
+    if len(same) == len(known) == 1:
+        return pd.Series(True, index=table.index)
+    return table["currency"].isin(same)
+
+
+def without_repeats(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return transactions without repeated ids, as `concat` makes them, and how many rows were left out."""
+    if "posting" in table or "transaction_id" not in table:
+        return table, 0
+    ids = pa.array(table["transaction_id"].array)
+    if pc.count_distinct(ids).as_py() == len(table):
+        return table, 0
+    repeated = table["transaction_id"].duplicated() & table["transaction_id"].notna()
+    return table[~repeated], int(repeated.sum())
+
+
+def columns_of(by: Columns) -> list[str]:
+    """Return `by`, a name or a list of names, as a list."""
+    return [by] if isinstance(by, str) else list(by)
+
+
+def grouped(
+    table: pd.DataFrame, by: Columns, of: str, *, time: str = "", tz: str = "UTC"
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return a table that has each column of `by`, periods such as "month" computed from its times, and their names.
+
+    Args:
+        table: The rows.
+        by: Columns, of one's own too, or periods.
+        of: Name of the report, for errors.
+        time: Column from which periods are computed.
+        tz: Time zone of periods.
+
+    Raises:
+        UsageError: The table has no such column.
+    """
+    names = []
+    for name in columns_of(by):
+        if name not in table and is_period(name) and time:
+            period = steps(table[time], name, tz)
+            table, name = table.assign(**{str(period.name): period}), str(period.name)
+        if name not in table:
+            raise UsageError([not_allowed("by", name, table.columns)], of=of)
+        names.append(name)
+    return table, names
