@@ -208,12 +208,12 @@ def plural(cls: type[Any], count: int) -> str:
     return f"{count:,} {noun}"
 
 
-def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
+def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted names of those members that any of the records has."""
     for column in members(cls):
         values = [value for item in shown if (value := getattr(item, column.name)) not in (None, ())]
         if values and isinstance(column.kind, Nested) and all(is_record(value) for value in values):
-            yield from _columns(column.kind.of, values, f"{prefix}{column.name}.")
+            yield from present_columns(column.kind.of, values, f"{prefix}{column.name}.")
         elif values:
             yield prefix + column.name
 
@@ -222,7 +222,7 @@ def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
     """Put records into a grid: a column for each member that any of them has, nested ones too."""
-    names = tuple(columns or _columns(type(shown[0]), shown))
+    names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
 

@@ -19,7 +19,7 @@ from workbench.schema import strict_json
 from workbench.session import sandbox_of
 from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, complete_ids, session
+from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
 from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
@@ -39,18 +39,18 @@ class Terms:
     """
 
     decimals: Whole | None = None
-    allow: str | None = None
+    allow: Text | None = None
     nonce: Whole | None = None
 
 
 def plan(
     *,
-    contract: Annotated[str, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
-    token: Annotated[str, Parameter(help="Address of the token.")],
-    admin: Annotated[str, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
-    to: Annotated[str, Parameter(help="Address of the recipient.")],
-    amount: Annotated[str | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
-    native_units: Annotated[str | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
+    contract: Annotated[Uuid, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
+    token: Annotated[Address, Parameter(help="Address of the token.")],
+    admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
+    to: Annotated[Address, Parameter(help="Address of the recipient.")],
+    amount: Annotated[Usd | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
+    native_units: Annotated[Units | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
     how: Output = Output(),
@@ -77,7 +77,8 @@ def verify(
     /,
     *,
     signer: Annotated[
-        str | None, Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted.")
+        Address | None,
+        Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted."),
     ] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
@@ -97,8 +98,8 @@ def typed_data(
     signed: _Signed,
     /,
     *,
-    salt: Annotated[str | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
-    admin: Annotated[str | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
+    salt: Annotated[Hex | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
+    admin: Annotated[Address | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> None:
