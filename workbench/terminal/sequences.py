@@ -13,7 +13,7 @@ from workbench.errors import WorkbenchError, visible
 from workbench.sequences.reading import problems as problems_of
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Name, Setting, Where, session
 
 
 def _names(_: object) -> list[str]:
@@ -53,7 +53,7 @@ def run(
     sequence: _Sequence,
     /,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
     where: Where = Where(),
     how: Output = Output(),
@@ -81,7 +81,7 @@ def compare(
     b: str,
     /,
     *,
-    sequence: Annotated[tuple[str, ...], Parameter(completer=_names)] = (),
+    sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = (),
     how: Output = Output(),
 ) -> int:
     """Run sequences and reads on two services and list what differs. Exit code 5 if anything does.
