@@ -104,7 +104,7 @@ def test_the_parameters(api, number):
 
     assert [shown.data, signer] == parameters[6:]
     assert 32 == len(parameters[5])
-    assert contract.proxy_address == json.loads(parameters.json())[0]
+    assert contract.proxy_address == json.loads(parameters.to_json())[0]
     for face in (repr(parameters), str(parameters), parameters._repr_html_()):
         assert shown.data not in face
         assert contract.proxy_address in face
@@ -138,7 +138,7 @@ def test_the_transaction_as_far_as_it_is_public(api, number):
     )
     assert transaction["parameters"] == withdrawal.parameters()
     assert ("instructions" in transaction) == (number == 2)
-    assert json.loads(transaction.json())["parameters"][6] == shown.data
+    assert json.loads(transaction.to_json())["parameters"][6] == shown.data
     assert "in public examples" in str(transaction)
     for face in (repr(transaction), str(transaction), transaction._repr_html_(), repr(list(transaction.items()))):
         assert shown.data not in face
@@ -192,3 +192,15 @@ def test_a_late_one_is_refused(api, number):
 
     with pytest.raises(wb.errors.BadRequest, match="expired"):
         api.sandbox.execute(transaction)
+
+
+def test_verifying_needs_a_key(api):
+    """An answer without the public key cannot be verified by itself, and on EVM chains the signer is named."""
+    withdrawal = planned(api, 2).sign()
+    assert withdrawal.verify(nonce=0)
+
+    withdrawal._require_secret().public_key = None
+    with pytest.raises(wb.errors.UsageError, match="signer is required: the public key of the service"):
+        withdrawal.verify(nonce=0)
+    with pytest.raises(wb.errors.UsageError, match="signer is required: the address that signs"):
+        planned(api).sign().verify(nonce=0)

@@ -75,7 +75,7 @@ def findings(
 _SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
 
 
-def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
+def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
     """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
     return tuple(
         Problem(
@@ -125,7 +125,7 @@ def address_problems(request: object) -> tuple[Problem, ...]:
     What breaks the interface's own pattern is left to its rules.
     """
     return tuple(
-        Problem(path, "unverified_address", f"{text}; allowing(unverified_address=True) sends it")
+        Problem(path, "unverified_address", text, checks.allow("unverified_address"))
         for path, field, value, holder in _addresses(request)
         for text in _address_texts(field.name, value, getattr(holder, "chain_id", None))
     )

@@ -36,7 +36,7 @@ def anomalies(events: object) -> pd.DataFrame:
     return mark_report(listed, "anomalies", [ASSUMED], frame)
 
 
-def _frame(events: Any) -> pd.DataFrame:
+def _frame(events: object) -> pd.DataFrame:
     if isinstance(events, pd.DataFrame):
         return events
     log: Any = getattr(events, "frame", None)
