@@ -17,6 +17,7 @@ from workbench.interface.events import Event
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
+from workbench.remedies import Remedy
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -148,7 +149,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     title = plural(first, total) if alike else f"{total:,} items"
     if alike and first is Event and total > MAX_EVENTS and not columns:
         shown = shown[:SHOWN_EVENTS]
-        title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
+        title += f", the first {len(shown)}; {Remedy('all_rows')}" if total > len(shown) else ""
         return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
         large = first is Event or any(
@@ -184,7 +185,7 @@ def _event(event: Event) -> Mapping[str, Any]:
 _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
     Problem: lambda problem: {
         "where": problem.path or "(all)",
-        "problem": problem.message,
+        "problem": problem.text,
         "rule": Cell((visible(problem.rule, 40),), "muted"),
     },
     Assumption: lambda assumption: {

@@ -16,7 +16,6 @@ from workbench.terminal.exits import (
     WRONG_INPUT,
     Exit,
     keep_quiet,
-    prompt_words,
     run_to_exit,
     say,
     usage_error,
@@ -181,4 +180,4 @@ def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Write the client's advice as a line, without its place in our source."""
     from workbench.errors import visible
 
-    say(f"Advice: {prompt_words(visible(str(message), 500))}")
+    say(f"Advice: {visible(str(message), 500)}")

@@ -102,9 +102,7 @@ def resume(
         raise usage_error(f"No run in {visible(str(path), 200)}.")
     with session(where) as api:
         if api.environment == "production":
-            raise usage_error(
-                "In production, resume a run in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
-            )
+            raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
         options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
         return _result(lambda: bulk.resume(api, path, rows, **options), how)
 

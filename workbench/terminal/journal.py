@@ -23,7 +23,7 @@ from workbench.client.profiles import config_path, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.system.files import write_file
-from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
@@ -106,7 +106,7 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
         return
     _show(entries, how)
     for entry in entries:
-        say(f"{entry.id}: {prompt_words(entry.next_step)}")
+        say(f"{entry.id}: {entry.next_step}")
 
 
 def resolve(

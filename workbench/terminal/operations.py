@@ -31,7 +31,7 @@ from workbench.schema.walk import (
     value_name,
     wire_path,
 )
-from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session
 
@@ -156,7 +156,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             attrs.evolve(
                 problem,
                 path=_option(paths[problem.path]) if problem.path in paths else problem.path,
-                message=wrong.get(paths.get(problem.path, ""), prompt_words(problem.message)),
+                message=wrong.get(paths.get(problem.path, ""), problem.message),
             )
             for problem in error.problems
         ]

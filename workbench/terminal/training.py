@@ -1,7 +1,6 @@
 """`workbench class …` and `workbench course …`: a class on one server, its results, and incidents to solve."""
 
 import json
-import re
 import webbrowser
 from collections.abc import Iterator
 from contextlib import closing
@@ -177,7 +176,6 @@ def _names(_: object) -> list[str]:
     return list(DRILLS)
 
 
-_PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
@@ -193,7 +191,7 @@ def _run(name: str, where: Where, do: Any) -> Any:
     with session(where) as api:
         shown = do(course.drill(api, name))
     if shown is not None:
-        print(_PYTHON.sub(rf"workbench course \1 {name}", str(shown)))
+        print(str(shown))
     return shown
 
 

@@ -17,7 +17,7 @@ from workbench.errors import visible
 from workbench.interface.table import Operations
 from workbench.schema import strict_json
 from workbench.session import sandbox_of
-from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
 from workbench.withdrawals.amounts import Cents
@@ -106,8 +106,8 @@ def typed_data(
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
-        say(prompt_words(str(message)))
-        print(message.json())
+        say(str(message))
+        print(message.to_json())
 
 
 def transaction(
@@ -146,7 +146,7 @@ def transaction(
         built = withdrawal.transaction(
             *halves, direct_transfer=direct_transfer, nonce=None if halves else _nonce(terms, published)
         )
-        print(built.json()) if how.reveal else _print(built)
+        print(built.to_json()) if how.reveal else _print(built)
 
 
 def explain(
@@ -228,4 +228,4 @@ def _read_text(path: Path) -> str:
 
 
 def _print(shown: object) -> None:
-    print(prompt_words(str(shown)))
+    print(str(shown))
