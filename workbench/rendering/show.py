@@ -61,7 +61,7 @@ def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: P
 
     Args:
         width: Width of the terminal in columns; prose wraps, ids and addresses never do.
-        reveal: Attribute names, or dotted paths, of private members that are shown as they are.
+        reveal: Attribute names, or dotted paths, of private members to show unmasked.
         paint: Colors, `design.paint` for a terminal.
     """
     return text.write(describe(x, reveal=reveal), width, paint)
@@ -123,7 +123,7 @@ def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = 
     with `sheet()`.
 
     Args:
-        reveal: Attribute names, or dotted paths, of private members that are shown as they are.
+        reveal: Attribute names, or dotted paths, of private members to show unmasked.
         columns: For lists: the dotted attribute names, or keys, to show, in this order.
         rows: For lists: the number of rows to show; the rest is counted.
     """

@@ -207,7 +207,7 @@ def run_many(
             `values`. Empty cells count as not given; the cells of a file are read by the types of the parameters.
         times: How often each row is run.
         workers: Concurrent runs; 1 keeps the order, and with it the hash, the same each time.
-        resume: The `.result` of the same call that was interrupted: its runs are kept, and the rest is run.
+        resume: The `.result` of the same call that was interrupted; only the remaining runs are made.
         values: Parameters that all rows share.
 
     Raises:

@@ -64,7 +64,7 @@ class HttpApplication:
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status of the response, 0 where none came."""
+        """Send a delivery and return the status of the response, or 0 without a response."""
         try:
             return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
         except httpx.HTTPError:

@@ -73,7 +73,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # what its owner does
 
     def next_time(self) -> float | None:
-        """Return when something is to be done: now, at the time of the next timer, or never (None)."""
+        """Return the time of the next callback: now, the next timer, or None if there is none."""
         while self._timers and self._timers[0][2].ready.cancelled():
             heapq.heappop(self._timers)
         if self._ready:
