@@ -202,3 +202,21 @@ def test_port_that_is_taken(url: str) -> None:
 def test_host_names(header: str, name: str) -> None:
     """The name in a Host header is separated from its port."""
     assert http_server.host_name(header) == name
+
+
+@pytest.mark.parametrize(
+    "target, status",
+    [
+        ("/", 200), ("http://localhost/", 200), ("http://localhost:8080/", 200), ("http://example.com/", 400),
+        ("http://localhost@example.com/", 400), ("http://127.0.0.1/", 400), ("*", 400), ("example.com:80", 400),
+    ],
+)  # fmt: skip
+def test_a_target_that_names_another_host_is_refused(target: str, status: int) -> None:
+    """The absolute form of a request counts, as a proxy sends it; it must name the host of the Host header."""
+    with http_server.running(lambda request: http_server.Response(status=200)) as url:
+        place = urlsplit(url)
+        with socket.create_connection((place.hostname, place.port), timeout=20) as connection:
+            connection.sendall(f"GET {target} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode())
+            answer = connection.recv(1024)
+
+    assert int(answer.split()[1]) == status

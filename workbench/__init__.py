@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from workbench.errors import WorkbenchError as WorkbenchError
     from workbench.interface.assumptions import assumptions as assumptions
     from workbench.panel.dashboard import dashboard as dashboard
+    from workbench.panel.page import to_file as to_file
     from workbench.panel.panel import browse as browse
     from workbench.panel.panel import form as form
     from workbench.reports.activity import sql as sql
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from workbench.session import Session as Session
     from workbench.session import connect as connect
     from workbench.session import connect_async as connect_async
-    from workbench.tables.frames import to_file as to_file
     from workbench.tables.frames import to_frame as to_frame
     from workbench.terminal.shell import load_ipython_extension as load_ipython_extension
     from workbench.terminal.shell import unload_ipython_extension as unload_ipython_extension
@@ -87,7 +87,7 @@ _NAMES = {
     "dashboard": "workbench.panel.dashboard",
     "errors": "workbench.errors",
     "events": "workbench.events",
-    "to_file": "workbench.tables.frames",
+    "to_file": "workbench.panel.page",
     "form": "workbench.panel.panel",
     "load_ipython_extension": "workbench.terminal.shell",
     "panel": "workbench.panel",

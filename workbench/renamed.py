@@ -76,6 +76,8 @@ RENAMED: Mapping[str, str] = {
     "wait(within=)": "timeout=",
     "flush(within=)": "timeout=",
     "sign(wait=)": "timeout=",
+    "register_endpoint(url=)": "endpoint_url=",
+    "create_key(tenant=)": "tenant_name=",
     "connect(settings=)": "behavior={…}",
     "connect_async(settings=)": "behavior={…}",
     "Sandbox(settings=)": "behavior={…}",

@@ -76,7 +76,7 @@ def _of_dashboard(api: Any, shown: Any, folder: Path) -> Iterator[str]:
     for name in ("users", "payment accounts", "disputes", "events", "requests", "transactions"):
         shown.answer({"do": "open", "list": name, "filter": ""})
     yield from (repr(shown), shown.html, shown.document(), json.dumps(sent, default=str), widgets())
-    yield shown.to_html(folder / "dashboard.html").read_text()
+    yield shown.document()
 
 
 def _timeline(life: Life, _: Path) -> Iterator[str]:

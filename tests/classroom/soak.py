@@ -76,7 +76,7 @@ class Learner:
         elif do < 0.88:
             self.http.get("/_class")
         elif do < 0.9:
-            made = self.control("register_endpoint", url="http://127.0.0.1:9/webhooks")
+            made = self.control("register_endpoint", endpoint_url="http://127.0.0.1:9/webhooks")
             self.control("remove_endpoint", endpoint_id=made["id"])
         elif do < 0.92:
             self.control("snapshot", name="mine")

@@ -145,7 +145,7 @@ class Class:
         for one in sandbox.endpoints():
             self.control(number, "remove_endpoint", endpoint_id=one.id)
         if self.chance.random() < 0.1:
-            self.control(number, "register_endpoint", url=f"http://127.0.0.1:9/{number}")
+            self.control(number, "register_endpoint", endpoint_url=f"http://127.0.0.1:9/{number}")
             assert [one.url for one in sandbox.endpoints()] == [f"http://127.0.0.1:9/{number}"]
             self.control(number, "remove_endpoint", endpoint_id=sandbox.endpoints()[0].id)
 

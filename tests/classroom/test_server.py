@@ -679,7 +679,7 @@ def test_a_class_for_others_does_not_send_webhooks_to_this_machine(server: Class
         headers = {"host": f"class.example:{port}"}
         guide = httpx.get(f"{place}/guide", headers=headers).json()
         key = {"api-key": guide["api_keys"]["full"], **headers}
-        refused = httpx.post(f"{place}/register_endpoint", json={"url": "http://127.0.0.1:9/"}, headers=key)
+        refused = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://127.0.0.1:9/"}, headers=key)
 
     assert refused.status_code == 400
     assert any("without TLS" in str(one.message) for one in warned)

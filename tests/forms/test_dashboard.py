@@ -132,17 +132,19 @@ def test_a_wrong_filter_is_shown_and_changes_nothing(
 
 
 def test_the_file_needs_nothing_else_and_shows_the_same(shown: Dashboard, tmp_path: Path) -> None:
-    """No script, no address, no part of a control; each figure and each chart of the page is in it."""
+    """No address; each figure and each chart of the page is in it, and the lists behind them."""
     shown.filters.range = "year"
     live = dict(shown.parts(live=True))
-    text = shown.to_html(tmp_path / "program.html").read_text(encoding="utf-8")
+    text = wb.to_file(shown, tmp_path / "program.html").path.read_text(encoding="utf-8")
 
-    assert not re.search(r"<script|<link|<button|<select|src=|url\((?!#)|https?:", text)
-    assert re.findall("<b>(.*?)</b>", live["tiles"]) == re.findall("<b>(.*?)</b>", text)
+    above = text[text.index('<div class="lead">') : text.index('<div id="panel">')]
+    assert not re.search(r"<link|src=|url\((?!#)|https?:", text)
+    assert not re.search(r"<script|<button|<select", above)
+    assert re.findall("<b>(.*?)</b>", live["tiles"]) == re.findall("<b>(.*?)</b>", above)
     assert len(PARTS) == text.count('class="wb-chart"')
     assert "prefers-color-scheme: dark" in text
     with pytest.raises(FileExistsError):
-        shown.to_html(tmp_path / "program.html")
+        wb.to_file(shown, tmp_path / "program.html")
 
 
 def test_text_of_others_is_text(shown: Dashboard) -> None:

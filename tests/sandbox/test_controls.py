@@ -1,15 +1,20 @@
 """The controls: by method and by name, alike, and never part of the interface."""
 
+import inspect
 import json
 
+import attrs
 import pytest
 
 from tests.sandbox.driver import state_of
-from workbench.errors import BadRequest, NotFound, UsageError
+from workbench.errors import BadRequest, NotFound, UsageError, WorkbenchError
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
+from workbench.sandbox.remote import RemoteSandbox
 from workbench.schema.checks import flags
+from workbench.terminal.sandbox import _command, advance
+from workbench.terminal.where import Where
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -17,6 +22,27 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 def test_no_control_is_an_operation_and_each_says_what_it_does():
     assert not set(CONTROLS) & set(OPERATIONS)
     assert all(control.doc for control in CONTROLS.values())
+
+
+def test_names_of_arguments_agree_in_python_at_the_prompt_and_over_http(api):
+    """One declaration; keys come from the environment at a prompt, and the clock has options of its own there."""
+    with api.sandbox.serve() as url:
+        served = RemoteSandbox(url)
+        for name, control in CONTROLS.items():
+            arguments = [argument for argument in control.signature.parameters if argument != "self"]
+            assert arguments == [*control.hints]
+            typed = {argument for argument in arguments if argument not in ("api_key", "signing_key")}
+            command = inspect.signature(advance if name == "advance" else _command(control)).parameters
+            assert typed <= {*command}
+            if name != "advance":
+                assert {*command} - {"where", "how"} == typed
+            assert not typed & {field.name for field in attrs.fields(Where)}
+            with pytest.raises(WorkbenchError, match="zq"):
+                served._exchange(name, {"zq": 1})
+            for argument in arguments:
+                with pytest.raises(WorkbenchError) as refused:
+                    served._exchange(name, {argument: [7]})
+                assert f"{argument} is not an argument" not in str(refused.value)
 
 
 def test_a_control_by_name_is_the_method(api):

@@ -76,7 +76,7 @@ def test_keys_are_random(public: tuple[Sandbox, str]) -> None:
 def test_endpoints_are_not_on_this_machine(public: tuple[Sandbox, str], target: str) -> None:
     """Nobody can have events sent to this machine or its network, unless the host was allowed by its name."""
     sandbox, url = public
-    found = ask(url, "/_sandbox/register_endpoint", body={"url": target}, key=sandbox.full_key)
+    found = ask(url, "/_sandbox/register_endpoint", body={"endpoint_url": target}, key=sandbox.full_key)
 
     assert (found.status_code, "allowed by name" in found.json()["message"]) == (400, True)
     assert sandbox.endpoints() == []

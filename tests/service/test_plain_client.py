@@ -153,7 +153,7 @@ def test_all_twelve_operations(plain: Plain) -> None:
 
 def test_webhook_round_trip(plain: Plain, hook: Hook) -> None:
     """An endpoint is registered, gets what happens with a signature anybody can check, and gets it again until it takes it."""
-    endpoint = plain.control("register_endpoint", url=hook.url)
+    endpoint = plain.control("register_endpoint", endpoint_url=hook.url)
     user = plain.guide["users"]["approved"][0]
     plain.control("review", user_or_owner_id=user, status="locked")
     headers, body = hook.came.get(timeout=20)

@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
     "control with an unknown argument": (400, "POST", "/_sandbox/reset", {"hard": True}, {}),
     "control with a wrong type": (400, "POST", "/_sandbox/state", {"record_id": 7}, {}),
     "drain with a wrong type": (400, "POST", "/_sandbox/drain", {"after": "x"}, {}),
-    "endpoint elsewhere": (400, "POST", "/_sandbox/register_endpoint", {"url": "http://192.0.2.1/"}, {}),
+    "endpoint elsewhere": (400, "POST", "/_sandbox/register_endpoint", {"endpoint_url": "http://192.0.2.1/"}, {}),
     "fault of no kind": (400, "POST", "/_sandbox/add_fault", {"kind": "earthquake"}, {}),
     "openapi by POST": (405, "POST", "/openapi.json", {}, {}),
 }  # fmt: skip

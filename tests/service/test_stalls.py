@@ -57,7 +57,7 @@ def test_a_slow_look_up_of_a_name_holds_nobody_up(monkeypatch: pytest.MonkeyPatc
     with sandbox.serve() as url:
         key = {"api-key": sandbox.full_key, "content-type": "application/json"}
         registering = threading.Thread(target=httpx.post, args=(url + "/_sandbox/register_endpoint",), kwargs={
-            "headers": key, "content": b'{"url": "http://slow.example/"}', "timeout": 60})  # fmt: skip
+            "headers": key, "content": b'{"endpoint_url": "http://slow.example/"}', "timeout": 60})  # fmt: skip
         registering.start()
         assert looking.wait(20)
         waits: list[float] = []

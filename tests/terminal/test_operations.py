@@ -445,7 +445,7 @@ def test_an_endpoint_is_registered_on_a_served_sandbox(wb, served, monkeypatch):
 
     assert ended.code == 0
     assert [one.url for one in sandbox.endpoints()] == ["http://127.0.0.1:9/hooks"]
-    assert wb("sandbox", "create-key", "auditor", "--for-tenant", "provider-managed", "--url", url).code == 0
+    assert wb("sandbox", "create-key", "auditor", "--tenant-name", "provider-managed", "--url", url).code == 0
     (tenant,) = [one for one in sandbox.tenants() if one.name == "provider-managed"]
     assert "auditor" in tenant.keys
 

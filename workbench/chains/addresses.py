@@ -235,7 +235,7 @@ def _text_problems(address: str) -> Iterator[_Found]:
 
 
 def _evm(address: str) -> Iterator[_Found]:
-    wrong = next((place for place, digit in enumerate(address, 1) if place > 2 and digit not in string.hexdigits), None)
+    wrong = next((index for index, digit in enumerate(address, 1) if index > 2 and digit not in string.hexdigits), None)
     if address[:2] == "0X":
         yield "prefix", "begins with 0X; write 0x in lower case"
     elif address[:2] != "0x":

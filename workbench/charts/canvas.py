@@ -43,6 +43,9 @@ _NEUTRAL: Any = {"text.usetex": False, "text.parse_math": True, "path.sketch": N
 class Chart(Axes):
     """Axes that a notebook shows as inline SVG with alternative text."""
 
+    drawn: pd.DataFrame
+    """The data of the chart."""
+
     def _repr_html_(self) -> Drawing:
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
@@ -226,15 +229,15 @@ class Canvas:
         """Draw horizontal bars with names and labels, the first on top; return their scale."""
         scale = scale_of(part.length for bar in bars for part in bar.parts)
         ends = []
-        for place, bar in enumerate(bars):
+        for index, bar in enumerate(bars):
             reached = []
             for part in bar.parts:
                 left, length = scale(part.left), scale(part.length)
-                self.axes.barh(place + part.down, length, left=left, height=part.height, **part.style)
+                self.axes.barh(index + part.down, length, left=left, height=part.height, **part.style)
                 reached.append(left + length)
             end = max([*reached, scale(bar.reach)]) if max(reached) >= 0 else min(reached)
             dx, side = (5, "left") if end >= 0 else (-5, "right")
-            self.annotate(end, place, bar.label, dx=dx, ha=side, va="center")
+            self.annotate(end, index, bar.label, dx=dx, ha=side, va="center")
             ends.append(end)
         self.axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         self.axes.set_ylim(len(bars) - 0.4, -0.6)
@@ -276,10 +279,10 @@ class Canvas:
         low, high = self.axes.get_ylim()
         height = self.axes.get_position().height * self.figure.get_figheight() * 72 * 0.75
         least = (high - low) * self.small * 1.5 / max(height, 1)  # between two labels
-        place = float("-inf")
+        position = float("-inf")
         for y, text in sorted(ends):
-            place = max(y, place + least)
-            self.annotate(places[-1], place, text, dx=6.75, va="center", fontweight="bold")
+            position = max(y, position + least)
+            self.annotate(places[-1], position, text, dx=6.75, va="center", fontweight="bold")
         return scale
 
 
@@ -375,6 +378,7 @@ def chart(
             figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
             axes: Axes = figure.add_subplot(axes_class=Chart)
             axes.set_facecolor("none")
+            axes.drawn = data  # type: ignore[attr-defined]
         else:
             axes = ax
             width = ax.get_position().width * ax.get_figure(root=True).get_figwidth() / 0.8  # type: ignore[union-attr]

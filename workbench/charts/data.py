@@ -237,9 +237,9 @@ class Steps:
     places: Any
     tz: str = "UTC"
 
-    def label(self, place: int, *, year: bool) -> str:
+    def label(self, index: int, *, year: bool) -> str:
         """Return the label of a step, optionally with its year."""
-        day = pd.Timestamp(self.starts[place])
+        day = pd.Timestamp(self.starts[index])
         if self.by == "year":
             return f"{day.year}"
         text = f"{day:%b}" if self.by == "month" else f"{day.day} {day:%b}"
@@ -248,7 +248,7 @@ class Steps:
     @property
     def period(self) -> str:
         """The first and the last step: `Jan 2026 to Nov 2026`."""
-        ends = [self.label(place, year=True).replace("\n", " ") for place in (0, len(self.starts) - 1)]
+        ends = [self.label(index, year=True).replace("\n", " ") for index in (0, len(self.starts) - 1)]
         return " to ".join(dict.fromkeys(ends))
 
     @property
@@ -262,7 +262,7 @@ class Steps:
         most = max(2, int(width / 6.4 * (13 if self.by == "month" else 8)))
         every = next((n for n in (1, 2, 3, 4, 6, 12) if count / n <= most), -(-count // most))
         places = list(range(0, count, every))
-        years = [pd.Timestamp(self.starts[place]).year for place in places]
+        years = [pd.Timestamp(self.starts[index]).year for index in places]
         before = [None, *years[:-1]]
         return places, [self.label(p, year=now != then) for p, now, then in zip(places, years, before, strict=True)]
 

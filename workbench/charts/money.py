@@ -124,18 +124,18 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
         on.annotate(x, y, text, dy=-3 if down else 3, ha="center", va=va, fontsize=small, **style)
 
     tops = list(heights)
-    for place, current in enumerate(movements):
+    for index, current in enumerate(movements):
         style = _KINDS.get(current.kind, _OTHER).look
-        low, high = sorted((heights[place], heights[place + 1]))
+        low, high = sorted((heights[index], heights[index + 1]))
         if current.change:
-            on.axes.bar(place, high - low, bottom=low, width=0.7, **filled(style))
-            write(place, low if current.change < 0 else high, signed(current.change), down=current.change < 0)
+            on.axes.bar(index, high - low, bottom=low, width=0.7, **filled(style))
+            write(index, low if current.change < 0 else high, signed(current.change), down=current.change < 0)
         else:
             top = high + scale(usd(current.amount))
-            on.axes.bar(place, top - high, bottom=high, width=0.7, **outlined(style.color))
-            write(place, top, dollars(current.amount), down=False)
+            on.axes.bar(index, top - high, bottom=high, width=0.7, **outlined(style.color))
+            write(index, top, dollars(current.amount), down=False)
             tops.append(top)
-        on.axes.plot([place - 0.35, place + 1.35], [heights[place + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
+        on.axes.plot([index - 0.35, index + 1.35], [heights[index + 1]] * 2, color=on.ink, linewidth=0.8, linestyle=":")
     on.axes.bar(count, heights[-1], width=0.7, **filled(on.ink, "xx"))
     write(count, heights[-1], signed(net), down=net < 0, fontweight="bold")
     on.axes.axhline(0, color=on.ink, linewidth=1)
@@ -201,7 +201,7 @@ def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
     letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # its width in places
     ys = [lanes.index(kind) for kind in data["kind"]]
     for _, rows in data.groupby("transaction_id", sort=False):
-        on.axes.plot(rows.index, [ys[place] for place in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
+        on.axes.plot(rows.index, [ys[index] for index in rows.index], color=on.ink, linewidth=1, alpha=0.55, zorder=1)
     taken: dict[str, float] = {}
     for x, (kind, amount) in enumerate(zip(data["kind"], data["amount"], strict=True)):
         style, text = _KINDS[kind], dollars(int(amount))
@@ -235,14 +235,14 @@ def _time_labels(starts: "pd.Series[Any]", least: float) -> tuple[list[int], lis
     """Return positions at least `least` apart, and their labels: the time, with the day and year where they change."""
     shown: list[tuple[int, Any]] = []
     texts: list[str] = []
-    for place, start in zip(starts.index.tolist(), starts, strict=True):
+    for index, start in zip(starts.index.tolist(), starts, strict=True):
         last = shown[-1][1] if shown else None
-        if not shown or place - shown[-1][0] >= least:
+        if not shown or index - shown[-1][0] >= least:
             day = f"{start.day} {start:%b}" if last is None or start.date() != last.date() else ""
             year = f"\n{start.year}" if last is None or start.year != last.year else ""
-            shown.append((place, start))
+            shown.append((index, start))
             texts.append(f"{day}\n{start:%H:%M}{year}")
-    return [place for place, _ in shown], texts
+    return [index for index, _ in shown], texts
 
 
 def _totals(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> None:

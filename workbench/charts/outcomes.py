@@ -261,9 +261,9 @@ def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "no
     unit, factor = duration_unit([float(days[status][-1]) for status in shown])
 
     def ranges(on: Canvas, scale: Scale) -> None:
-        for place, status in enumerate(shown):
+        for index, status in enumerate(shown):
             ends = [scale(float(days[status][end]) * factor) for end in (0, -1)]
-            on.axes.plot(ends, [place + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2)
+            on.axes.plot(ends, [index + 0.24] * 2, color=on.ink, marker="|", markersize=on.base * 0.7, linewidth=1.2)
 
     def bar(status: str) -> Bar:
         lengths = days[status] * factor

@@ -66,7 +66,7 @@ def points_chart(
     types = texts(data["type"])
     steps = steps_of(data[on], freq, tz)
     totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
-    series = {kind: [totals.get((kind, place), Decimal(0)) for place in range(len(steps.starts))] for kind in _TYPES}
+    series = {kind: [totals.get((kind, index), Decimal(0)) for index in range(len(steps.starts))] for kind in _TYPES}
     title = "Points earned and redeemed, " + ("cumulative" if cumulative else f"by {steps.by}")
     if known := len(steps.starts) > 0:
         title += f", {steps.period} ({counted(len(data), 'row')})"
@@ -94,7 +94,7 @@ def _points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) -> None:
     for kind, values in drawn.items():
         style = look(kind)
         few = len(values) <= _MAX_HATCHED
-        bars = {place: scale(value) for place, value in enumerate(values) if few or value}
+        bars = {index: scale(value) for index, value in enumerate(values) if few or value}
         fill = filled(style.color, style.hatch if few else "")
         on.axes.bar(list(bars), list(bars.values()), width=0.76 if few else 1, label=kind, **fill)
     on.axes.axhline(0, color=on.ink, linewidth=0.8)
@@ -233,9 +233,9 @@ def points_per_dollar_chart(
             "alpha": 0.7,
             "zorder": 0.9,
         }
-        for place, length in enumerate(scale(rates[name]) for name in shown):
+        for index, length in enumerate(scale(rates[name]) for name in shown):
             if not length <= x <= length + label_width:
-                on.axes.plot([x, x], [place - 0.5, place + 0.5], **style)
+                on.axes.plot([x, x], [index - 0.5, index + 0.5], **style)
         on.axes.plot(
             [x],
             [0],

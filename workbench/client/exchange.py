@@ -408,7 +408,7 @@ class Exchange:
             self.refused(response)
         until = clock.monotonic() + asked
         if asked > 0:
-            self.context.pace.hold(until)  # for all threads
+            self.context.pace.pause(until)  # for all threads
         may = not self.operation.effect or "resend" in self.allowing
         if not may or until > self.deadline:
             self.refused(response)

@@ -45,10 +45,10 @@ class Clock:
         return os.urandom(8).hex()
 
 
-def delay(tries: int, chance: float) -> float:
+def delay(tries: int, fraction: float) -> float:
     """Return how long to wait after a number of tries: 0.5 s doubling to 8 s, with full jitter."""
     longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
-    return longest * chance
+    return longest * fraction
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -110,7 +110,7 @@ class Pace:
         self._next = {False: 0.0, True: 0.0}
         self._lock = threading.Lock()
 
-    def hold(self, until: float) -> None:
+    def pause(self, until: float) -> None:
         """Delay all calls until a time of the monotonic clock."""
         with self._lock:
             self.not_before = max(self.not_before, until)

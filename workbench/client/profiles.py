@@ -77,20 +77,17 @@ def open_profile(name: str | None = None) -> Profile:
 
 
 def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, Any]]:
-    import tomllib  # not where no profile is read
+    from workbench.system import toml  # not where no profile is read
 
     try:
-        whole = tomllib.loads(path.read_text(encoding="utf-8"))
+        whole = toml.load(path)
     except FileNotFoundError:
         return {}
     except OSError as error:
         problems.append(Problem("", "file", f"{path} cannot be read ({error.strerror})"))
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except toml.NotToml as error:
         problems.append(Problem("", "toml", f"{path} is not TOML: {visible(str(error), 120)}"))
-        return {}
-    except (ValueError, RecursionError):
-        problems.append(Problem("", "toml", f"{path} has a number of too many digits, or is nested too deeply"))
         return {}
     tables = whole.pop("profiles", {})
     problems.extend(

@@ -99,12 +99,12 @@ class Quiz:
         if not fits:
             raise UsageError(f"answer {visible(answer, 20)!r}: {allowed}", of="course.quiz")
         if self.kind == "order":
-            place = next(
+            index = next(
                 (n for n, (letter, other) in enumerate(zip(answer, self.right, strict=True)) if letter != other), -1
             )
-            if place >= 0:
-                given, due = answer[place], self.right[place]
-                return f"Step {place + 1} is not “{self.options[given]}”. {self.feedback[due]}"
+            if index >= 0:
+                given, due = answer[index], self.right[index]
+                return f"Step {index + 1} is not “{self.options[given]}”. {self.feedback[due]}"
             return " ".join(self.feedback[letter] for letter in self.right)
         return self.feedback.get(answer, self.otherwise)
 

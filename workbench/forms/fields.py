@@ -12,7 +12,8 @@ import ipywidgets
 from workbench import rendering
 from workbench.errors import Problem, UsageError, visible
 from workbench.forms.draft import Alternative, Draft, Leaf, cents_of, is_money, joined, typed_amount
-from workbench.forms.widgets import Quiet, css_name, line, sentence
+from workbench.forms.widgets import Quiet, css_name, line
+from workbench.rendering.text import sentence
 from workbench.schema import readers, walk
 from workbench.schema.fields import OPEN, SECRET
 from workbench.schema.rules import FULL, iso_day

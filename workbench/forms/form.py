@@ -2,6 +2,8 @@
 
 import threading
 import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,6 +38,9 @@ _CLOSED = {
     "unknown": "this form was sent with an unknown outcome and is not sent again",
     "closed": "this form is closed; form(…) creates a new one",
 }
+MAX_LIVE = 20
+"""Number of submitted forms that keep their widgets; earlier ones become static HTML."""
+_submitted: deque[weakref.ref["Form"]] = deque()
 
 
 class Form(Displayed):
@@ -219,6 +224,7 @@ class Form(Displayed):
             view.finish("done" if isinstance(error, UnreadableEffect) else "unknown")
             view.show_error(error)
             self.update_static()
+            self._make_earlier_static()
             return
         view.state = "open"
         view.replace_button()
@@ -234,8 +240,20 @@ class Form(Displayed):
         self.view.finish("done")
         self.view.show_card(AnswerCard(self, request, answer, mark=mark, entry=entry))
         self.update_static()
+        self._make_earlier_static()
         if self.when_done is not None:
             self.when_done()
+
+    def _make_earlier_static(self) -> None:
+        """Replace the widgets of the form that was submitted the longest ago, unless a form below it is still open."""
+        _submitted.append(weakref.ref(self))
+        earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
+        if earlier is None or earlier.state == "closed":
+            return
+        if any(getattr(form, "state", "open") in ("open", "sending") for form in earlier.opened):
+            _submitted.append(weakref.ref(earlier))
+        else:
+            earlier.view.make_static(earlier.html)
 
     def open(self, name: str, values: Mapping[str, Any]) -> Any:
         """Open a form for another operation, or the same again, and return its widget."""

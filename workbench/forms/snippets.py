@@ -168,10 +168,10 @@ class SnippetPanel:
         for widget in (self.widget, self._tab):
             widget.observe(lambda _: guard(self.refresh), "selected_index")
 
-    def show(self, place: int | None) -> None:
-        """Open the tab of a snippet, by its place, or close the box."""
-        self._tab.selected_index = place or 0
-        self.widget.selected_index = None if place is None else 0
+    def show(self, index: int | None) -> None:
+        """Open the tab of a snippet, by its index, or close the box."""
+        self._tab.selected_index = index or 0
+        self.widget.selected_index = None if index is None else 0
 
     def text(self, name: str) -> str:
         """Return one snippet."""
@@ -181,10 +181,10 @@ class SnippetPanel:
         """Write the snippet in view, if one is."""
         if self.widget.selected_index is None:
             return
-        place = self._tab.selected_index or 0
-        name = list(SNIPPETS)[place]
+        index = self._tab.selected_index or 0
+        name = list(SNIPPETS)[index]
         below = f'<div class="wb-help">{escape(comment)}</div>' if (comment := note(name, self._api)) else ""
-        self._boxes[place].value = f"<pre>{escape(self.text(name))}</pre>{below}"
+        self._boxes[index].value = f"<pre>{escape(self.text(name))}</pre>{below}"
         self._insert.value = insert_button(self.text("Python"))
 
     def finish(self) -> None:

@@ -14,8 +14,9 @@ from workbench.forms.answers import AnswerCard
 from workbench.forms.draft import TICKS, Draft, Review
 from workbench.forms.fields import EMPTY, Field, Inputs
 from workbench.forms.snippets import Script, SnippetPanel
-from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row, sentence
+from workbench.forms.widgets import Quiet, button, close, close_soon, headline, line, root, row
 from workbench.rendering.markup import isolated
+from workbench.rendering.text import sentence
 from workbench.schema.walk import get_path
 
 _HINT = f"Nothing is sent until you press the button. Empty fields are omitted; {EMPTY} sends empty text."
@@ -271,6 +272,15 @@ class FormView(Quiet):
         """Show the answer."""
         self.card = card
         self._answer.children = (card.widget,)
+
+    def make_static(self, text: str) -> None:
+        """Show HTML in place of all widgets."""
+        if self.card is not None:
+            self.card.hide_private()
+        children = self.widget.children
+        live = children.index(self.head)  # styles come before
+        self.widget.children = (*children[:live], ipywidgets.HTML(text))
+        close_soon(children[live:])
 
     def close(self) -> None:
         """Discard every value and close every widget."""

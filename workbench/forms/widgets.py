@@ -1,7 +1,6 @@
 """Shared parts of widgets: static HTML, closing, and small pieces of markup."""
 
 import asyncio
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from workbench.system.progress import ipython_shell
 
 CLOSE_DELAY = 2.0
 """Seconds after which a browser has received a widget."""
-_ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
 _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
     "words": ("ok", "= ", ""), "timer": ("ok", "", ' role="timer"'), "quiet": ("quiet", "", ""),
@@ -216,12 +214,6 @@ def headline(title: str, api: Any) -> str:
         f'<span class="wb-where wb-where-{escape(where)}">{escape(where.upper())}</span> '
         f'<span class="wb-quiet">{isolated(info["host"])} · key {escape(info["key_fingerprint"])}</span></div>'
     )
-
-
-def sentence(text: str) -> str:
-    """Return words with a capital first letter and capital abbreviations: `User ID`."""
-    text = _ABBREVIATIONS.sub(lambda match: match.group().upper(), text)
-    return text[:1].upper() + text[1:]
 
 
 def css_name(name: str) -> str:

@@ -257,8 +257,11 @@ class _Document:
             case walk.Array(of=inner):
                 return {"type": "array", "items": self._schema(inner, field, sent)}
             case walk.Choice(of=enum):
-                known: Schema = {"type": "string", "enum": [str(word) for word in enum]}
-                return known if sent else {"anyOf": [known, {"type": "string"}]}
+                # As a component it keeps its name and its words in the clients that generators make.
+                self.schemas.setdefault(enum.__name__, {"type": "string", "enum": [str(word) for word in enum]})
+                known = _ref(enum.__name__)
+                # Without a title one generator calls this by the member, as `DisputeStatus`, which is the enum.
+                return known if sent else {"title": f"Any{enum.__name__}", "anyOf": [known, {"type": "string"}]}
             case walk.Integer() if sent:
                 low = {} if rule.minimum is None else {"minimum": rule.minimum}
                 number = {"type": "integer", **low, "maximum": LARGEST if rule.maximum is None else rule.maximum}
@@ -277,7 +280,7 @@ class _Document:
         return _PLAIN[kind]
 
 
-_FORMATS = {"uuid", "date", "password"}  # that of email is another one in each tool
+_FORMATS = {"uuid", "date"}  # that of email is another one in each tool, and models write a `password` as asterisks
 _ERROR: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",

@@ -22,9 +22,9 @@ from workbench.forms.widgets import (
     line,
     root,
     row,
-    sentence,
 )
 from workbench.rendering.markup import isolated
+from workbench.rendering.text import sentence
 from workbench.rewards.reading import fetch
 from workbench.system.progress import Progress, ProgressCallback
 from workbench.withdrawals.withdrawal import Withdrawal

@@ -20,6 +20,8 @@ from workbench.client.client import refuse_async
 from workbench.errors import UsageError, visible
 from workbench.forms.widgets import Displayed, css, hiding, what_went_wrong
 from workbench.panel import lists as things
+from workbench.panel.listing import Listing
+from workbench.panel.page import document
 from workbench.panel.panel import Panel, browse, tiles
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
@@ -28,7 +30,6 @@ from workbench.rewards.reading import fetch as fetch_rewards
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.schema.rules import iso_day
 from workbench.session import connect, sandbox_of, tenants_of
-from workbench.system.files import write_file
 from workbench.tables.frames import to_frame
 
 _HERE = Path(__file__).parent
@@ -39,13 +40,14 @@ RANGES: Mapping[str, str] = {
 _OF_PANEL = ("Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes")
 """Tiles of the panel's overview that a range does not change."""
 _TOP = 6  # bars of a chart
+_LISTS = ("contracts", "users", "transactions", "disputes", "deliveries")  # of an exported dashboard
 Part = tuple[str, str]  # a place on the page, and its HTML
 
 
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
     """Return a dashboard of the activity of a program in a day and a range, with filters and links to the panel.
 
-    It only reads. In a notebook it is interactive; `to_html(path)` writes a self-contained HTML file.
+    It only reads. In a notebook it is interactive; `wb.to_file(dashboard, "june.html")` writes one HTML file.
 
     Args:
         api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
@@ -159,7 +161,7 @@ def program_of(user: Mapping[str, Any]) -> str:
 
 
 class Dashboard(Displayed):
-    """A dashboard. From code: `filters`, `to_html(path)`; `books` has the frames that it shows."""
+    """A dashboard. From code: `filters`; `books` has the frames that it shows."""
 
     def __init__(self, sessions: Mapping[str, Any]) -> None:
         self.sessions = dict(sessions)
@@ -198,32 +200,30 @@ class Dashboard(Displayed):
         """A saved notebook has no figures: they are made when they are asked for."""
         return "<div>Run the cell for the dashboard.</div>"
 
-    def to_html(self, path: str | Path) -> Path:
-        """Write the dashboard to a static HTML file that needs no kernel, script or network.
+    @property
+    def lists(self) -> Mapping[str, Listing]:
+        """The lists of the chosen tenant that the dashboard shows figures of."""
+        return {name: self.books.panel.lists[name] for name in _LISTS}
 
-        Raises:
-            FileExistsError: The file exists.
+    def document(self, every: int = 0) -> str:
+        """Return the dashboard as a standalone HTML page: figures and charts, and the lists behind them.
+
+        Args:
+            every: Seconds after which the page loads itself again; 0 for never.
         """
-        path = Path(path)
-        if path.exists():
-            raise FileExistsError(f"{path} exists")
-        write_file(path, self.document().encode(), private=False)
-        return path
-
-    def document(self) -> str:
-        """Return the dashboard as a standalone HTML page."""
-        title = escape(f"Dashboard of {self.filters.tenant}")
-        style = css("panel/dashboard", ".wbd", by_system=True) + "body{margin:0;color-scheme:light dark}"
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{style}</style></head>'
-            f"<body>{self._still()}</body></html>"
-        )
+        info, now = self.books.api.info(), things.now(self.books.api)
+        about = {"environment": str(info["environment"]), "host": str(info["host"]), "tenant": self.filters.tenant}
+        lists = list(self.lists.values())
+        for listing in lists:
+            listing.read()
+        title = f"Dashboard of {self.filters.tenant}"
+        return document(title, lists, lead=self._still(), about=about, at=now, every=every)
 
     def _still(self) -> str:
         parts = dict(self.parts(live=False))
         places = "".join(_place(name, parts[name]) for name in PARTS)
-        return f'<main class="wbd">{self.head(live=False)}{parts["tiles"]}<div class="cards">{places}</div></main>'
+        cards = f'{parts["tiles"]}<div class="cards">{places}</div>'
+        return f'<section class="wbd">{self.head(live=False)}{cards}</section>'
 
     # for the page
 

@@ -81,7 +81,7 @@ class Listing:
         for name in ("searched", "order"):
             self.__dict__.pop(name, None)
         self._currency = next(
-            (place for place, column in enumerate(self._data.columns) if column.name == "currency"), None
+            (index for index, column in enumerate(self._data.columns) if column.name == "currency"), None
         )
         return self._data
 
@@ -118,8 +118,8 @@ class Listing:
         for term in terms(self.text):
             order = self._fitting(term, order)
         for name in reversed(self.sorted):
-            if (place := self._place(name.lstrip("-"))) is not None:
-                order = self._in_order(order, place, name.startswith("-"))
+            if (index := self._place(name.lstrip("-"))) is not None:
+                order = self._in_order(order, index, name.startswith("-"))
         return order
 
     @property
@@ -135,14 +135,14 @@ class Listing:
     def _place(self, name: str) -> int | None:
         wanted = name.lower().replace(" ", "_")
         for test in (str.__eq__, str.startswith, str.__contains__):
-            for place, column in enumerate(self.data.columns):
+            for index, column in enumerate(self.data.columns):
                 if test(column.name, wanted) or test(column.label.lower().replace(" ", "_"), wanted):
-                    return place
+                    return index
         return None
 
-    def _in_order(self, order: list[int], place: int, descending: bool) -> list[int]:
-        names = self.data.names if self.data.columns[place].to else {}
-        values = [names.get(row[place], row[place]) if names else row[place] for row in self.data.rows]
+    def _in_order(self, order: list[int], index: int, descending: bool) -> list[int]:
+        names = self.data.names if self.data.columns[index].to else {}
+        values = [names.get(row[index], row[index]) if names else row[index] for row in self.data.rows]
         given = [number for number in order if values[number] is not None]
         try:
             given.sort(key=values.__getitem__, reverse=descending)
@@ -151,14 +151,14 @@ class Listing:
         return given + [number for number in order if values[number] is None]
 
     def _fitting(self, term: Term, numbers: Iterable[int]) -> list[int]:
-        place = None if term.column is None else self._place(term.column)
-        if place is None:
+        index = None if term.column is None else self._place(term.column)
+        if index is None:
             text = term.value if term.column is None else f"{term.column}{term.compare}{term.value}".lower()
             searched = self.searched
             return [number for number in numbers if text in searched[number]]
-        rows, column = self.data.rows, self.data.columns[place]
+        rows, column = self.data.rows, self.data.columns[index]
         if term.compare == ":":
-            return [number for number in numbers if term.value in self._shown(rows[number], place).lower()]
+            return [number for number in numbers if term.value in self._shown(rows[number], index).lower()]
         compare = _COMPARE[term.compare]
         if column.kind in ("money", "number"):
             wanted = _number(term.value)
@@ -166,17 +166,17 @@ class Listing:
                 return []
             if column.kind == "money":
                 wanted *= 100
-            values = ((number, _number(rows[number][place])) for number in numbers)
+            values = ((number, _number(rows[number][index])) for number in numbers)
             return [number for number, value in values if value is not None and compare(value, wanted)]
         size = len(term.value) if column.kind in ("time", "wall") else None  # 2026-01 covers the month
-        texts = ((number, plain(rows[number][place]).lower()[:size]) for number in numbers)
+        texts = ((number, plain(rows[number][index]).lower()[:size]) for number in numbers)
         return [number for number, value in texts if value and compare(value, term.value)]
 
     @cached_property
     def searched(self) -> list[str]:
         """Each row as the text that words are looked for in."""
         places = range(len(self.data.columns))
-        return ["\x1f".join([self._shown(row, place) for place in places]).lower() for row in self.data.rows]
+        return ["\x1f".join([self._shown(row, index) for index in places]).lower() for row in self.data.rows]
 
     def prepare(self) -> None:
         """Make the texts of many rows in the background, before a person types."""
@@ -184,29 +184,29 @@ class Listing:
             self._prepared = True
             threading.Thread(target=lambda: self.searched, daemon=True).start()
 
-    def _shown(self, row: Sequence[Any], place: int) -> str:
-        value = row[place]
+    def _shown(self, row: Sequence[Any], index: int) -> str:
+        value = row[index]
         if type(value) is str:
-            kind = self.data.columns[place].kind
+            kind = self.data.columns[index].kind
             if kind == "status":
                 return f"{value} {word(value)}"
-            return f"{name} {value}" if kind == "id" and (name := self._name(value, place)) else value
-        if self.data.columns[place].kind == "money" and isinstance(value, int):
+            return f"{name} {value}" if kind == "id" and (name := self._name(value, index)) else value
+        if self.data.columns[index].kind == "money" and isinstance(value, int):
             code = None if self._currency is None else row[self._currency]
             return rendering.money(value, str(code or "USD"))
         return plain(value)
 
-    def _name(self, value: str, place: int) -> str | None:
-        return self.data.names.get(value) if self.data.columns[place].to else None
+    def _name(self, value: str, index: int) -> str | None:
+        return self.data.names.get(value) if self.data.columns[index].to else None
 
-    def words(self, row: Sequence[Any], place: int) -> str:
+    def words(self, row: Sequence[Any], index: int) -> str:
         """Return a cell in words, as a person calls the thing."""
-        value, kind = row[place], self.data.columns[place].kind
+        value, kind = row[index], self.data.columns[index].kind
         if isinstance(value, datetime):
             return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")
         if kind == "id" and value is not None:
-            return self._name(value, place) or str(value)[:8]
-        return word(str(value)) if kind == "status" and value is not None else self._shown(row, place)
+            return self._name(value, index) or str(value)[:8]
+        return word(str(value)) if kind == "status" and value is not None else self._shown(row, index)
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
         """Return some of the rows as a page shows them: texts, escaped where they would not print."""
@@ -215,23 +215,23 @@ class Listing:
             {
                 "id": self.data.ids[number],
                 "new": self.data.ids[number] in self.fresh,
-                "cells": [self.cell(self.data.rows[number], place) for place in range(len(self.data.columns))],
+                "cells": [self.cell(self.data.rows[number], index) for index in range(len(self.data.columns))],
             }
             for number in numbers
         ]
 
-    def cell(self, row: Sequence[Any], place: int) -> Any:
+    def cell(self, row: Sequence[Any], index: int) -> Any:
         """Return a cell as a page shows it: a text; a status with its color; an id with what it is called."""
-        value, column = row[place], self.data.columns[place]
+        value, column = row[index], self.data.columns[index]
         if value is None or value == "":
             return ""
         if column.kind == "status":
             return [status_cell(str(value)).text, look(str(value)).tone]
         if column.kind in ("time", "wall") and (text := things.iso(value)):
             return text
-        if column.kind == "id" and (name := self._name(value, place)):
+        if column.kind == "id" and (name := self._name(value, index)):
             return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
-        return visible(self._shown(row, place), _LONGEST)
+        return visible(self._shown(row, index), _LONGEST)
 
     def frame(self) -> Any:
         """Return the rows that pass the filter as a DataFrame, in their order."""
@@ -313,7 +313,7 @@ def choices(api: object, member: str) -> dict[str, Any]:
         places = [columns.index(name) for name in names if name in columns]
         options = {}
         for row, key in zip(listing.rows[:_MOST], listing.ids, strict=False):
-            text = ", ".join(filter(None, (listing.words(row, place) for place in places)))
+            text = ", ".join(filter(None, (listing.words(row, index) for index in places)))
             options[visible(f"{text} ({key[:8]})", 160)] = key
         return options
     except WorkbenchError:  # a sandbox in another process that is gone; the form says so when it sends

@@ -12,12 +12,20 @@ import attrs
 
 from workbench import chains, rendering
 from workbench.client.base import journal_of
-from workbench.forms.widgets import sentence
 from workbench.interface.assumptions import assumptions
-from workbench.rendering.text import NO_FUNDS, TEST_CHAINS
+from workbench.rendering.text import NO_FUNDS, TEST_CHAINS, sentence
 from workbench.sandbox.control_records import StoredRecord
 from workbench.schema import walk
 from workbench.session import sandbox_of, sandbox_times
+
+LINKED: Mapping[str, Mapping[str, str]] = {
+    "companies": {"users": "company_id"},
+    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
+    "cards": {"transactions": "card_id"},
+    "transactions": {"disputes": "transaction_id", "events": "about"},
+    "events": {"deliveries": "event_id"},
+}
+"""The lists that a thing leads to, each with the column that has its id."""
 
 
 @attrs.frozen
@@ -223,6 +231,22 @@ def _of_frame(frame: Any) -> list[dict[str, Any]]:
         values = column.dt.to_pydatetime().tolist() if str(column.dtype).startswith("datetime") else column.tolist()
         columns[str(name)] = [None if missing else value for value, missing in zip(values, empty, strict=True)]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rows_of_frame(frame: Any) -> Rows:
+    """Return a frame as rows: amounts in cents as money, times, numbers and statuses as such."""
+    columns = []
+    for name in map(str, frame.columns):
+        dtype = str(frame[name].dtype).lower()
+        kind = "time" if dtype.startswith("datetime") else "id" if name.endswith("_id") or name == "id" else "text"
+        if dtype.startswith(("int", "uint", "float", "double", "decimal")):
+            kind = "money" if name.endswith("_cents") and dtype.startswith(("int", "uint")) else "number"
+        kind = "hidden" if frame[name].isna().all() else "status" if name in ("status", "outcome") else kind
+        columns.append(Column(name, kind))
+    rows = tuple(tuple(row.values()) for row in _of_frame(frame))
+    numbers = tuple(str(number) for number in range(1, len(rows) + 1))
+    return Rows(columns=tuple(columns), rows=rows, things=(None,) * len(rows), ids=numbers, frame=frame,
+                notes=tuple(map(str, frame.attrs.get("notes", ()))))  # fmt: skip
 
 
 # The kinds.

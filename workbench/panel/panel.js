@@ -1,7 +1,8 @@
-// The page's side of a panel: it asks the kernel for windows of rows and for details, and shows them.
-// Every text is set as text; nothing is fetched, and the browser keeps nothing but hidden columns and widths of columns.
+// The page's side of a panel: it asks the kernel for windows of rows and for details, and shows them. In a file, which has
+// no kernel, `Stored` answers from the data in the page. Every text is set as text; nothing is fetched, and the browser
+// keeps nothing but hidden columns, widths of columns and how times are shown.
 
-const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, BUSY = 80, KEEP = "workbench-panel";
+const ROW = 32, CHUNK = 100, WAIT = 120, TICK = 3000, BUSY = 80, KEEP = "workbench-panel", PRINTED = 5000;
 const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number: 88, status: 168, text: 130 };
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["References", ["id", "address"]], ["Times", ["time", "wall"]]];
@@ -22,7 +23,15 @@ function h(tag, props = {}, ...children) {
 
 const show = (where, ...children) => where.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined));
 const sentence = (text) => text.replace(/\b(id|ip|mcc|ubo)\b/g, (one) => one.toUpperCase()).replace(/^./, (one) => one.toUpperCase());
-const exact = (text) => `${text.slice(0, 19).replace("T", " ")} UTC`;
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+/** Write a time in full, in a time zone: `2026-11-21 07:42:10 UTC`. */
+function exact(text, zone = "UTC") {
+  const at = new Date(text);
+  if (!Number.isFinite(at.getTime())) return text;
+  const words = at.toLocaleString("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
+  return `${words} ${zone}`;
+}
 const short = (text) => (text.length > 12 ? text.slice(0, 8) : text);
 const middle = (text) => (text.length > 16 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text);
 
@@ -53,12 +62,191 @@ function kept(change) {
   return held;
 }
 
+// The model of a file
+
+const COMPARE = { "=": (a, b) => a === b, "!=": (a, b) => a !== b, ">": (a, b) => a > b, "<": (a, b) => a < b, ">=": (a, b) => a >= b, "<=": (a, b) => a <= b };
+const TERM = /(?:([\w .]*?\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))/gu;
+
+/** Read a filter as the kernel does: `status:declined amount>200 merchant:"Coats and More" coffee`. */
+function parsed(text) {
+  return [...text.matchAll(TERM)].map(([, name, compare, quoted, bare]) =>
+    ({ column: name ? name.split(" ").at(-1) : null, compare: compare || ":", value: (quoted || bare || "").toLowerCase() })).filter((one) => one.value);
+}
+
+/** Write an amount of minor units: `1,234.56 USD`. */
+function money(cents, currency, digits = 2) {
+  const size = String(Math.abs(cents)).padStart(digits + 1, "0"), at = size.length - digits;
+  const whole = size.slice(0, at).replace(/\B(?=(\d{3})+$)/g, ",");
+  return `${cents < 0 ? "-" : ""}${whole}${digits ? `.${size.slice(at)}` : ""} ${currency}`;
+}
+
+/** Write a text for a spreadsheet, which must not run it as a formula. */
+function guarded(text) {
+  const safe = /^\s*[=+\-@\t\r]|^'/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+const number = (text) => { const value = String(text).replaceAll(",", ""); return value.trim() && Number.isFinite(Number(value)) ? Number(value) : null; };
+
+/** What a file has: lists of rows, filtered, sorted and shown as the kernel would. */
+class Stored {
+  constructor(data) {
+    this.data = data;
+    this.views = {};
+    this.lists = new Map(data.lists.map((one) => [one.name, one]));
+    for (const list of this.lists.values()) {
+      list.values = list.stored.map((one) => (one.of ? one.at.map((place) => (place === null ? null : one.of[place])) : one.at));
+      list.currency = list.columns.findIndex((one) => one.name === "currency");
+      list.own = Math.max(0, list.columns.findIndex((one) => one.kind === "id" && !one.to));
+    }
+  }
+
+  on(event, act) { if (event === "msg:custom") this.heard = act; }
+  off() { this.heard = () => {}; }
+
+  send(asked) {
+    let answer;
+    try { answer = this[asked.do.replace(" ", "_")](asked); } catch (error) { answer = { error: error.message }; }
+    queueMicrotask(() => this.heard({ answer: asked.ask, ...answer }));
+  }
+
+  start() { return { ...this.data.info, lists: this.data.lists.map(({ name, label }) => ({ name, label })) }; }
+  overview() { return { tiles: this.data.tiles }; }
+  tick() { return { stamp: "", changed: false }; }
+  close_form() { return {}; }
+
+  id(list, row) { return list.ids ? list.ids[row] : String(list.values[list.own]?.[row] ?? row); }
+
+  /** Find the number of a column by its name, its beginning, or a part of it. */
+  place(list, name) {
+    const wanted = name.toLowerCase().replaceAll(" ", "_"), label = (one) => one.label.toLowerCase().replaceAll(" ", "_");
+    for (const test of [(text) => text === wanted, (text) => text.startsWith(wanted), (text) => text.includes(wanted)]) {
+      const found = list.columns.findIndex((one) => test(one.name) || test(label(one)));
+      if (found >= 0) return found;
+    }
+    return null;
+  }
+
+  /** A value as the text that is searched and compared. */
+  plain(list, row, place) {
+    const value = list.values[place][row], kind = list.columns[place].kind;
+    if (value === null) return "";
+    return kind === "time" || kind === "wall" ? exact(value) : String(value);
+  }
+
+  name(list, value, place) { return list.columns[place].to ? this.data.names[value] : undefined; }
+
+  shown(list, row, place) {
+    const value = list.values[place][row], { kind } = list.columns[place];
+    if (value === null) return "";
+    if (kind === "status") return `${value} ${this.data.statuses[value][2]}`;
+    if (kind === "money" && typeof value === "number") return this.amount(list, row, value);
+    const name = kind === "id" ? this.name(list, value, place) : undefined;
+    return name ? `${name} ${value}` : this.plain(list, row, place);
+  }
+
+  amount(list, row, cents) {
+    const code = (list.currency >= 0 && list.values[list.currency][row]) || "USD";
+    return money(cents, code.toUpperCase(), this.data.digits[code]);
+  }
+
+  fits(list, { column, compare, value }) {
+    const place = column === null ? null : this.place(list, column);
+    if (place === null) {
+      const text = column === null ? value : `${column}${compare}${value}`.toLowerCase();
+      list.searched ??= list.values[0].map((_, row) => list.columns.map((_each, at) => this.shown(list, row, at)).join("\x1f").toLowerCase());
+      return (row) => list.searched[row].includes(text);
+    }
+    if (compare === ":") return (row) => this.shown(list, row, place).toLowerCase().includes(value);
+    const { kind } = list.columns[place], test = COMPARE[compare];
+    if (kind === "money" || kind === "number") {
+      const wanted = number(value), factor = kind === "money" ? 100 : 1;
+      if (wanted === null) return () => false;
+      return (row) => { const found = number(list.values[place][row] ?? ""); return found !== null && test(found, Math.round(wanted * factor * 1e6) / 1e6); };
+    }
+    const size = kind === "time" || kind === "wall" ? value.length : undefined; // 2026-01 covers the month
+    return (row) => { const text = this.plain(list, row, place).toLowerCase().slice(0, size); return text !== "" && test(text, value); };
+  }
+
+  /** The numbers of the rows that pass a filter, in an order; rows without a value come last. */
+  order(list, filter, sort) {
+    let rows = [...(list.values[0] || []).keys()];
+    for (const term of parsed(filter)) rows = rows.filter(this.fits(list, term));
+    for (const key of [...sort].reverse()) {
+      const place = this.place(list, key.replace(/^-/, "")), back = key.startsWith("-") ? -1 : 1;
+      const values = list.values[place].map((value) => this.name(list, value, place) ?? value);
+      const given = rows.filter((row) => values[row] !== null);
+      const less = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+      const numbers = given.every((row) => number(values[row]) !== null);
+      given.sort((a, b) => back * (numbers ? Number(values[a]) - Number(values[b]) : less(values[a], values[b])));
+      rows = [...given, ...rows.filter((row) => values[row] === null)];
+    }
+    return rows;
+  }
+
+  cell(list, row, place) {
+    const value = list.values[place][row], { kind } = list.columns[place];
+    if (value === null || value === "") return "";
+    if (kind === "status") return this.data.statuses[value].slice(0, 2);
+    if (kind === "time" || kind === "wall") return new Date(value).toISOString();
+    const name = kind === "id" ? this.name(list, value, place) : undefined;
+    return name ? { id: value, name } : this.shown(list, row, place);
+  }
+
+  rows({ list: name, filter, sort, first, count, more }) {
+    const list = this.lists.get(name), key = `${filter}\n${sort}`;
+    if (list.key !== key) [list.key, list.ordered] = [key, this.order(list, filter, sort)];
+    const rows = list.ordered.slice(first, first + count).map((row) => ({ id: this.id(list, row), new: false, cells: list.columns.map((_, place) => this.cell(list, row, place)) }));
+    const { columns, notes } = list;
+    return more ? { list: name, first, rows } : { list: name, first, rows, shown: list.ordered.length, all: (list.values[0] || []).length, notes, columns, actions: [], views: this.views[name] || {} };
+  }
+
+  row(list, id) {
+    const found = (list.values[0] || []).findIndex((_, row) => this.id(list, row) === id);
+    if (found < 0) throw new Error(`${list.label} has no ${id}`);
+    return found;
+  }
+
+  details({ list: name, id }) {
+    const list = this.lists.get(name), row = this.row(list, id);
+    const facts = list.columns.map((one, place) => ({ ...one, value: this.cell(list, row, place) })).filter((one) => one.kind !== "hidden" && one.value !== "");
+    const links = Object.entries(this.data.linked[name] || {}).filter(([to]) => this.lists.has(to)).map(([to, column]) => ({ list: to, filter: `${column}=${id}` }));
+    return { list: name, id, facts, links, fields: null, actions: [], timeline: [], states: null, events: [], deliveries: [], requests: [] };
+  }
+
+  find({ id, to }) {
+    const names = [to, ...this.lists.keys()].filter((name) => this.lists.has(name));
+    const list = names.find((name) => (this.lists.get(name).values[0] || []).some((_, row) => this.id(this.lists.get(name), row) === id));
+    if (!list) throw new Error(`${id} is not in this file`);
+    return { list, id };
+  }
+
+  view({ list, name, view }) {
+    const { [name]: _, ...others } = this.views[list] || {};
+    this.views[list] = view ? { ...others, [name]: view } : others;
+    return { views: this.views[list] };
+  }
+
+  /** Save the rows shown, in their order, as a file of values separated by commas. */
+  export({ list: name }) {
+    const list = this.lists.get(name), rows = list.ordered || [];
+    const lines = [list.columns.map((one) => guarded(one.name)), ...rows.map((row) => list.columns.map((one, place) =>
+      (typeof list.values[place][row] === "number" && one.kind !== "time" ? String(list.values[place][row]) : guarded(this.plain(list, row, place)))))];
+    const address = URL.createObjectURL(new Blob([`${lines.map((line) => line.join(",")).join("\r\n")}\r\n`], { type: "text/csv" }));
+    const link = h("a", { href: address, download: `${name.replaceAll(" ", "-")}.csv` });
+    link.click();
+    URL.revokeObjectURL(address);
+    return { text: `${rows.length.toLocaleString("en")} rows in ${link.download}` };
+  }
+}
+
 function render({ model, el }) {
   const uid = `wbp-${++panels}`, waiting = new Map();
   let asked = 0, busy = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
   let view = { list: "overview", chips: [], text: "", sort: [], id: null };
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const asides = { time: () => clock, wall: () => Date.now() };
+  const zone = () => ({ UTC: "UTC", here: HERE })[kept().times];
 
   // the parts of the page
 
@@ -137,8 +325,8 @@ function render({ model, el }) {
     if (Array.isArray(value)) return h("span", { class: `pill ${value[1]}` }, value[0]);
     if (value === "" || value === null) return "";
     if (column.kind === "time" || column.kind === "wall") {
-      const words = ago(value, asides[column.kind]());
-      return h("span", { title: `${exact(value)}, ${CLOCKS[column.kind]}` }, whole ? `${words} · ${exact(value)}` : words);
+      const words = ago(value, asides[column.kind]()), full = exact(value, zone());
+      return h("span", { title: `${zone() ? words : full}, ${CLOCKS[column.kind]}` }, whole ? `${words} · ${full}` : zone() ? full : words);
     }
     if (column.kind === "id" || column.kind === "address") {
       const id = value.id || value, text = value.name || (whole ? id : column.kind === "id" ? short(id) : middle(id));
@@ -164,9 +352,23 @@ function render({ model, el }) {
     search.value = view.text;
     if (list) { data = null; active = 0; grid.scrollTop = 0; }
     drawNav();
+    addressed();
     if (view.list === "overview") { drawOverview(); closeDrawer(); return; }
     if (!same || !data) load({});
     if (view.id) openDetails(view.id); else closeDrawer();
+  }
+
+  /** Keep the view in the address of a file, which is the same when it is loaded again. */
+  function addressed() {
+    if (info.as_of) history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(view))}`);
+  }
+
+  function remembered() {
+    try {
+      const { list, chips, text, sort, id } = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+      if ((list === "overview" && info.overview) || info.lists.some((one) => one.name === list)) return { list, chips: chips.map(String), text: String(text), sort: sort.map(String), id: id && String(id) };
+    } catch { /* the address of the file has no view */ }
+    return null;
   }
 
   function step(from, to) {
@@ -181,7 +383,7 @@ function render({ model, el }) {
   });
 
   function drawNav() {
-    const places = [{ name: "overview", label: "Overview" }, ...info.lists];
+    const places = info.overview === false ? info.lists : [{ name: "overview", label: "Overview" }, ...info.lists];
     show(nav, places.map((one) => h("button", {
       "aria-current": one.name === view.list ? "page" : false,
       onclick: () => go({ list: one.name, id: null, chips: [], text: "", sort: [] }),
@@ -191,10 +393,22 @@ function render({ model, el }) {
   function drawHead() {
     const back = h("button", { class: "edge", "aria-label": "Back", onclick: () => step(past, future) }, "←");
     const forth = h("button", { class: "edge", "aria-label": "Forward", onclick: () => step(future, past) }, "→");
-    show(headline, back, forth, h("strong", {}, "Workbench"), h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()),
-      info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet" }, info.host), h("span", { class: "quiet" }, `key ${info.key}`),
-      h("span", { class: "quiet far clock" }, info.clock ? `Sandbox clock ${exact(info.clock)}` : ""),
-      h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
+    show(headline, back, forth, h("strong", {}, "Workbench"), info.environment ? h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()) : null,
+      info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet" }, info.host), info.key ? h("span", { class: "quiet" }, `key ${info.key}`) : null,
+      h("span", { class: "quiet far clock" }, info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
+      info.as_of ? h("button", { class: "edge theme", onclick: theme }, "Light or dark") : h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
+  }
+
+  /** How times are shown: how long ago, in UTC, or in the time zone of the browser. */
+  function times() {
+    const now = kept().times || "ago", ways = { ago: "Times: ago", UTC: "Times: UTC", ...(HERE === "UTC" ? {} : { here: `Times: ${HERE}` }) };
+    return h("select", { class: "times", "aria-label": "How times are shown", onchange: (event) => { kept((held) => { held.times = event.target.value; }); drawHead(); refresh(true); } },
+      Object.entries(ways).map(([value, text]) => h("option", { value, selected: value === now }, text)));
+  }
+
+  function theme() {
+    const page = document.documentElement, dark = page.dataset.theme ? page.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    page.dataset.theme = dark ? "light" : "dark";
   }
 
   // the overview
@@ -240,7 +454,7 @@ function render({ model, el }) {
 
   const columns = () => data.columns.map((one, place) => ({ ...one, place })).filter((one) => one.kind !== "hidden" && !hidden().has(one.name));
   const hidden = () => new Set(kept().hidden?.[view.list] || []);
-  const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max(WIDTHS[column.kind] || WIDTHS.text, 8.8 * column.label.length + 40);
+  const width = (column) => kept().widths?.[view.list]?.[column.name] || Math.max((zone() && CLOCKS[column.kind] ? 176 + 7 * (zone().length - 3) : WIDTHS[column.kind]) || WIDTHS.text, 8.8 * column.label.length + 40);
 
   /** Give every column its width, and what is left to those of text, the same for heads and rows. */
   function layOut() {
@@ -334,11 +548,13 @@ function render({ model, el }) {
     const next = now === undefined ? [name] : now === name ? [`-${name}`] : [];
     const others = further ? view.sort.filter((one) => one !== now) : [];
     view = { ...view, sort: [...others, ...next] };
+    addressed();
     load({});
   }
 
   function filter(terms_, text) {
     view = { ...view, chips: terms_, text };
+    addressed();
     if (search.value !== text) search.value = text;
     load({});
   }
@@ -440,7 +656,7 @@ function render({ model, el }) {
       pop?.querySelector("pre").focus();
     });
     return [h("div", { class: "quiet" }, "The rows shown, in their order"), ...info.files.map((one) => h("button", { onclick: () => write(one) }, names[one] || one)),
-      h("button", { onclick: python }, "As Python")];
+      info.as_of ? null : h("button", { onclick: python }, "As Python")];
   }
 
   // the drawer
@@ -504,7 +720,7 @@ function render({ model, el }) {
   function timeline(answer) {
     if (!answer.timeline.length) return null;
     return h("section", {}, h("h3", {}, "Timeline"), h("ol", { class: "timeline" }, answer.timeline.map((one) =>
-      h("li", {}, h("span", {}, one.title), h("span", { class: "amount" }, one.amount || ""), h("span", { class: "quiet", title: one.at ? exact(one.at) : "" }, one.at ? ago(one.at, clock) : "")))));
+      h("li", {}, h("span", {}, one.title), h("span", { class: "amount" }, one.amount || ""), h("span", { class: "quiet", title: one.at ? exact(one.at, zone()) : "" }, one.at ? (zone() ? exact(one.at, zone()) : ago(one.at, clock)) : "")))));
   }
 
   function states(answer) {
@@ -656,7 +872,7 @@ function render({ model, el }) {
     ticking = true;
     try {
       const answer = await ask("tick", { stamp });
-      if (answer.clock) { clock = new Date(answer.clock).getTime(); info.clock = answer.clock; headline.querySelector(".clock").textContent = `Sandbox clock ${exact(answer.clock)}`; }
+      if (answer.clock) { clock = new Date(answer.clock).getTime(); info.clock = answer.clock; headline.querySelector(".clock").textContent = `Sandbox clock ${exact(answer.clock, zone())}`; }
       if (answer.changed && stamp !== answer.stamp) { stamp = answer.stamp; refresh(true, view.list !== "rewards"); }
     } catch { /* told already */ }
     ticking = false;
@@ -671,10 +887,27 @@ function render({ model, el }) {
     hide.textContent = `.${info.static} { display: none; }`;
     if (info.clock) clock = new Date(info.clock).getTime();
     drawHead();
-    go({ list: info.list, id: info.id, chips: terms(info.filter || ""), text: "", sort: [] }, false);
-    timer = setInterval(tick, TICK);
+    go((info.as_of && remembered()) || { list: info.list, id: info.id, chips: terms(info.filter || ""), text: "", sort: [] }, false);
+    if (!info.as_of) timer = setInterval(tick, TICK);
+    if (info.every) setTimeout(() => location.reload(), info.every * 1000);
   })();
   return () => { clearInterval(timer); resized.disconnect(); model.off("msg:custom", heard); model.off("comm_live_update", died); };
 }
 
+/** Show the data of a file: the rows sort, filter and open without a kernel, and are printed as a table. */
+function open_file(data, el) {
+  const stored = new Stored(data), still = h("table", { class: "print" });
+  render({ model: stored, el });
+  el.append(still);
+  addEventListener("beforeprint", () => {
+    const list = [...stored.lists.values()].find((one) => one.name === (el.querySelector(".grid")?.getAttribute("aria-label") || "").split(",")[0].toLowerCase()) || data.lists[0];
+    if (!list) return;
+    const places = [...list.columns.keys()].filter((place) => list.columns[place].kind !== "hidden");
+    const text = (row, place) => { const value = stored.cell(list, row, place); return Array.isArray(value) ? value[0] : value.name || { time: exact, id: short, address: middle }[list.columns[place].kind]?.(value) || String(value); };
+    show(still, h("thead", {}, h("tr", {}, places.map((place) => h("th", {}, list.columns[place].label)))),
+      h("tbody", {}, (list.ordered || stored.order(list, "", [])).slice(0, PRINTED).map((row) => h("tr", {}, places.map((place) => h("td", {}, text(row, place)))))));
+  });
+}
+
+export { Stored, exact, guarded, money, open_file, parsed };
 export default { render };

@@ -22,14 +22,15 @@ from workbench.forms.draft import cents_of, no_amount
 from workbench.forms.form import Form
 from workbench.forms.offers import Offer
 from workbench.forms.snippets import Script
-from workbench.forms.widgets import Displayed, close, css, headline, sentence, static_class, what_went_wrong
+from workbench.forms.widgets import Displayed, close, css, headline, static_class, what_went_wrong
 from workbench.interface.vocabulary import RewardType
 from workbench.panel import details
 from workbench.panel import lists as things
 from workbench.panel.listing import Listing, choices
-from workbench.panel.lists import Column, Rows
+from workbench.panel.lists import LINKED, Column, Rows
+from workbench.panel.page import document
 from workbench.rendering import markup
-from workbench.rendering.text import Cell, Grid, cell, status_cell
+from workbench.rendering.text import Cell, Grid, cell, sentence, status_cell
 from workbench.sandbox.controls import perform
 from workbench.schema.rules import iso_day
 from workbench.session import sandbox_of
@@ -40,14 +41,6 @@ _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
 ALL = "All known users"
 """What is entered to read the rewards of all users that a session knows."""
-LINKED: Mapping[str, Mapping[str, str]] = {
-    "companies": {"users": "company_id"},
-    "users": {"cards": "user_id", "transactions": "user_id", "payment accounts": "user_id"},
-    "cards": {"transactions": "card_id"},
-    "transactions": {"disputes": "transaction_id", "events": "about"},
-    "events": {"deliveries": "event_id"},
-}
-"""The lists that a thing leads to, each with the column that has its id."""
 _VIEWS = "views.json"  # in the state folder
 
 
@@ -244,6 +237,14 @@ class Panel(Displayed):
         self._close_form()
         close(self.widget)
 
+    def document(self) -> str:
+        """Return the lists that were read as a standalone HTML page, with the figures of the overview."""
+        info = self._start({})
+        about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
+        read = [listing for listing in self.lists.values() if listing.is_read]
+        title, moment = f"Workbench: {info['host']}", things.now(self._api)
+        return document(title, read, tiles=list(tiles(self)), about=about, at=moment)
+
     @property
     def html(self) -> str:
         """The lists that were read, as static HTML."""
@@ -336,9 +337,9 @@ class Panel(Displayed):
         self.opened = (name, key)
         row, thing = listing.data.rows[number], listing.data.things[number]
         facts = [
-            {**_column(column), "value": listing.cell(row, place)}
-            for place, column in enumerate(listing.data.columns)
-            if row[place] is not None and column.kind != "hidden"
+            {**_column(column), "value": listing.cell(row, index)}
+            for index, column in enumerate(listing.data.columns)
+            if row[index] is not None and column.kind != "hidden"
         ]
         actions = []
         for offer, _ in self._offered():
@@ -462,21 +463,21 @@ def _column(column: Column) -> dict[str, Any]:
 
 def _static_table(listing: Listing) -> str:
     """Return the first rows of a list as HTML."""
-    columns = [(place, column) for place, column in enumerate(listing.data.columns) if column.kind != "hidden"]
+    columns = [(index, column) for index, column in enumerate(listing.data.columns) if column.kind != "hidden"]
     rows = tuple(
-        tuple(_static_cell(listing, row, place) for place, _ in columns) for row in listing.rows[:_STATIC_ROWS]
+        tuple(_static_cell(listing, row, index) for index, _ in columns) for row in listing.rows[:_STATIC_ROWS]
     )
     title, heads = f"{sentence(listing.name)} · {len(listing):,} rows", tuple(column.label for _, column in columns)
     return markup.write(Grid(title=title, columns=heads, rows=rows, total=len(listing)))
 
 
-def _static_cell(listing: Listing, row: Any, place: int) -> Cell:
-    value, kind = row[place], listing.data.columns[place].kind
+def _static_cell(listing: Listing, row: Any, index: int) -> Cell:
+    value, kind = row[index], listing.data.columns[index].kind
     if value is not None and kind == "status":
         return status_cell(str(value))
     if isinstance(value, datetime):
         return cell(value)
-    text = listing.cell(row, place)
+    text = listing.cell(row, index)
     return Cell((text if isinstance(text, str) else text["name"],), "number" if kind in ("money", "number") else "text")
 
 

@@ -184,8 +184,9 @@ def variables(root: str, *, by_system: bool = False) -> str:
 
     if by_system:
         return (
-            f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ {root} {{ "
-            f"{block(DARK)} }} }}\n"
+            f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ "
+            f'html:not([data-theme="light"]) {root} {{ {block(DARK)} }} }}\n'
+            f'html[data-theme="dark"] {root} {{ {block(DARK)} }}\n'
         )
     dark = f'[data-jp-theme-light="false"] {root}, .theme-dark {root}'
     return f"{root} {{ {block(SCALE)}{block(LIGHT)} }}\n{dark} {{ {block(DARK)} }}\n"

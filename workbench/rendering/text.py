@@ -112,6 +112,9 @@ def minor_digits(currency: str | None) -> int:
     return _MINOR_DIGITS.get((currency or "USD").upper(), 2)
 
 
+_ABBREVIATIONS = re.compile(r"\b(id|ip|mcc|ubo)\b")
+
+
 def money(cents: int, currency: str | None = "USD") -> str:
     """Return an amount in the minor unit of its currency as text: `12.50 USD`, `1,250 JPY`."""
     digits = minor_digits(currency)
@@ -133,6 +136,12 @@ def label(name: str) -> str:
     if "_" in name or name.islower() or not name.isidentifier():
         return visible(name.replace("_", " "), 80)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
+
+
+def sentence(text: str) -> str:
+    """Return words with a capital first letter and capital abbreviations: `User ID`."""
+    text = _ABBREVIATIONS.sub(lambda match: match.group().upper(), text)
+    return text[:1].upper() + text[1:]
 
 
 def cell(value: object) -> Cell:

@@ -173,8 +173,8 @@ def _about(path: Path) -> dict[str, Any]:
 
 def uniform(table: Any, points: Any = POINTS) -> Any:
     """Return rows in the schema of the folder, with points of a type. Those that do not fit it move to `extra`."""
-    place = SCHEMA.get_field_index("points")
-    schema = SCHEMA.set(place, pa.field("points", points))
+    index = SCHEMA.get_field_index("points")
+    schema = SCHEMA.set(index, pa.field("points", points))
     column = table.column("points")
     if pa.types.is_decimal(column.type):
         try:

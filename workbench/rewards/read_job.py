@@ -313,11 +313,11 @@ class Reading:
     def _parse(self) -> None:
         unread, self._unread = [page for page in self._unread if not page[2].cancelled()], []
         parts: list[Part] = []
-        for place, (body, number, done) in enumerate(unread):
+        for index, (body, number, done) in enumerate(unread):
             try:  # whatever it raises is raised where it is awaited: nobody may wait for ever
-                if place == 0:
+                if index == 0:
                     parts = self.result.reader.together([body for body, _, _ in unread])
-                done.set_result(parts[place] if parts else self.result.reader.read([body], number)[0])
+                done.set_result(parts[index] if parts else self.result.reader.read([body], number)[0])
             except Exception as error:  # noqa: BLE001
                 done.set_exception(error)
 

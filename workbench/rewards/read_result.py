@@ -158,7 +158,7 @@ class Rewards(ReadResult):
     @property
     def changes(self) -> pd.DataFrame:
         """Changes found by a refresh: user_id, type, id, change ("new", "changed" or "gone"), changed columns."""
-        places = {user: place for place, user in enumerate(self.users)}
+        places = {user: index for index, user in enumerate(self.users)}
         rows = sorted(self.found or [], key=lambda row: places[row["user_id"]])
         return pd.DataFrame(rows, columns=["user_id", "type", "id", "change", "columns"], dtype=TEXT)
 

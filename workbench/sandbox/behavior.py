@@ -57,11 +57,11 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        import tomllib  # few behaviors come from a file
+        from workbench.system import toml  # few behaviors come from a file
 
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return toml.load(path)
     except OSError as error:
         text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
-    except ValueError as error:  # also where it is not UTF-8
+    except ValueError as error:
         text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
     raise UsageError([Problem("behavior", "file", text)])

@@ -101,7 +101,7 @@ def _visit(
             if isinstance(member.kind, walk.Array) and isinstance(value, list | tuple):
                 if value == () == member.default:
                     continue
-                items = [(f"[{place}]", member.kind.of, item) for place, item in enumerate(value)]
+                items = [(f"[{index}]", member.kind.of, item) for index, item in enumerate(value)]
             doubtful.extend(
                 Doubtful(prefix + member.wire + at, member, kind, item, record, in_part) for at, kind, item in items
             )

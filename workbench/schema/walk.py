@@ -211,11 +211,11 @@ def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any,
     for member in members(type(record)):
         value, path = getattr(record, member.name), prefix + member.wire
         for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
-            place = path if number is None else f"{path}[{number}]"
+            full_path = path if number is None else f"{path}[{number}]"
             if is_record(item):
-                yield from values(item, f"{place}.")
+                yield from values(item, f"{full_path}.")
             elif item is not None:
-                yield place, member, item, record
+                yield full_path, member, item, record
 
 
 def get_path(x: object, path: str) -> Any:
@@ -285,7 +285,7 @@ def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None",
     if isinstance(kind, Nested) and isinstance(value, Mapping):
         return build(kind.of, value, unknown, f"{path}.")
     if isinstance(kind, Array) and isinstance(value, list | tuple):
-        return tuple(_converted(kind.of, item, unknown, f"{path}[{place}]") for place, item in enumerate(value))
+        return tuple(_converted(kind.of, item, unknown, f"{path}[{index}]") for index, item in enumerate(value))
     if isinstance(kind, Integer | Numeric) and hasattr(value, "__index__") and not isinstance(value, int):
         return int(value.__index__())  # a whole number of another library
     if isinstance(kind, Boolean) and type(value).__module__ == "numpy":

@@ -267,8 +267,8 @@ class Player:
 
     def pending(self) -> Iterator[Step]:
         """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
-        for place in range(len(self.sequence.steps)):
-            step = self.sequence.steps[place]  # read as late as this: a stepper may have changed it
+        for index in range(len(self.sequence.steps)):
+            step = self.sequence.steps[index]  # read as late as this: a stepper may have changed it
             if step.name not in self.results:
                 yield step
             result = self.results.get(step.name)

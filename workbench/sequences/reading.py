@@ -5,7 +5,6 @@ Nothing in a file is evaluated, expanded or looked up in the environment.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
@@ -40,11 +39,9 @@ from workbench.sequences.sequence import (
     ref,
     references,
 )
+from workbench.system import toml
 
 T = TypeVar("T")
-MAX_BYTES = 1_000_000
-MAX_PARTS = 5_000
-_LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]{{1,200}}[ \t]*\.[ \t]*){{{MAX_PARTS},}}")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
 _REFERENCES: Mapping[str, Callable[[str], Reference]] = {"ref": ref, "param": Param}
@@ -63,12 +60,10 @@ def read_toml(path: str | Path) -> Sequence:
         InvalidSequence: It is too large, not TOML, or its members are wrong; all problems, with step and line.
     """
     file = Path(path)
-    if file.stat().st_size > MAX_BYTES:
-        raise _invalid("max_length", f"the file has more than {MAX_BYTES:,} bytes", file.name)
     try:
-        text = file.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise _invalid("text", f"the file is not UTF-8 (at byte {error.start})", file.name) from None
+        text = toml.read_text(file)
+    except toml.NotToml as error:
+        raise _invalid("toml", f"the file {error}", file.name) from None
     return from_toml(text, name=file.stem)
 
 
@@ -79,18 +74,10 @@ def from_toml(text: str, *, name: str = "") -> Sequence:
     Raises:
         InvalidSequence: See `read_toml`.
     """
-    if len(text) > MAX_BYTES:
-        raise _invalid("max_length", f"is longer than {MAX_BYTES:,} characters", name)
-    if _LONG_NAME.search(text):  # tables within tables would be made for each, again and again
-        raise _invalid("toml", f"is nested too deeply: a name has more than {MAX_PARTS:,} parts", name)
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _invalid("toml", visible(str(error), 200), name) from None
-    except RecursionError:
-        raise _invalid("toml", "is nested too deeply", name) from None
-    except ValueError:
-        raise _invalid("toml", "has a number of too many digits", name) from None
+        raw = toml.loads(text)
+    except toml.NotToml as error:
+        raise _invalid("toml", str(error), name) from None
     reader = _Reader(text)
     sequence = reader.sequence(raw, name)
     if reader.problems:
@@ -113,7 +100,11 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
         bare = _TEXTS.sub(lambda match: "\n" * match[0].count("\n"), text)
-        self._lines = [bare.count("\n", 0, match.end()) + 1 for match in _STEP.finditer(bare)]
+        self._lines: list[int] = []
+        end, line = 0, 1
+        for match in _STEP.finditer(bare):
+            line, end = line + bare.count("\n", end, match.end()), match.end()
+            self._lines.append(line)
         self._line: int | None = None  # of the step that is read; the parser does not tell it
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:

@@ -94,6 +94,9 @@ class _App:
         hosts = [host_name(value) for name, value in sent if name == "host"]
         if len(hosts) != 1:
             raise _Refused(400, "Exactly one Host header is required")
+        target = scope["extensions"]["target"].decode("latin-1")
+        if target[:1] != "/" and host_name(target.partition("://")[2].partition("/")[0]) != hosts[0]:
+            raise _Refused(400, "The request target names another host than the Host header")
         if hosts[0] not in self._hosts:
             raise _Refused(421, "This host is not served here")
         body = await self._read_body(headers, receive)
@@ -216,6 +219,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._part, self._head = "head", 0
 
     def on_headers_complete(self) -> None:
+        self.scope["extensions"]["target"] = self.url  # type: ignore[assignment]
         super().on_headers_complete()
         self._part = "body"
 

@@ -206,6 +206,11 @@ class Saved:
         return "; ".join(sentences)
 
 
+def is_tabular(x: object) -> bool:
+    """Whether an object is a frame or a column."""
+    return isinstance(x, pd.DataFrame | pd.Series)
+
+
 def to_file(
     frame: "pd.DataFrame | pd.Series[Any] | Mapping[str, pd.DataFrame]",
     path: str | Path,

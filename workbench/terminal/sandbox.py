@@ -31,7 +31,6 @@ from workbench.terminal.where import Where, Whole, chosen_profile, complete_ids,
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
-_OPTIONS = frozenset(field.name for field in attrs.fields(Where))
 _MONEY = frozenset({"limit", "available", "held", "posted", "refunded"})
 
 _HELP = {
@@ -50,7 +49,6 @@ def _command(control: Control) -> Callable[..., int | None]:
     taken = [argument for argument in arguments if argument.name not in _KEYS]
 
     def run(texts: dict[str, Any], where: Where, how: Output) -> None:
-        texts = {name.removeprefix("for_"): text for name, text in texts.items()}
         given = {
             parameter.name: _value(parameter, texts[parameter.name])
             for parameter in taken
@@ -70,13 +68,10 @@ def _command(control: Control) -> Callable[..., int | None]:
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
     """Return an argument of a control as one that takes text."""
     required = parameter.default is parameter.empty
-    name = (
-        f"for_{parameter.name}" if parameter.name in _OPTIONS else parameter.name
-    )  # a URL is of an endpoint, or where the sandbox is
     choices = ("true", "false") if _kind(parameter) is bool else control.choices.get(parameter.name, ())
     annotation: Any = Literal[choices] if choices else str
     options = Parameter(
-        name=f"--{kebab(name)}",
+        name=f"--{kebab(parameter.name)}",
         help=(_described(control.doc, parameter.name) or _HELP[parameter.name])
         + (" JSON, or @FILE with it." if _kind(parameter) is Mapping else ""),
         group=_CONTROL,
@@ -85,7 +80,6 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
         completer=None if choices else complete_ids(parameter.name),
     )
     return parameter.replace(
-        name=name,
         kind=parameter.POSITIONAL_OR_KEYWORD if required or first else parameter.KEYWORD_ONLY,
         default=parameter.default
         if required or parameter.default in (None, "") or _kind(parameter) is str

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from importlib import import_module
@@ -22,7 +23,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.schema.walk import Choice
 from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
-from workbench.terminal.exits import DONE, exit_code, say
+from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
 from workbench.terminal.where import Where, arguments_of, ids_of, session
 
@@ -249,26 +250,44 @@ def dashboard(
     *,
     out: Path = Path("dashboard.html"),
     open_: Annotated[bool, Parameter(name="--open")] = False,
+    every: str | None = None,
     where: Where = Where(),
 ) -> None:
     """Write a dashboard of approvals, declines, spend, points, reviews and deliveries into an HTML file.
 
-    Without options it shows your own sandbox; with --fresh a year of a program with 240 people.
+    The file needs no server or network: its lists sort, filter and open. Without options it shows your own sandbox;
+    with --fresh a year of a program with 240 people.
 
     Args:
         out: File to write; one that exists is left unchanged.
         open_: Open the file in a browser.
+        every: Write the file again after this time, as 30s, until Ctrl-C; the open page reloads and keeps its filters.
     """
+    import webbrowser
+
     from workbench.panel.dashboard import dashboard as dashboard_of
+    from workbench.panel.page import to_file
     from workbench.session import connect
+    from workbench.system.files import write_file
 
+    try:
+        seconds = round(timedelta(**read_duration(every)).total_seconds()) if every is not None else 0
+    except ValueError as error:
+        raise usage_error(f"--every: {error}.") from None
     with connect(**{**arguments_of(where), **({"world": "program"} if where.fresh else {})}) as api:
-        path = dashboard_of(api).to_html(out)
-    say(f"Wrote {visible(str(path), 200)}.")
-    if open_:
-        import webbrowser
-
-        webbrowser.open(path.absolute().as_uri())
+        written = dashboard_of(api)
+        to_file(written, out)
+        say(f"Wrote {visible(str(out), 200)}.")
+        if seconds:
+            write_file(out, written.document(every=seconds).encode(), private=False)
+        if open_:
+            webbrowser.open(out.absolute().as_uri())
+        if seconds:
+            say(f"Writing it again every {every}; press Ctrl-C to stop.")
+            with waiting_for_signals() as wait:
+                while True:
+                    wait(seconds)
+                    write_file(out, written.document(every=seconds).encode(), private=False)
 
 
 def close(

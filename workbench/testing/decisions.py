@@ -29,15 +29,15 @@ class Decisions:
         if self.seed is not None:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
-    def choose(self, name: str, options: int, chance: float) -> int:
-        """Return a number below `options`: 0, or with some chance another."""
+    def choose(self, name: str, options: int, probability: float) -> int:
+        """Return a number below `options`: 0, or with some probability another."""
         if self.fixed is not None and name in self.fixed:
             number = self.fixed[name] % options
         elif self.seed is None or (self.fixed is not None and not name.startswith("traffic ")):
             number = 0
         else:
             drawn = hashlib.blake2b(name.encode(), key=self.seed.encode()[:64], digest_size=8).digest()
-            likely = int.from_bytes(drawn[:4], "big") < chance * self.scale * 2**32
+            likely = int.from_bytes(drawn[:4], "big") < probability * self.scale * 2**32
             number = 1 + int.from_bytes(drawn[4:], "big") % (options - 1) if likely else 0
         self.options[name] = options
         if number:

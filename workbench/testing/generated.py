@@ -94,9 +94,9 @@ def traffic(
     timed.sort(key=lambda timed: timed[:2])
     steps: list[Step] = []
     now = 0
-    for place, (when, _, act) in enumerate(timed, 1):
+    for index, (when, _, act) in enumerate(timed, 1):
         if when > now:
-            steps.append(Step(name=f"later {place}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
+            steps.append(Step(name=f"later {index}", do="advance", arguments={"by": timedelta(seconds=when - now)}))
             now = when
         steps.append(act)
     doc = f"Random purchases on {len(listed)} cards over {days} days, seed {seed}."

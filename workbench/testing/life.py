@@ -202,12 +202,12 @@ class Life:
     def _at(self, when: float, action: Callable[[], object]) -> None:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
-    def _decide(self, name: str, options: int, chance: float) -> int:
+    def _decide(self, name: str, options: int, probability: float) -> int:
         """Decide about a fault; there are at most `MAX_FAULTS`, and none at the end."""
         kind = name.partition(" ")[0]
         if self.calm or self.threaded or self._faults[kind] >= MAX_FAULTS[kind]:
             return 0
-        number = self.decisions.choose(name, options, chance)
+        number = self.decisions.choose(name, options, probability)
         self._faults[kind] += bool(number)
         return number
 

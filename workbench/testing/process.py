@@ -42,7 +42,7 @@ class ProcessKilled(BaseException):
 
 
 class UniverseClock(Clock):
-    """The time of a universe, with the chance and the ids of calls always the same."""
+    """The time of a universe, with the probability and the ids of calls always the same."""
 
     def __init__(self, universe: "World") -> None:
         self._universe = universe

@@ -95,7 +95,7 @@ def known_names(api: Any) -> dict[str, str]:
     names: dict[str, str] = {}
     for contract in contracts:
         which = f"of contract {str(contract['id'])[:8]}…"
-        names |= {address: f"admin {place} {which}" for place, address in enumerate(contract["admin_addresses"], 1)}
+        names |= {address: f"admin {index} {which}" for index, address in enumerate(contract["admin_addresses"], 1)}
         names |= {token["address"]: token["symbol"] for token in contract["tokens"]}
         names[contract["proxy_address"]] = f"the address {which}"
     return names

@@ -172,15 +172,15 @@ class Terms:
         contract, name = self.contract, self._name_of(self.recipient)
         if same_address(self.recipient, self.admin):
             return f"the admin who withdraws ({self.admin_name})"
-        if place := self._place_of(self.recipient):
-            return f"{place} of this contract"
+        if admin := self._place_of(self.recipient):
+            return f"{admin} of this contract"
         if any(same_address(self.recipient, own) for own in (contract.proxy_address, contract.deposit_address)):
             return "this contract"
         return name or "not known here: compare it with what its owner states elsewhere"
 
     def _place_of(self, address: str) -> str | None:
         admins = self.contract.admin_addresses or ()
-        return next((f"admin {place}" for place, admin in enumerate(admins, 1) if same_address(address, admin)), None)
+        return next((f"admin {index}" for index, admin in enumerate(admins, 1) if same_address(address, admin)), None)
 
     def _name_of(self, address: str) -> str | None:
         return next((name for known, name in self.names.items() if same_address(known, address)), None)
@@ -319,7 +319,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
         "the contract's program": (contract.program_address,),
         "the deposit address of this contract": (contract.deposit_address,),
     }
-    what = next((what for what, places in own.items() if any(same_address(to, place) for place in places)), None)
+    what = next((what for what, places in own.items() if any(same_address(to, index) for index in places)), None)
     if what is not None:
         yield "overridable", Problem("to", "own", f"is {what}: what is sent there may be lost")
     known = {

@@ -50,23 +50,23 @@ class CreationControls(ControlGroup):
         return self._tenant(add_tenant(self._engine.store, self._engine.seeds, name, kind, self._engine.clock.at))
 
     @control(changes=True)
-    def _create_key(self, name: str, tenant: str = PRIMARY, roles: str | None = None) -> TenantKey:
+    def _create_key(self, name: str, tenant_name: str = PRIMARY, roles: str | None = None) -> TenantKey:
         """Create an API key of a tenant with chosen roles.
 
         Args:
             name: Name of the key, not used by another tenant or key.
-            tenant: Name of the tenant.
+            tenant_name: Name of the tenant.
             roles: Roles separated by commas, as "rewards:read,rewards:write"; default: all.
         """
         chosen = tuple(Role) if roles is None else tuple(filter(None, map(str.strip, roles.split(","))))
         if not frozenset(chosen) <= frozenset(Role):
             raise wrong_argument(not_allowed("roles", "", Role))
         self._require_free_name(name)
-        owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant), None)
+        owner = next((row for row in self._engine.store.all("tenant") if row["name"] == tenant_name), None)
         if owner is None:
             raise not_found("Tenant")
         key = add_key(self._engine.store, self._engine.seeds, name, owner["id"], chosen)
-        return TenantKey(name=name, tenant=tenant, roles=chosen, api_key=key)
+        return TenantKey(name=name, tenant=tenant_name, roles=chosen, api_key=key)
 
     def _tenant(self, row: Record) -> Tenant:
         keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])

@@ -22,23 +22,25 @@ class WebhookControls(ControlGroup):
     """Register endpoints, inspect and repeat deliveries, and inject faults into calls and deliveries."""
 
     @control(changes=True, transaction=False)
-    def register_endpoint(self, url: str, api_key: str | None = None, signing_key: str | None = None) -> Endpoint:
+    def register_endpoint(
+        self, endpoint_url: str, api_key: str | None = None, signing_key: str | None = None
+    ) -> Endpoint:
         """Deliver every later event of a tenant to a URL, signed.
 
         Args:
-            url: URL on this machine; public addresses need a sandbox that allows them.
+            endpoint_url: URL on this machine; public addresses need a sandbox that allows them.
             api_key: A key of the tenant; default: the session's.
             signing_key: Key that signs the deliveries; default: the API key.
         """
         tenant = self._tenant_id(api_key)
         try:
-            self._engine.dispatcher.check(url)  # may resolve a host name, which must not block requests
+            self._engine.dispatcher.check(endpoint_url)  # may resolve a host name, which must not block requests
         except ForbiddenUrl as error:
-            raise wrong_argument(Problem("url", "url", f"cannot be used: {error}")) from None
+            raise wrong_argument(Problem("endpoint_url", "url", f"cannot be used: {error}")) from None
         with self._engine.store as store:
             row = {
                 "id": self._engine.seeds.uuid(f"endpoint:{store.next('endpoint')}"),
-                "url": url,
+                "url": endpoint_url,
                 "tenant": tenant,
                 "keys": [signing_key or api_key or self._key],
                 "enabled": True,

