@@ -50,7 +50,7 @@ def closing_frames(
         "Approvals by day": activity.approvals(asked, tz=tz, currency=currency),
         "Declines": activity.declines(asked, currency=currency),
         "Changes": activity.monthly_changes(booked, month=month, tz=tz, currency=currency),
-        "Anomalies": anomalies(source),
+        "Anomalies": anomalies(source, at=end),
         "Postings": of_month,
     }
     if ledger is not None:
@@ -63,7 +63,7 @@ def _log(events: Any) -> pd.DataFrame:
     if isinstance(events, pd.DataFrame):
         return events
     log: Any = getattr(events, "frame", None)
-    frame: pd.DataFrame = log(of="transaction.*") if callable(log) else events_frame(events)
+    frame: pd.DataFrame = log(of="transaction.*") if callable(log) else events_frame(events, "transaction.*")
     return frame
 
 

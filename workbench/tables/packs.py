@@ -92,11 +92,9 @@ def _sheet(name: str, frame: pd.DataFrame, tz: str) -> _Sheet:
     if complete is None and "kind" in about:
         state = "as far as the notes say"
     facts = {
-        "Report": str(about.get("kind", "unknown")),
-        "Rows": f"{len(frame):,}",
         "Data until": str(about.get("until") or about.get("at") or "not stated"),
         "Time zone": str(about.get("tz") or tz),
-        "Currency": str(about.get("currency") or "not stated").upper(),
+        "Currency": str(about.get("currency") or _only(frame) or "").upper() or "not stated",
         "Complete": state,
     }
     lost = set(without_unit(frame))
@@ -140,10 +138,15 @@ def _total(column: _Column) -> Decimal:
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    """Return the lines of the cover as pairs of a label and a text."""
-    lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", "")]
+    """Return the lines of the cover as pairs of a label and a text: what holds for all sheets, then each sheet."""
+    shared = {name: fact for name, fact in sheets[0].facts.items() if all(s.facts[name] == fact for s in sheets)}
+    notes = [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
+    lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", ""), *shared.items()]
+    lines += [("Note", note) for note in notes]
     for sheet in sheets:
-        lines += [("", ""), ("Sheet", sheet.name), *sheet.facts.items(), *(("Note", note) for note in sheet.notes)]
+        own = {name: fact for name, fact in sheet.facts.items() if name not in shared}
+        lines += [("", ""), ("Sheet", f"{sheet.name}: {sheet.rows:,} rows"), *own.items()]
+        lines += [("Note", note) for note in sheet.notes if note not in notes]
     return lines
 
 
@@ -175,6 +178,9 @@ def write_workbook(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryI
     book.set_properties({"title": title, "created": datetime(2000, 1, 1)})  # noqa: DTZ001 - the same bytes each time
     forms = {
         "head": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
+        "number head": book.add_format(
+            {"bold": True, "bottom": 1, "text_wrap": True, "valign": "top", "align": "right"}
+        ),
         "text": book.add_format({"num_format": "@"}),
         "wrapped": book.add_format({"text_wrap": True, "valign": "top"}),
         "title": book.add_format({"bold": True, "font_size": 16}),
@@ -182,7 +188,7 @@ def write_workbook(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryI
         **{str(n): book.add_format({"num_format": text}) for n, text in _NUMBERS.items()},
         **{f"total {n}": book.add_format({"num_format": text, "bold": True, "top": 1}) for n, text in _NUMBERS.items()},
         "rate": book.add_format({"num_format": "0.0%"}),
-        "day": book.add_format({"num_format": "yyyy-mm-dd"}),
+        "day": book.add_format({"num_format": "yyyy-mm-dd", "align": "left"}),
         "time": book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
     }
     _lines(book.add_worksheet("Cover"), title, _cover(title, sheets), forms)
@@ -209,7 +215,7 @@ def _table(book: Any, sheet: _Sheet, forms: Mapping[str, Any]) -> None:
     page.fit_to_pages(1, 0)
     page.repeat_rows(0)
     for j, column in enumerate(sheet.columns):
-        page.write_string(0, j, column.head, forms["head"])
+        page.write_string(0, j, column.head, forms["number head" if _is_number(column) else "head"])
         widest = max([len(column.head), *(len(_text(value, column)) for value in column.values[:1_000])])
         page.set_column(j, j, min(widest + 3, _WIDEST))
         for i, value in enumerate(column.values, 1):
@@ -228,7 +234,7 @@ def _table(book: Any, sheet: _Sheet, forms: Mapping[str, Any]) -> None:
 
 def _write(page: Any, row: int, place: int, value: Any, column: _Column, forms: Mapping[str, Any]) -> None:
     if isinstance(value, bool):
-        page.write_boolean(row, place, value)
+        page.write_string(row, place, _text(value, column), forms["text"])
     elif isinstance(value, datetime):
         page.write_datetime(row, place, value, forms["time"])
     elif isinstance(value, date):
