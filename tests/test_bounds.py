@@ -49,22 +49,28 @@ def times_of(call: Callable[[int], object], count: int) -> list[float]:
 def test_deliveries_beside_a_held_file_wait_together(tmp_path: Path) -> None:
     """While another program holds the file of a receiver, each delivery is refused within one wait, not one after the other."""
     delivery = sample("user.updated", "key")
-    with Inbox(tmp_path / "events.db", accept_unsigned=True) as inbox, inbox.serve() as url:
-        inbox._store.file._busy_seconds = 0.5
+    with (
+        Inbox(tmp_path / "events.db", accept_unsigned=True) as inbox,
+        inbox.serve() as url,
+        httpx.Client(timeout=60) as client,
+    ):
+        inbox._store.file._busy_seconds = 1.0
         inbox.on("*", name="another thread that waits for the file")(lambda event: None)
         statuses: list[int] = []
         with closing(sqlite3.connect(tmp_path / "events.db", isolation_level=None)) as holder:
             holder.execute("BEGIN IMMEDIATE")
             took = times_of(
-                lambda n: statuses.append(httpx.post(url, content=delivery.body, headers=delivery.headers).status_code),
+                lambda _: statuses.append(
+                    client.post(url, content=delivery.body, headers=delivery.headers).status_code
+                ),
                 12,
             )
             holder.execute("ROLLBACK")
-        after = httpx.post(url, content=delivery.body, headers=delivery.headers).status_code
-    print(f"\n12 deliveries, each waits for at most 0.5 s: the last was answered after {max(took):.1f} s")
+        after = client.post(url, content=delivery.body, headers=delivery.headers).status_code
+    print(f"\n12 deliveries, each waits for at most 1 s: the last was answered after {max(took):.1f} s")
 
     assert ([503] * 12, 204) == (statuses, after)
-    assert max(took) < 3  # one after the other: 6 s
+    assert max(took) < 6  # one after the other: 12 s
 
 
 def test_threads_beside_a_held_file_wait_together(tmp_path: Path) -> None:
@@ -79,7 +85,7 @@ def test_threads_beside_a_held_file_wait_together(tmp_path: Path) -> None:
         holder.execute("BEGIN IMMEDIATE")
         took = times_of(write, 10)
 
-    assert max(took) < 2  # one after the other: 4 s
+    assert max(took) < 3  # one after the other: 4 s
 
 
 @pytest.mark.parametrize("name, arguments", [("events", {}), ("records", {"kind": "card"}), ("deliveries", {})])

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,23 @@ def test_busy_file_is_named(path: Path) -> None:
     holder.close()
 
     assert len(file.run("SELECT * FROM things")) == 2
+    file.close()
+
+
+def test_opening_waits_for_a_process_that_recovers_the_file(path: Path) -> None:
+    """The first process after a kill holds all of the file while it reads the log; others that open it wait, as for a write."""
+    sqlite3.connect(path).execute("PRAGMA journal_mode=DELETE")
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(FileBusy, match="another process holds it"):
+        opened(path, busy_seconds=0.01)
+    timer = threading.Timer(0.3, holder.execute, ["ROLLBACK"])
+    timer.start()
+    file = opened(path)
+    timer.join()
+    holder.close()
+
+    assert file.run("SELECT name FROM things") == [("one",)]
     file.close()
 
 

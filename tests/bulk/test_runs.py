@@ -25,8 +25,6 @@ from workbench.system.locks import FileLock
 from workbench.system.progress import Progress
 from workbench.tables.frames import to_frame
 
-pytestmark = pytest.mark.slow  # with interrupts and waits
-
 NOBODY = "00000000-0000-4000-8000-000000000001"
 PERSON = catalogue["application-approved"]["apply"].arguments
 
@@ -302,6 +300,7 @@ def test_changed_rows_are_noticed(sandbox: Sandbox, tmp_path: Path) -> None:
     assert filed(sandbox) == [f"b-{i}" for i in range(6)]
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_share_a_run(sandbox: Sandbox, tmp_path: Path) -> None:
     """The second is refused."""
     path = tmp_path / "run"
@@ -506,6 +505,7 @@ def _memory() -> Any:
     return Journal()
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_threads_start_stops_the_run(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -531,6 +531,7 @@ def test_an_interrupt_while_threads_start_stops_the_run(
     assert sorted(filed(sandbox)) == sorted(f"b-{i}" for i in range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_interrupt_awaits_calls_in_flight(sandbox: Sandbox, workers: int) -> None:
     """They are done then, not unknown."""

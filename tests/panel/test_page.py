@@ -123,6 +123,93 @@ def test_the_script_shows_cells_as_the_kernel(engine: Engine, rows: Any) -> None
     assert shown == expected
 
 
+@settings(deadline=None)
+@given(rows=ROWS, terms=TERMS)
+def test_each_bar_of_a_summary_shows_its_rows(engine: Engine, rows: Any, terms: list[str]) -> None:
+    """Kernel and script count the same, and the filter of a bar shows as many rows as the bar counts."""
+    listing = listing_of(rows)
+    listing.filter(" ".join(terms))
+    asked = {"list": "transactions", "filter": listing.text, "sort": []}
+    page = data_of(document("rows", [listing]))
+
+    summary = listing.summary()
+
+    counted = engine("summary", page, asked)["columns"]
+    for name, column in summary.items():
+        assert column["missing"] == counted[name]["missing"], name
+        assert [bar["count"] for bar in column["bars"]] == [bar["count"] for bar in counted[name]["bars"]], name
+        for kind, bars in (("kernel", column["bars"]), ("script", counted[name]["bars"])):
+            for bar in bars:
+                if bar["filter"]:
+                    listing.filter(" ".join([*terms, *bar["filter"]]))
+                    assert len(listing) == bar["count"], (name, kind, bar)
+
+
+@settings(deadline=None)
+@given(rows=ROWS, data=st.data())
+def test_sums_and_copies_are_those_of_the_rows_chosen(engine: Engine, rows: Any, data: st.DataObject) -> None:
+    listing = listing_of(rows)
+    places = data.draw(st.lists(st.integers(0, max(0, len(rows) - 1)), unique=True, max_size=len(rows)))
+    asked = {"list": "transactions", "filter": "", "sort": [], "places": places}
+    page = data_of(document("rows", [listing]))
+
+    assert engine("select", page, asked) == {
+        "count": len(places),
+        "sums": listing.sums(places),
+        "mean": listing.mean(places),
+    }
+    values = listing.values(places)
+    for row in values["rows"]:
+        row[:] = [cell.replace("+00:00", "Z") if type(cell) is str else cell for cell in row]
+    assert engine("values", page, asked)["rows"] == values["rows"]
+    expected = sum(row[0] or 0 for row in (rows[place] for place in places) if (row[1] or "USD") == "JPY")
+    assert (rendering.money(expected, "JPY") in str(listing.sums(places))) or not expected
+
+
+def test_rows_are_copied_for_a_spreadsheet_and_for_code(engine: Engine) -> None:
+    listing = listing_of(
+        [
+            (-123_456, "USD", "=1+1 x", "settled", None, Decimal("0.5"), None),
+            (250, "JPY", 'a": null', None, None, None, None),
+        ]
+    )
+    values = listing.values([0, 1])
+
+    assert engine("written", values, "tsv").splitlines()[1:] == [
+        "id-0\t-1234.56\t'=1+1 x\tsettled\t\t0.5\t", "id-1\t250\ta\": null\t\t\t\t"
+    ]  # fmt: skip
+    assert json.loads(engine("written", values, "json"))[0]["amount_cents"] == -123_456
+    scope: dict[str, Any] = {}
+    exec(engine("written", values, "python"), scope)
+    assert scope["rows"][1] == {
+        "id": "id-1", "amount_cents": 250, "merchant_name": 'a": null', "status": None, "created": None, "balance": None,
+        "user_id": None,
+    }  # fmt: skip
+
+
+def test_the_selection_comes_back_as_a_frame() -> None:
+    api = wb.connect()
+    card = api.sandbox.guide()["cards"]["active"][0]
+    for amount in (1_000, 2_000, 3_000):
+        api.simulate_authorization(
+            card_id=card, amount=amount, currency="USD", merchant_name="Example Shop", merchant_category_code="5411"
+        )
+    panel = wb.browse(api)
+    assert len(panel.open("transactions")) == len(panel.rows)
+    asked = {"list": "transactions", "filter": "example", "sort": ["amount_cents"]}
+    panel.answer({"ask": 1, "do": "rows", **asked})
+
+    answer = panel.answer({"ask": 2, "do": "select", **asked, "places": [0, 2, 99]})
+
+    assert (answer["count"], answer["sums"][0]) == (2, ["Amount", "40.00 USD"])
+    assert panel.selection["amount_cents"].tolist() == [1_000, 3_000]
+    assert panel.rows["amount_cents"].tolist() == [1_000, 2_000, 3_000]
+    panel.lists["transactions"].sort("-amount_cents")
+    assert panel.selection["amount_cents"].tolist() == [1_000, 3_000]
+    stale = panel.answer({"ask": 3, "do": "select", **asked, "places": [0]})
+    assert "changed meanwhile" in stale["error"]
+
+
 @given(cents=st.integers(-(2**52), 2**52), currency=st.sampled_from(["USD", "JPY", "KWD"]))
 def test_amounts_are_written_as_in_python(engine: Engine, cents: int, currency: str) -> None:
     digits = {"USD": 2, "JPY": 0, "KWD": 3}[currency]

@@ -321,7 +321,8 @@ def test_a_card_can_be_issued(api):
 
     assert made.status == "active"
     assert money(api, made.id) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
-    assert api.sandbox.events(kind="card.updated")[-1]["event"]["body"]["id"] == made.id
+    body = api.sandbox.events(kind="card.updated")[-1]["event"]["body"]
+    assert (body["id"], body["limit"]) == (made.id, {"amount": 5000, "frequency": "allTime"})
 
 
 @pytest.mark.parametrize("limit", [0, -1, 12.5, True, "100", 10**12 + 1])

@@ -253,3 +253,11 @@ def test_other_libraries_take_a_frame(tmp_path: Path) -> None:
     assert rows == len(frame)
     assert duckdb.from_arrow(table).aggregate("sum(points)").fetchall() == [(frame["points"].sum(),)]
     assert frame.convert_dtypes(dtype_backend="pyarrow")["points"].sum() == frame["points"].sum()
+
+
+def test_a_running_sum_keeps_index_and_name() -> None:
+    """It can be put beside the column it was made of."""
+    column = pd.Series([Decimal(1), Decimal(2)], index=["b", "a"], name="points", dtype=USUAL)
+    sums = tables.cumsum(column)
+
+    assert (list(sums.index), sums.name, sums.loc["a"]) == (["b", "a"], "points", 3)

@@ -245,3 +245,13 @@ def test_libreoffice_opens_a_sheet(tmp_path: Path) -> None:
     assert read["authorized_at"].tolist() == local.dt.strftime("%Y-%m-%d %H:%M:%S America/New_York").tolist()
     assert set(read["card_id"]) == {"007"}
     assert "###" not in (tmp_path / "a.csv").read_text()
+
+
+def test_times_and_decimals_in_a_csv(tmp_path: Path) -> None:
+    """A time is ISO 8601 in UTC with a Z, a fraction of a second only where there is one; a decimal has no exponent."""
+    times = pd.to_datetime(["2026-01-15T12:00:00Z", "2026-01-15T12:00:00.250Z", None], format="ISO8601", utc=True)
+    frame = pd.DataFrame({"at": times, "points": [Decimal("1E-6"), Decimal("12.500000"), None]})
+    to_file(frame, tmp_path / "a.csv")
+
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines == ["at,points", "2026-01-15T12:00:00Z,0.000001", "2026-01-15T12:00:00.250000Z,12.500000", ","]

@@ -25,8 +25,6 @@ from workbench.webhooks.handlers import RETRY_AFTER
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sample as sample_event
 
-pytestmark = pytest.mark.slow  # handlers are awaited
-
 
 def put(inbox: Inbox, kind: str = "user.updated") -> str:
     """Let an event arrive; return its id."""
@@ -300,6 +298,7 @@ def test_one_process_at_a_time_runs_a_handler(tmp_path: Path) -> None:
         inbox.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["quiet", "busy", "running"])
 def test_an_event_of_another_worker_is_handled_within_a_second(tmp_path: Path, mode: str) -> None:
     """What one worker acknowledges is handled, whichever ran the handler before, and without another delivery."""
@@ -336,6 +335,7 @@ inbox.run_handlers()
 """
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
     """Where the worker that runs a handler is killed, another one takes over what both received, by itself."""
     path, seen = tmp_path / "inbox.db", []
@@ -351,6 +351,7 @@ def test_a_worker_that_is_killed_holds_nothing_up(tmp_path: Path) -> None:
         wait_until(lambda: seen == ids, seconds=2)
 
 
+@pytest.mark.slow
 def test_one_process_receives_and_another_handles(tmp_path: Path) -> None:
     """A process without handlers receives; one that only handles sees each event, those from before it began too."""
     path, seen = tmp_path / "inbox.db", []
@@ -423,6 +424,7 @@ def test_handlers_survive_a_busy_store(tmp_path: Path) -> None:
     assert {first, last} == set(seen)
 
 
+@pytest.mark.slow
 def test_no_exception_of_a_handler_ends_its_thread() -> None:
     """What a canceled task or a generator raises is recorded as well, and later events are handled."""
     inbox, seen = Inbox(accept_unsigned=True), []
@@ -458,6 +460,7 @@ def test_handler_that_reads_its_inbox() -> None:
     assert (len(seen), inbox.failures()) == (3, ())
 
 
+@pytest.mark.slow
 def test_blocked_handler_holds_up_nobody() -> None:
     """While handlers run in threads, one that blocks delays neither acknowledgements nor the others."""
     inbox, release, seen = Inbox(accept_unsigned=True), threading.Event(), threading.Event()
@@ -471,6 +474,7 @@ def test_blocked_handler_holds_up_nobody() -> None:
         release.set()
 
 
+@pytest.mark.slow
 def test_handler_registered_while_others_run() -> None:
     """A handler registered while others run gets a thread as well."""
     inbox, seen = Inbox(accept_unsigned=True), threading.Event()
@@ -520,6 +524,7 @@ async def note_later(seen: list[str], event: Event, db: sqlite3.Connection | Non
     seen.append(event.id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["receive", "receive in a loop", "threads"])
 def test_async_handlers_are_awaited(mode: str) -> None:
     """An async handler is awaited before it counts as done, wherever the delivery is received."""
@@ -548,6 +553,7 @@ def test_async_handlers_are_awaited(mode: str) -> None:
     inbox.close()
 
 
+@pytest.mark.slow
 def test_async_handlers_share_one_loop_each() -> None:
     """An async client that a handler makes once can be used for every event: its event loop stays the same."""
     inbox, loops = Inbox(accept_unsigned=True), []

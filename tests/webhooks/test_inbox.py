@@ -8,13 +8,14 @@ import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from workbench.errors import EventTimeout, InvalidWebhook, UnusableFile, UsageError
+from workbench.errors import AdviceWarning, EventTimeout, InvalidWebhook, UnusableFile, UsageError
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sample as sample_event
 
@@ -360,3 +361,21 @@ def test_a_body_that_is_a_scalar_is_refused(body: bytes) -> None:
     """A delivery whose body is a plain value is a wrong delivery, not an error of a library."""
     with Inbox(accept_unsigned=True) as inbox, pytest.raises(InvalidWebhook, match="not a JSON object"):
         inbox.receive({}, b'{"id":"a","resource":"user","action":"updated","body":%s}' % body)
+
+
+def test_a_damaged_conflict_is_set_aside(tmp_path: Path) -> None:
+    """Bytes that are not those of the delivery are not returned as a conflict; the event stays."""
+    path = tmp_path / "inbox.db"
+    with Inbox(path, accept_unsigned=True) as inbox:
+        for status in ("approved", "denied", "pending"):
+            sample = sample_event("user.updated", event_id="e-1", application_status=status)
+            inbox.receive(sample.headers, sample.body)
+        assert len(inbox.conflicts()) == 2
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("UPDATE conflicts SET verified = 1 WHERE sequence = 1")
+        database.commit()
+    with pytest.warns(AdviceWarning, match="damaged records of conflicts are set aside"):
+        inbox = Inbox(path, accept_unsigned=True)
+    with inbox:
+        assert [conflict.event.body.application_status for conflict in inbox.conflicts()] == ["pending"]
+        assert len(inbox) == 1

@@ -192,3 +192,15 @@ def test_a_late_one_is_refused(api, number):
 
     with pytest.raises(wb.errors.BadRequest, match="expired"):
         api.sandbox.execute(transaction)
+
+
+def test_verifying_needs_a_key(api):
+    """An answer without the public key cannot be verified by itself, and on EVM chains the signer is named."""
+    withdrawal = planned(api, 2).sign()
+    assert withdrawal.verify(nonce=0)
+
+    withdrawal._require_secret().public_key = None
+    with pytest.raises(wb.errors.UsageError, match="signer is required: the public key of the service"):
+        withdrawal.verify(nonce=0)
+    with pytest.raises(wb.errors.UsageError, match="signer is required: the address that signs"):
+        planned(api).sign().verify(nonce=0)

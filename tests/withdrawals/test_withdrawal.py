@@ -334,3 +334,13 @@ def test_hostile_words(contract):
 
     assert "<b>" not in withdrawal._repr_html_()
     assert "\x1b" not in str(withdrawal) + repr(withdrawal)
+
+
+def test_the_status_on_the_sheet(contract):
+    """That of the answer while the signature is valid, then expired."""
+    service = Service(contract, answered(contract))
+    withdrawal = service.plan().sign()
+    assert "".join(withdrawal.sheet().status.lines) == "✓ ready"
+
+    service.clock.at += timedelta(days=1)
+    assert "".join(withdrawal.sheet().status.lines) == "• expired"

@@ -95,7 +95,7 @@ def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "
     )
 
 
-def _steps(firsts: Any, by: str, tz: str) -> Steps:
+def _steps(firsts: object, by: str, tz: str) -> Steps:
     """Return the steps of the first days of periods; a quarter is drawn at its first month."""
     return steps_of(firsts, "month" if by == "quarter" else by, tz)  # type: ignore[arg-type]
 

@@ -71,7 +71,7 @@ _KEY = "(SELECT key FROM keys WHERE call = calls.id AND {undamaged})"
 _any_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     try:
         return orjson.dumps(value, default=str).decode()
     except TypeError:  # as for a whole number of more than 64 bits
@@ -531,9 +531,15 @@ def what(operation: Operation[..., Any], request: object) -> str:
     """Return a one-line description of a call, without private values, as recorded in the journal."""
     text = _what(operation.name, request)
     if not text:
-        ids = {member.wire: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        given = {member: str(getattr(request, member.name)) for member in walk.members(operation.request)}
+        ids = {member.wire: value for member, value in given.items()}
         path = re.sub(r"\{(\w+)\}", lambda place: ids[place[1]], operation.path)
-        text = f"{operation.method} {path}"
+        in_body = [
+            f"{member.wire} {value}"
+            for member, value in given.items()
+            if member.about.rule.format == "uuid" and value != "None" and value not in path
+        ]
+        text = ", ".join([f"{operation.method} {path}", *in_body])
     return visible(text, 300)
 
 

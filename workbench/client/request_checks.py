@@ -75,7 +75,7 @@ def findings(
 _SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
 
 
-def path_problems(operation: Operation[..., Any], request: Any) -> tuple[Problem, ...]:
+def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
     """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
     return tuple(
         Problem(

@@ -30,7 +30,7 @@ def minutes_taken(facts: Facts) -> str:
     return "less than a minute" if not minutes else f"{minutes} minute{'s' * (minutes > 1)}"
 
 
-def debrief(drill: Drill, facts: Facts, api: Any, missing: Sequence[str]) -> Display:
+def debrief(drill: Drill, facts: Facts, api: object, missing: Sequence[str]) -> Display:
     """Return the timeline since the drill began: what was done, what live traffic did, each check; then a good
     answer.
     """

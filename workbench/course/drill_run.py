@@ -190,7 +190,7 @@ class DrillRun(Shown):
         return Sheet(title=title, words=(self.drill.situation, planned), code=lines)
 
 
-def _lines(name: str, value: Any) -> Iterator[str]:
+def _lines(name: str, value: object) -> Iterator[str]:
     """Yield a fact as lines; lists and mappings have a line for each entry."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if items is None or not value:

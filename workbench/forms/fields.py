@@ -92,7 +92,7 @@ def text_of(member: Member, value: object) -> str:
     return EMPTY if value == "" else readers.text_of(member, value)
 
 
-def explained(member: Member, value: Any, record: Any) -> str:
+def explained(member: Member, value: object, record: Any) -> str:
     """Return how a value is understood: money in its currency, a date in words, an address in groups of four."""
     rule = member.about.rule
     unit = rule.unit or ""

@@ -1,12 +1,14 @@
 """Next steps for a record: operations and sandbox controls, with their button labels."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
+from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS
 from workbench.interface.vocabulary import EventApplicationStatus
+from workbench.schema.walk import members
 from workbench.session import sandbox_of
 
 
@@ -118,6 +120,23 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
 }
 """Offered for an opened row."""
 
+
+def _offered_by_declaration() -> Iterator[tuple[str, Offer, Offer | None]]:
+    """Yield what is offered for operations that neither table names: their list, and an offer for it and for its rows.
+
+    The list is that of the command's noun, and a row is offered where the operation takes its id.
+    """
+    named = {offer.do for table in (OF_TABS, OF_ROWS) for offers in table.values() for offer in offers}
+    for name, operation in OPERATIONS.items():
+        taken = {member.name for member in members(operation.request)}
+        if name not in named and taken:
+            of = command_of(operation)[0].replace("-", " ")
+            label, key = name.replace("_", " ").capitalize(), f"{of.removesuffix('s').replace(' ', '_')}_id"
+            yield of, Offer(name, f"{label} by ID"), Offer(name, label, f"{key}=id") if key in taken else None
+
+
+_BY_DECLARATION = tuple(_offered_by_declaration())
+
 _FINAL = {"payment accounts": "deleted"}  # tab → the column that, once it has a value, ends all actions
 
 _APPROVE = Offer("review", "Approve in the sandbox", "user_or_owner_id=id", extra={"status": "approved"})
@@ -140,13 +159,15 @@ first.
 
 def of_tab(name: str, api: object) -> list[Offer]:
     """Return the actions of a tab."""
-    return [offer for offer in OF_TABS.get(name, ()) if _available(offer, api)]
+    declared = (offer for of, offer, _ in _BY_DECLARATION if of == name)
+    return [offer for offer in (*OF_TABS.get(name, ()), *declared) if _available(offer, api)]
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
     """Return the actions of an opened row with their arguments; none if those are unknown."""
     over = facts.get(_FINAL.get(name, "")) is not None
-    return [] if over else _with_arguments(OF_ROWS.get(name, ()), facts, api)
+    declared = (offer for of, _, offer in _BY_DECLARATION if of == name and offer is not None)
+    return [] if over else _with_arguments((*OF_ROWS.get(name, ()), *declared), facts, api)
 
 
 def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:

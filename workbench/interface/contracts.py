@@ -8,6 +8,12 @@ from workbench.interface.formats import ACCOUNT_NUMBER, CHAIN_ADDRESS, DIGITS, I
 from workbench.interface.vocabulary import SignatureStatus
 from workbench.schema.fields import LIVE, PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 
+__all__ = [
+    "IssuingContract",
+    "WithdrawalSignature",
+]
+"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+
 
 @record
 class ListContracts:

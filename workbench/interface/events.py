@@ -12,6 +12,17 @@ from workbench.interface.people import Link
 from workbench.interface.vocabulary import EventApplicationStatus, MicroDepositRail, StatusChangeReason
 from workbench.schema.fields import PERSONAL, SECRET, WIDELY, Answer, Reason, about, record
 
+__all__ = [
+    "AnyEvent",
+    "CardUpdated",
+    "Event",
+    "MicroDepositReceived",
+    "Spend",
+    "TransactionChanged",
+    "UserUpdated",
+]
+"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+
 KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
 CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")
 MINIMUM_DEPOSIT = Decimal("2.00")

@@ -34,6 +34,14 @@ from workbench.interface.vocabulary import (
 from workbench.schema.fields import ONCE, PERSONAL, SECRET, WIDELY, Answer, Reason, Rule, about, record
 from workbench.schema.rules import CrossRule, OneOf, When
 
+__all__ = [
+    "CompanyApplication",
+    "PaymentAccount",
+    "UltimateBeneficialOwner",
+    "User",
+]
+"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+
 
 @record
 class Address(Answer):

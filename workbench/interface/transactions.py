@@ -22,6 +22,13 @@ from workbench.interface.vocabulary import (
 from workbench.schema.fields import PERSONAL, WIDELY, Answer, Reason, about, record
 from workbench.schema.rules import Full
 
+__all__ = [
+    "Dispute",
+    "RewardsActivity",
+    "SimulatedTransaction",
+]
+"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+
 REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
 NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
 

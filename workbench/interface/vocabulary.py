@@ -6,6 +6,17 @@ from typing import Literal
 
 from workbench.errors import advise
 
+__all__ = [
+    "ApplicationStatus",
+    "CompletionReason",
+    "DeclineReason",
+    "DisputeStatus",
+    "EventApplicationStatus",
+    "SignatureStatus",
+    "TransactionStatus",
+]
+"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+
 
 class Word(StrEnum):
     """A word of the interface. Answers may carry others, which stay text; a comparison with a misspelled one warns."""

@@ -2,10 +2,11 @@
 
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ import attrs
 from workbench import rendering
 from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.panel import lists as things
-from workbench.panel.lists import Rows
+from workbench.panel.lists import Column, Rows
 from workbench.rendering.design import look, word
-from workbench.rendering.text import status_cell
+from workbench.rendering.text import minor_digits, status_cell
 
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time
@@ -78,7 +79,7 @@ class Listing:
         before, self._data = self._data, self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
-        for name in ("searched", "order"):
+        for name in ("searched", "order", "_columns"):
             self.__dict__.pop(name, None)
         self._currency = next(
             (index for index, column in enumerate(self._data.columns) if column.name == "currency"), None
@@ -233,13 +234,91 @@ class Listing:
             return {"id": visible(value, _LONGEST), "name": visible(name, 80)}
         return visible(self._shown(row, index), _LONGEST)
 
-    def frame(self) -> Any:
-        """Return the rows that pass the filter as a DataFrame, in their order."""
+    def frame(self, places: Sequence[int] | None = None) -> Any:
+        """Return the rows that pass the filter as a DataFrame, in their order; of these only some, by their place."""
         import pandas as pd
 
+        numbers = self.order if places is None else [self.order[place] for place in places]
         if self.data.frame is not None:
-            return self.data.frame.iloc[self.order]
-        return pd.DataFrame(self.rows, columns=[column.name for column in self.data.columns])
+            return self.data.frame.iloc[numbers]
+        rows = [self.data.rows[number] for number in numbers]
+        return pd.DataFrame(rows, columns=[column.name for column in self.data.columns])
+
+    def sums(self, places: Sequence[int] | None = None) -> list[list[str]]:
+        """Return the label and the sum by currency of each column of amounts: of the rows that pass the filter, or
+        of some of these by their place.
+        """
+        numbers = self.order if places is None else [self.order[place] for place in places]
+        codes = self._cells(self._currency, numbers) if self._currency is not None else [None]
+        several = set(codes)
+        sums = []
+        for place, column in enumerate(self.data.columns):
+            if column.kind != "money":
+                continue
+            cells, totals = self._cells(place, numbers), Counter[str]()
+            for code in several:
+                amounts = cells if len(several) == 1 else [c for c, of in zip(cells, codes, strict=True) if of == code]
+                if known := [cents for cents in amounts if type(cents) is int]:
+                    totals[str(code or "USD").upper()] += sum(known)
+            if totals:
+                shown = (rendering.money(cents, code) for code, cents in sorted(totals.items()))
+                sums.append([column.label, " + ".join(shown)])
+        return sums
+
+    def mean(self, places: Sequence[int]) -> str:
+        """Return the mean of the first column of amounts of some rows; empty for several currencies or none."""
+        first = next((place for place, column in enumerate(self.data.columns) if column.kind == "money"), None)
+        rows = [self.data.rows[self.order[place]] for place in places]
+        known = [(row[first], self._code(row)) for row in rows if first is not None and type(row[first]) is int]
+        if len({code for _, code in known}) != 1:
+            return ""
+        total, count = sum(cents for cents, _ in known), len(known)
+        return rendering.money((2 * total + count) // (2 * count), known[0][1])
+
+    @cached_property
+    def _columns(self) -> list[tuple[Any, ...]]:
+        return list(zip(*self.data.rows, strict=True)) or [()] * len(self.data.columns)
+
+    def _cells(self, place: int, numbers: Sequence[int]) -> Sequence[Any]:
+        column = self._columns[place]
+        return column if len(numbers) == len(column) else [column[number] for number in numbers]
+
+    def _code(self, row: Sequence[Any]) -> str:
+        return str((None if self._currency is None else row[self._currency]) or "USD").upper()
+
+    def summary(self) -> dict[str, Any]:
+        """Return how the values of each column are distributed, of the rows that pass the filter: the number of missing
+        values, and bars, each with its label, its count and the terms of the filter that shows it.
+        """
+        columns: dict[str, Any] = {}
+        for place, column in enumerate(self.data.columns):
+            values = self._cells(place, self.order)
+            known = [value for value in values if value is not None and value != ""]
+            called = partial(self._called, place)
+            columns[column.name] = {"missing": len(values) - len(known), "bars": bars(column, known, called)}
+        return columns
+
+    def _called(self, place: int, value: Any) -> str:
+        name = self._name(value, place) if isinstance(value, str) else None
+        return name or (word(value) if self.data.columns[place].kind == "status" else plain(value))
+
+    def values(self, places: Sequence[int]) -> dict[str, Any]:
+        """Return rows by their place as values to copy: an amount as its minor units and the number of their digits."""
+        shown = [(place, column) for place, column in enumerate(self.data.columns) if column.kind != "hidden"]
+
+        def value(row: Sequence[Any], place: int, kind: str) -> Any:
+            cell = row[place]
+            if kind == "money" and type(cell) is int:
+                return [cell, minor_digits(self._code(row))]
+            if cell is None or cell == "":
+                return None
+            return things.iso(cell) or (cell if type(cell) is int else visible(plain(cell), _LONGEST))
+
+        chosen = [self.data.rows[self.order[place]] for place in places]
+        return {
+            "columns": [{"name": column.name, "label": column.label, "kind": column.kind} for _, column in shown],
+            "rows": [[value(row, place, column.kind) for place, column in shown] for row in chosen],
+        }
 
     def to_file(self, path: str | Path, *, overwrite: bool = False) -> Any:
         """Write the rows that pass the filter, in their order, to a .csv, .xlsx or .parquet file.
@@ -260,6 +339,85 @@ class Listing:
         if self.sorted:
             lines.append(f"rows.sort({', '.join(map(repr, self.sorted))})")
         return "\n".join([*lines, "frame = rows.frame()"])
+
+
+_BINS = 8
+_SAMPLE = 1_000  # values that decide where the last bin begins
+_DIGITS = 6  # decimal places of the limits of bins
+_COMMON = 6  # the most frequent texts
+_MOST_PERIODS = 31
+_PERIODS = (13, 10, 7, 4)  # hours, days, months, years, by the length of their text
+
+
+def bars(column: Column, values: Sequence[Any], called: Callable[[Any], str]) -> list[dict[str, Any]]:
+    """Return the distribution of values of a column: a label, a count, and the terms of the filter that shows them."""
+    if not values:
+        return []
+    name = column.name
+    if column.kind in ("money", "number"):
+        numbers = [value if type(value) is int else _number(value) for value in values]
+        return _bins(name, [number for number in numbers if number is not None], column.kind)
+    if column.kind in ("time", "wall"):
+        counts = _hours(values)
+        for size in _PERIODS:
+            counts = _shorter(counts, size)
+            if len(counts) <= _MOST_PERIODS:
+                break
+        return [{"label": text, "count": counts[text], "filter": [f'{name}="{text}"']} for text in sorted(counts)]
+    common = Counter(values)
+    if 1 < len(common) == len(values):
+        return []
+    ordered = sorted(common.items(), key=lambda item: (-item[1], plain(item[0])))[:_COMMON]
+    return [
+        {
+            "label": visible(called(value), 80),
+            "count": count,
+            "filter": [] if '"' in plain(value) else [f'{name}="{plain(value)}"'],
+        }
+        for value, count in ordered
+    ]
+
+
+def _hours(values: Sequence[Any]) -> Counter[str]:
+    """Return how many times are in each hour, by its text."""
+    times = (at if at.tzinfo is UTC else at.astimezone(UTC) for at in values if isinstance(at, datetime))
+    hours: Counter[str] = Counter()
+    for (year, month, day, hour), count in Counter((at.year, at.month, at.day, at.hour) for at in times).items():
+        hours[f"{year:04d}-{month:02d}-{day:02d} {hour:02d}"] += count
+    return hours
+
+
+def _shorter(counts: Counter[str], size: int) -> Counter[str]:
+    shorter: Counter[str] = Counter()
+    for text, count in counts.items():
+        shorter[text[:size]] += count
+    return shorter
+
+
+def _bins(name: str, numbers: Sequence[int | Decimal], kind: str) -> list[dict[str, Any]]:
+    """Return numbers in bins of one width; amounts are in cents, and their limits in dollars."""
+    if not numbers:
+        return []
+    digits = 2 if kind == "money" else min(_DIGITS, max(_decimals(number) for number in numbers))
+    units = numbers if kind == "money" else [int(number * 10**digits) for number in numbers]
+    sample = sorted(int(unit) for unit in units[:: max(1, len(units) // _SAMPLE)])
+    low, high = int(min(units)), sample[(len(sample) * 19) // 20]  # the last bin has the largest twentieth, too
+    step = max(1, -(-(high - low + 1) // _BINS))
+    counts = Counter(min(_BINS - 1, int(unit - low) // step) for unit in units)
+    limits = [plain(Decimal(low + place * step).scaleb(-digits)) for place in range(_BINS)]
+    ends: list[str | None] = [*limits[1:], None]
+    return [
+        {
+            "label": f"{start} to {end}" if end else f"{start} and more",
+            "count": counts[place],
+            "filter": [f"{name}>={start}", *([f"{name}<{end}"] if end else ())],
+        }
+        for place, (start, end) in enumerate(zip(limits, ends, strict=True))
+    ]
+
+
+def _decimals(number: int | Decimal) -> int:
+    return 0 if isinstance(number, int) else max(0, -int(number.normalize().as_tuple().exponent))
 
 
 def _number(value: object) -> Decimal | None:

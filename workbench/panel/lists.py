@@ -245,8 +245,14 @@ def rows_of_frame(frame: Any) -> Rows:
         columns.append(Column(name, kind))
     rows = tuple(tuple(row.values()) for row in _of_frame(frame))
     numbers = tuple(str(number) for number in range(1, len(rows) + 1))
-    return Rows(columns=tuple(columns), rows=rows, things=(None,) * len(rows), ids=numbers, frame=frame,
-                notes=tuple(map(str, frame.attrs.get("notes", ()))))  # fmt: skip
+    return Rows(
+        columns=tuple(columns),
+        rows=rows,
+        things=(None,) * len(rows),
+        ids=numbers,
+        frame=frame,
+        notes=tuple(map(str, frame.attrs.get("notes", ()))),
+    )
 
 
 # The kinds.

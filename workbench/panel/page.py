@@ -134,11 +134,21 @@ def document(
     single = len(shown) == 1
     start = shown[0] if shown and not tiles else None
     info = {
-        "environment": "", "host": "", "key": "", "tenant": None, "files": ["csv"], "static": "none",
-        "overview": bool(tiles), "list": start.name if start is not None else "overview", "id": None,
-        "filter": start.text if start is not None else "", "clock": moment.isoformat(timespec="seconds"), "as_of": True,
-        "every": every, **(about or {}),
-    }  # fmt: skip
+        "environment": "",
+        "host": "",
+        "key": "",
+        "tenant": None,
+        "files": ["csv"],
+        "static": "none",
+        "overview": bool(tiles),
+        "list": start.name if start is not None else "overview",
+        "id": None,
+        "filter": start.text if start is not None else "",
+        "clock": moment.isoformat(timespec="seconds"),
+        "as_of": True,
+        "every": every,
+        **(about or {}),
+    }
     data = {
         "info": info,
         "tiles": [dict(tile) for tile in tiles],

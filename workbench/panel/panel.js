@@ -88,6 +88,51 @@ function guarded(text) {
 
 const number = (text) => { const value = String(text).replaceAll(",", ""); return value.trim() && Number.isFinite(Number(value)) ? Number(value) : null; };
 
+const BINS = 8, SAMPLE = 1000, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; // periods of hours, days, months, years, by the length of their text
+
+/** The distribution of values of a column: what is counted, how often, and the filter that shows it. */
+function bars({ name, kind }, values, called) {
+  if (!values.length) return [];
+  if (kind === "money" || kind === "number") {
+    const digits = kind === "money" ? 2 : Math.min(DIGITS, values.reduce((most, one) => Math.max(most, (String(one).split(".")[1] || "").length), 0));
+    const units = values.map((one) => (kind === "money" ? Number(one) : Math.trunc(Number((Number(one) * 10 ** digits).toFixed(3)))));
+    const sample = units.filter((_, at) => at % Math.max(1, Math.floor(units.length / SAMPLE)) === 0).sort((a, b) => a - b);
+    const low = units.reduce((a, b) => Math.min(a, b)), high = sample[Math.floor(sample.length * 19 / 20)], step = Math.max(1, Math.ceil((high - low + 1) / BINS));
+    const found = Array(BINS).fill(0), limit = (at) => (low + at * step) / 10 ** digits;
+    for (const one of units) found[Math.min(BINS - 1, Math.floor((one - low) / step))] += 1;
+    return found.map((count, at) => (at === BINS - 1 ? { label: `${limit(at)} and more`, count, filter: [`${name}>=${limit(at)}`] }
+      : { label: `${limit(at)} to ${limit(at + 1)}`, count, filter: [`${name}>=${limit(at)}`, `${name}<${limit(at + 1)}`] }));
+  }
+  if (kind === "time" || kind === "wall") {
+    const texts = values.map((one) => new Date(one).toISOString().replace("T", " "));
+    for (const size of PERIODS) {
+      const found = new Map();
+      for (const text of texts) found.set(text.slice(0, size), (found.get(text.slice(0, size)) || 0) + 1);
+      if (found.size <= 31 || size === 4) return [...found].sort().map(([label, count]) => ({ label, count, filter: [`${name}="${label}"`] }));
+    }
+  }
+  const found = new Map();
+  for (const one of values) found.set(one, (found.get(one) || 0) + 1);
+  if (found.size > 1 && found.size === values.length) return [];
+  return [...found].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, MOST).map(([value, count]) =>
+    ({ label: called(value), count, filter: String(value).includes('"') ? [] : [`${name}="${value}"`] }));
+}
+
+/** Write rows to be copied: "tsv" for a spreadsheet, "json", or "python". An amount is its minor units and their digits. */
+function written({ columns, rows }, form) {
+  if (form === "tsv") {
+    const text = (value) => {
+      if (value === null) return "";
+      if (Array.isArray(value)) return (value[0] / 10 ** value[1]).toFixed(value[1]);
+      return typeof value === "number" ? String(value) : (/^\s*[=+\-@]/.test(value) ? `'${value}` : value).replace(/[\t\r\n]+/g, " ");
+    };
+    return [columns.map((one) => one.label), ...rows.map((row) => row.map(text))].map((row) => row.join("\t")).join("\n");
+  }
+  const found = rows.map((row) => Object.fromEntries(row.map((value, at) => [columns[at].name, Array.isArray(value) ? value[0] : value])));
+  const json = JSON.stringify(found, null, 2);
+  return form === "json" ? json : `rows = ${json.replace(/: null(,?)$/gm, ": None$1")}`;
+}
+
 /** What a file has: lists of rows, filtered, sorted and shown as the kernel would. */
 class Stored {
   constructor(data) {
@@ -198,7 +243,59 @@ class Stored {
     if (list.key !== key) [list.key, list.ordered] = [key, this.order(list, filter, sort)];
     const rows = list.ordered.slice(first, first + count).map((row) => ({ id: this.id(list, row), new: false, cells: list.columns.map((_, place) => this.cell(list, row, place)) }));
     const { columns, notes } = list;
-    return more ? { list: name, first, rows } : { list: name, first, rows, shown: list.ordered.length, all: (list.values[0] || []).length, notes, columns, actions: [], views: this.views[name] || {} };
+    return more ? { list: name, first, rows } : { list: name, first, rows, shown: list.ordered.length, all: (list.values[0] || []).length, notes, columns, sums: this.sums(list, list.ordered), actions: [], views: this.views[name] || {} };
+  }
+
+  /** The sums of the amounts of rows, by column and currency. */
+  sums(list, rows) {
+    return list.columns.flatMap((one, place) => {
+      if (one.kind !== "money") return [];
+      const totals = new Map();
+      for (const row of rows) {
+        const value = list.values[place][row], code = ((list.currency >= 0 && list.values[list.currency][row]) || "USD").toUpperCase();
+        if (typeof value === "number") totals.set(code, (totals.get(code) || 0) + value);
+      }
+      return totals.size ? [[one.label, [...totals].sort().map(([code, cents]) => money(cents, code, this.data.digits[code])).join(" + ")]] : [];
+    });
+  }
+
+  /** How the values of each column are distributed, of the rows that pass the filter. */
+  summary({ list: name }) {
+    const list = this.lists.get(name), columns = {};
+    list.columns.forEach((one, place) => {
+      const values = list.ordered.map((row) => list.values[place][row]), given = values.filter((value) => value !== null);
+      columns[one.name] = { missing: values.length - given.length, bars: bars(one, given, (value) => this.called(list, value, place)) };
+    });
+    return { columns };
+  }
+
+  called(list, value, place) {
+    const { kind } = list.columns[place];
+    return kind === "status" ? this.data.statuses[value][2] : (kind === "id" && this.name(list, value, place)) || String(value);
+  }
+
+  select({ list: name, places }) {
+    const list = this.lists.get(name), rows = places.map((place) => list.ordered[place]);
+    return { count: rows.length, sums: this.sums(list, rows), mean: this.mean(list, rows) };
+  }
+
+  mean(list, rows) {
+    const first = list.columns.findIndex((one) => one.kind === "money");
+    const known = rows.filter((row) => typeof list.values[first]?.[row] === "number"), code = (row) => ((list.currency >= 0 && list.values[list.currency][row]) || "USD").toUpperCase();
+    if (new Set(known.map(code)).size !== 1) return "";
+    const total = known.reduce((sum, row) => sum + list.values[first][row], 0);
+    return money(Math.floor((2 * total + known.length) / (2 * known.length)), code(known[0]), this.data.digits[code(known[0])]);
+  }
+
+  values({ list: name, places }) {
+    const list = this.lists.get(name), shown = [...list.columns.entries()].filter(([, one]) => one.kind !== "hidden");
+    const value = (row, place, kind) => {
+      const found = list.values[place][row];
+      if (found === null) return null;
+      if (kind === "money" && typeof found === "number") return [found, this.data.digits[(list.currency >= 0 && list.values[list.currency][row]) || "USD"] ?? 2];
+      return kind === "time" || kind === "wall" ? new Date(found).toISOString() : found;
+    };
+    return { columns: shown.map(([, one]) => one), rows: places.map((at) => shown.map(([place, one]) => value(list.ordered[at], place, one.kind))) };
   }
 
   row(list, id) {
@@ -244,6 +341,7 @@ function render({ model, el }) {
   const uid = `wbp-${++panels}`, waiting = new Map();
   let asked = 0, busy = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
   let view = { list: "overview", chips: [], text: "", sort: [], id: null };
+  let chosen = new Set(), anchor = 0; // the places of the selected rows, and where a range begins
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const asides = { time: () => clock, wall: () => Date.now() };
   const zone = () => ({ UTC: "UTC", here: HERE })[kept().times];
@@ -433,6 +531,7 @@ function render({ model, el }) {
     if (turn !== drawn || list !== view.list) return;
     const fresh = !data || data.list !== list;
     data = answer;
+    if (!keep) chosen = new Set();
     cache = new Map(answer.rows.map((row, place) => [answer.first + place, row]));
     pending = new Set();
     if (!keep) { active = 0; grid.scrollTop = 0; }
@@ -485,9 +584,61 @@ function render({ model, el }) {
     const some = data.shown.toLocaleString("en"), all = data.all.toLocaleString("en");
     const none = !data.shown && full(view);
     show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
-      none ? h("button", { class: "edge clear", onclick: () => filter([], "") }, "Clear filter") : null);
+      none ? h("button", { class: "edge clear", onclick: () => filter([], "") }, "Clear filter") : null, sums(data.sums));
+    drawSummary();
     drawRows();
   }
+
+  /** The sums of the amounts shown: of all columns on hover, of the first and the last in sight. */
+  const sums = (found) => (!found?.length ? null : h("span", { class: "sums quiet far", title: found.map((one) => one.join(" ")).join("\n") },
+    [found[0], ...found.slice(1).slice(-1)].map((one) => `Σ ${one.join(" ")}`).join(" · ")));
+
+  // the distribution of each column
+
+  const drawSummary = quietly(async () => {
+    heads.querySelector(".summary")?.remove();
+    if (!kept().summary || !data.shown || data.first === undefined) return;
+    const turn = drawn, answer = await ask("summary", question(0));
+    if (turn !== drawn || heads.querySelector(".summary")) return;
+    const shown = columns();
+    heads.append(h("div", { class: "row summary", role: "row" }, shown.map((one) => {
+      const { missing, bars: found } = answer.columns[one.name], most = Math.max(1, ...found.map((bar) => bar.count));
+      return h("div", { class: "cell", role: "gridcell", title: missing ? `${missing.toLocaleString("en")} without a value` : null }, found.map((bar) => {
+        const text = `${bar.label}: ${bar.count.toLocaleString("en")} rows`;
+        const made = h("button", { class: "bar", title: text, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count, onclick: () => filter([...view.chips, ...bar.filter], view.text) });
+        made.style.setProperty("--size", `${Math.round(100 * bar.count / most)}%`);
+        return made;
+      }));
+    })));
+  });
+
+  // rows that are selected
+
+  const range = (from, to) => Array.from({ length: Math.abs(to - from) + 1 }, (_, at) => Math.min(from, to) + at);
+
+  function choose(place, event) {
+    if (event.shiftKey) chosen = new Set(range(anchor, place));
+    else { if (chosen.has(place)) chosen.delete(place); else chosen.add(place); anchor = place; }
+    active = place;
+    drawRows();
+    told();
+  }
+
+  const told = quietly(async () => {
+    const places = [...chosen].sort((a, b) => a - b), turn = drawn;
+    const answer = await ask("select", { ...question(0), places });
+    if (turn !== drawn) return;
+    foot.querySelector(".chosen")?.remove();
+    if (!places.length) return;
+    foot.append(h("span", { class: "chosen" }, `${answer.count.toLocaleString("en")} selected`, answer.sums[0] ? ` · Σ ${answer.sums[0].join(" ")}` : "", answer.mean ? ` · mean ${answer.mean}` : "",
+      ["tsv", "json", "python"].map((form) => h("button", { class: "edge", onclick: () => copy(form) }, { tsv: "Copy", json: "Copy as JSON", python: "Copy as Python" }[form]))));
+  });
+
+  const copy = quietly(async (form) => {
+    const places = chosen.size ? [...chosen].sort((a, b) => a - b) : [active];
+    await navigator.clipboard.writeText(written(await ask("values", { ...question(0), places }), form));
+    say(`Copied ${places.length === 1 ? "1 row" : `${places.length.toLocaleString("en")} rows`}.`);
+  });
 
   function drawRows() {
     if (!data || view.list === "overview") return;
@@ -501,8 +652,8 @@ function render({ model, el }) {
         if (!pending.has(chunk)) more(chunk);
         continue;
       }
-      const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}`, role: "row", id: `${uid}-${place}`,
-        "aria-rowindex": place + 2, "aria-selected": place === active },
+      const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}${chosen.has(place) ? " chosen" : ""}`, role: "row", id: `${uid}-${place}`,
+        "aria-rowindex": place + 2, "aria-selected": chosen.has(place) },
         shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
@@ -518,7 +669,11 @@ function render({ model, el }) {
     const popup = (text, name, build) => h("button", { class: `edge ${name}`, "aria-haspopup": "true", onclick: (event) => toggle(event.currentTarget, build) }, text);
     tools.querySelector(".pop")?.remove();
     show(buttons, data.actions.map((one) => h("button", { class: "edge do", onclick: () => act(one, true) }, one.label)),
-      popup("Columns and views", "choose", chooser), popup("Export", "export", exporter));
+      h("button", { class: "edge summarize", "aria-pressed": Boolean(kept().summary), onclick: (event) => {
+        kept((held) => { held.summary = !held.summary; });
+        event.currentTarget.setAttribute("aria-pressed", Boolean(kept().summary));
+        drawSummary();
+      } }, "Summary"), popup("Columns and views", "choose", chooser), popup("Export", "export", exporter));
   }
 
   function drawChips() {
@@ -837,20 +992,24 @@ function render({ model, el }) {
     if (event.target !== grid || !data?.shown || event.altKey) return;
     const page = Math.max(1, Math.floor(grid.clientHeight / ROW) - 2);
     const moves = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: data.shown - 1 };
-    if (event.key in moves) {
+    if (event.key === " ") { event.preventDefault(); choose(active, { shiftKey: false }); }
+    else if (event.key === "c" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); copy("tsv"); }
+    else if (event.key in moves) {
       event.preventDefault();
+      const from = active;
       active = Math.min(Math.max(moves[event.key], 0), data.shown - 1);
       const top = active * ROW;
       if (top < grid.scrollTop) grid.scrollTop = top;
       else if (top + 3 * ROW > grid.scrollTop + grid.clientHeight) grid.scrollTop = top + 3 * ROW - grid.clientHeight;
-      drawRows();
+      if (event.shiftKey) { if (!chosen.size) anchor = from; choose(active, event); } else drawRows();
     } else if (event.key === "Enter" && cache.get(active)) open(cache.get(active).id);
   });
   rows.addEventListener("click", (event) => { // by its place: rows may be drawn anew between press and release
     if (event.target.closest("button")) return;
     const place = Math.floor((event.clientY - rows.getBoundingClientRect().top) / ROW);
     if (!cache.get(place)) return;
-    active = place;
+    if (event.shiftKey || event.ctrlKey || event.metaKey) return choose(place, event);
+    active = anchor = place;
     open(cache.get(place).id);
   });
   let frame = 0;
@@ -909,5 +1068,5 @@ function open_file(data, el) {
   });
 }
 
-export { Stored, exact, guarded, money, open_file, parsed };
+export { Stored, bars, written, exact, guarded, money, open_file, parsed };
 export default { render };

@@ -173,6 +173,7 @@ class Panel(Displayed):
                 self.lists["rewards"] = self.rewards
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
+        self._chosen: tuple[Listing, tuple[str, ...]] | None = None
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
@@ -313,6 +314,7 @@ class Panel(Displayed):
             "all": len(listing.data.rows),
             "notes": [visible(note, 400) for note in listing.data.notes],
             "columns": [_column(column) for column in listing.data.columns],
+            "sums": listing.sums(),
             "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
@@ -421,6 +423,40 @@ class Panel(Displayed):
         file = f"{name.replace(' ', '-')}.{kind}"
         return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
 
+    def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
+        """Return a list with the filter and the order that the page shows."""
+        name, listing = self._asked_list(asked)
+        if str(asked.get("filter", "")) != listing.text or tuple(map(str, asked.get("sort", ()))) != listing.sorted:
+            raise UsageError(f"{name} changed meanwhile", of="browse")
+        return listing
+
+    def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Note the rows that a person selected, and return their sums."""
+        listing = self._shown_as(asked)
+        places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing)]
+        self._chosen = (listing, tuple(listing.ids[place] for place in places)) if places else None
+        return {"count": len(places), "sums": listing.sums(places), "mean": listing.mean(places)}
+
+    @property
+    def selection(self) -> Any:
+        """The rows that were selected in the page, as a typed frame with its notes; none selected are no rows."""
+        if self._chosen is None:
+            return self.rows.iloc[:0]
+        listing, ids = self._chosen
+        places = {key: place for place, key in enumerate(listing.ids)}
+        return listing.frame([places[key] for key in ids if key in places])
+
+    @property
+    def rows(self) -> Any:
+        """The rows of the list in view that pass its filter, as a typed frame with its notes.
+
+        Raises:
+            UsageError: The overview is in view.
+        """
+        if self.selected not in self.lists:
+            raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
+        return self.lists[self.selected].frame()
+
     def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Save a view of a list under its name in the state folder, or delete it."""
         name, _ = self._asked_list(asked)
@@ -502,6 +538,9 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "export": Panel._export,
     "tick": Panel._tick,
     "reveal": Panel._reveal,
+    "select": Panel._select,
+    "summary": lambda panel, asked: {"columns": panel._shown_as(asked).summary()},
+    "values": lambda panel, asked: panel._shown_as(asked).values([int(place) for place in asked.get("places", ())]),
     "view": Panel._keep_view,
 }
 

@@ -553,7 +553,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}: {note}" for note in table.attrs.get("notes", ()) if not note.startswith("Assumed:"))
 
 
-def _without_unit(parsed: Any) -> Iterator[str]:
+def _without_unit(parsed: object) -> Iterator[str]:
     """Yield the names that a query gives to amounts in cents, and that do not say so."""
     for select in (node for node in _nodes(parsed) if "select_list" in node):
         for item in select["select_list"]:
@@ -577,7 +577,7 @@ def _parsed(engine: Any, query: str) -> Any:
     return str(parsed["error_message"]) if parsed["error"] else parsed
 
 
-def _query_problem(parsed: Any) -> str:
+def _query_problem(parsed: object) -> str:
     """Return why a query is rejected; empty if it calls no function with a side effect."""
     for kind, name in _functions(parsed):
         if _REFUSED_FUNCTIONS.fullmatch(name) or (kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS):

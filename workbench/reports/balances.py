@@ -260,7 +260,8 @@ def liability(
     data = data.assign(month=steps(data["at"], "month", tz))
     sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
     if len(sums):
-        sums = sums.reindex(every_period(sums.index, "month")).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
+        months = every_period(sums.index, "month")
+        sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
     frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
     ends = [end_of(month, "month", tz) for month in frame["month"]]
     frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")

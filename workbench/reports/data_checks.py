@@ -40,7 +40,7 @@ def anomalies(events: object, *, at: object = None) -> pd.DataFrame:
     return mark_report(listed, "anomalies", [ASSUMED], frame, until=data.attrs["until"])
 
 
-def _frame(events: Any) -> pd.DataFrame:
+def _frame(events: object) -> pd.DataFrame:
     if isinstance(events, pd.DataFrame):
         return events
     log: Any = getattr(events, "frame", None)

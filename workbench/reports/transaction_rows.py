@@ -259,7 +259,7 @@ def _without_own_time(data: pd.DataFrame) -> Any:
     return _mask(changed & ~data["at_source"].isin(["event_received_at", DELIVERY]))
 
 
-def present(events: Any) -> datetime | None:
+def present(events: object) -> datetime | None:
     """Return the present of a session, by its sandbox's clock if it has one; None for what has no present."""
     if not isinstance(events, BaseClient):
         return None

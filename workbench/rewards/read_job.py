@@ -439,7 +439,7 @@ async def read_users(
     return result
 
 
-def read_in_thread(api: Any, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
+def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
     """Read in an event loop of its own thread, so that it works where a loop runs already, as in notebooks.
 
     The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock

@@ -103,7 +103,7 @@ def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
     return changed
 
 
-def _with_members(answer: Any, path: list[str], added: Mapping[str, Any]) -> Any:
+def _with_members(answer: object, path: list[str], added: Mapping[str, Any]) -> Any:
     """Return an answer with members added to the objects at a path."""
     if isinstance(answer, list):
         return [_with_members(item, path, added) for item in answer]

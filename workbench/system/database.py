@@ -117,8 +117,10 @@ class Database:
                 cached_statements=256,
             )
             for name, value in {**_SETTINGS, "synchronous": self._synchronous}.items():
-                self.connection.execute(f"PRAGMA {name}={value}")
+                self._patiently(f"PRAGMA {name}={value}")  # a process that recovers the file after a kill holds it
         except (sqlite3.Error, UnicodeDecodeError) as error:
+            if "locked" in str(error):
+                raise self._named(error) from None
             raise UnusableFile(f"{self.path} cannot be opened: {visible(str(error), 200)}") from None
         # Without a line of Python, or an interrupt inside it would become an error of the database.
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)

@@ -336,7 +336,7 @@ def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
     pd.DataFrame(shown, dtype=object).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
 
 
-def guarded(value: Any) -> Any:
+def guarded(value: object) -> Any:
     """Return a value with `'` before text that a spreadsheet would run; `bulk.read_rows` removes it."""
     if not isinstance(value, str):
         return value

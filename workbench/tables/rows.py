@@ -184,7 +184,7 @@ def without_unit(frame: pd.DataFrame) -> list[str]:
     return [str(name) for name in frame if str(name) in lost and not AMOUNT.search(str(name))]
 
 
-def _is_amount(column: Any) -> bool:
+def _is_amount(column: object) -> bool:
     return isinstance(column, pd.Series) and pd.api.types.is_numeric_dtype(column.dtype) and column.dtype != bool
 
 

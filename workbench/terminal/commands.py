@@ -10,21 +10,29 @@ import textwrap
 from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS as TABLE
 
-_NOUNS = {
-    "contracts": "Smart contracts of the tenant.",
-    "transactions": "Simulated card transactions: authorize, reverse, refund.",
-    "users": "Users of the tenant.",
-    "applications": "Applications of users, and of owners of companies.",
-    "payment-accounts": "Payment accounts of users.",
-    "disputes": "Disputes: cancel one, or add evidence.",
-    "rewards": "Rewards activity: one page, or all of users with exact sums.",
-    "withdrawals": "Signatures that allow withdrawals of collateral.",
-}
 OPERATIONS: dict[tuple[str, ...], str] = {command_of(row): name for name, row in TABLE.items()}
 """The operations by noun and verb."""
+_FURTHER: dict[tuple[str, ...], str] = {
+    ("rewards", "read"): "bulk:rewards",
+    **{
+        ("withdrawals", name.replace("_", "-")): f"withdrawals:{name}"
+        for name in ("plan", "verify", "typed_data", "transaction", "explain")
+    },
+}
+"""Where the commands are that stand beside an operation of the same noun."""
+
+
+def _noun_rows() -> dict[str, str]:
+    """Return the nouns of the operations, each with what it has: the verbs, or the only operation's own line."""
+    verbs: dict[str, list[str]] = {}
+    for noun, verb in [*OPERATIONS, *_FURTHER]:
+        verbs.setdefault(noun, []).append(verb)
+    only = {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items()}
+    return {noun: f"{', '.join(all_).capitalize()}." if all_[1:] else only[noun] for noun, all_ in verbs.items()}
+
 
 SECTIONS: dict[str, dict[str, str]] = {
-    "Operations": _NOUNS | {noun: TABLE[name].doc for (noun, _), name in OPERATIONS.items() if noun not in _NOUNS},
+    "Operations": _noun_rows(),
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
     "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more."},
     "Events": {"events": "List, receive, send and watch events."},
@@ -50,11 +58,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 
 PLACES: dict[tuple[str, ...], str] = {
     **{path: f"operations:{name}" for path, name in OPERATIONS.items()},
-    ("rewards", "read"): "bulk:rewards",
-    **{
-        ("withdrawals", name.replace("_", "-")): f"withdrawals:{name}"
-        for name in ("plan", "verify", "typed_data", "transaction", "explain")
-    },
+    **_FURTHER,
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
     ("events",): "events:app",

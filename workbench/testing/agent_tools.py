@@ -105,7 +105,7 @@ class _Tools:
         return types.ListToolsResult(tools=shown)
 
     async def call(
-        self, context: Any, params: types.CallToolRequestParams
+        self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; a refusal is a result that says so."""
         try:

@@ -144,7 +144,8 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
 
 def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
     """Return requests of an operation that keep every rule; `how` as for `arguments`."""
-    return arguments(operation.request, **how).map(lambda given: build(operation.request, given))  # type: ignore[arg-type]
+    values = arguments(operation.request, **how)  # type: ignore[arg-type]
+    return values.map(lambda given: build(operation.request, given))
 
 
 @cache

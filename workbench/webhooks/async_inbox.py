@@ -68,7 +68,7 @@ class AsyncInbox(Inbox):
         timeout: float = 10.0,
         *,
         since: Since = None,
-        clock: Any = None,
+        clock: object = None,
     ) -> Any:
         """Return the newest matching event, or wait for the next one without blocking the event loop.
 
