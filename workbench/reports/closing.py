@@ -1,13 +1,13 @@
 """The close of a month: its reports as they were known when the month ended, in one workbook, one page and a ledger."""
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from workbench.errors import UsageError, visible
 from workbench.reports import activity
 from workbench.reports.data_checks import anomalies
+from workbench.reports.event_logs import Events
 from workbench.reports.posting_rows import postings, roll_forward
 from workbench.reports.reconciliation import reconcile
 from workbench.reports.transaction_rows import present, transactions, until_of
@@ -17,7 +17,7 @@ from workbench.tables.periods import end_of, steps
 
 
 def closing_frames(
-    events: Any, month: str, *, tz: str = "UTC", currency: str = "usd", ledger: Any = None, signed_by: str = ""
+    events: object, month: str, *, tz: str = "UTC", currency: str = "usd", ledger: object = None, signed_by: str = ""
 ) -> dict[str, pd.DataFrame]:
     """Return the reports of a month by the name of their sheet, from what was known when it ended.
 
@@ -41,8 +41,8 @@ def closing_frames(
         raise UsageError(f"{month} is not over: {reach}", of="report close")
     booked = postings(source, at=end)
     known = transactions(source, at=end)
-    of_month = _only(booked, booked["at"], first, tz)
-    asked = _only(known, known["authorized_at"], first, tz)
+    of_month = _only(booked, "at", first, tz)
+    asked = _only(known, "authorized_at", first, tz)
     frames = {
         "Roll-forward": roll_forward(booked, tz=tz, currency=currency),
         "Spend by category": activity.spend(of_month, tz=tz, currency=currency),
@@ -58,17 +58,17 @@ def closing_frames(
     return frames
 
 
-def _log(events: Any) -> pd.DataFrame:
+def _log(events: object) -> pd.DataFrame:
     """Return the events as a frame, so that a log is read once."""
     if isinstance(events, pd.DataFrame):
         return events
-    log: Any = getattr(events, "frame", None)
-    frame: pd.DataFrame = log(of="transaction.*") if callable(log) else events_frame(events, "transaction.*")
-    return frame
+    if isinstance(events, Events):
+        return events.frame(of="transaction.*")
+    return events_frame(events, "transaction.*")
 
 
-def _only(table: pd.DataFrame, times: "pd.Series[Any]", first: pd.Timestamp, tz: str) -> pd.DataFrame:
-    rows = table[(steps(times, "month", tz) == first).fillna(False).to_numpy(dtype=bool)].reset_index(drop=True)
+def _only(table: pd.DataFrame, time: str, first: pd.Timestamp, tz: str) -> pd.DataFrame:
+    rows = table[(steps(table[time], "month", tz) == first).fillna(False).to_numpy(dtype=bool)].reset_index(drop=True)
     rows.attrs = table.attrs
     return rows
 

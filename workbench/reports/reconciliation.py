@@ -1,7 +1,6 @@
 """Compare a ledger with what the service reported: each difference with its kind, probable cause and next step."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,7 @@ _COLUMNS = ["break", "transaction_id", "mine_cents", "theirs_cents", "difference
 
 
 def reconcile(
-    mine: Any, theirs: Any, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
+    mine: object, theirs: object, *, key: str = "transaction_id", amount: str = "net_cents", signed_by: str = ""
 ) -> pd.DataFrame:
     """Return the differences between a ledger and the postings of the service, each with its kind and probable cause.
 
@@ -73,14 +72,14 @@ def reconcile(
     return mark_report(breaks, "reconciliation", statement[-1:], source, statement=statement)
 
 
-def _booked(events: Any) -> pd.DataFrame:
+def _booked(events: object) -> pd.DataFrame:
     table = postings(events)
     booked = table[table["net_cents"] != 0]
     booked.attrs = table.attrs
     return booked
 
 
-def _side(given: Any, key: str, amount: str) -> pd.DataFrame:
+def _side(given: object, key: str, amount: str) -> pd.DataFrame:
     """Return one side as key, cents, at, currency and place, with the number of the row among equal ones."""
     if isinstance(given, str | Path):
         given = pd.read_csv(given, dtype={key: "str"})
@@ -106,8 +105,9 @@ def _matched(ours: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     return ours.merge(other, on=["key", "cents", "turn"], how="outer", suffixes=("_mine", "_theirs"), indicator=True)
 
 
-def _rows(kind: Any, key: Any, mine: Any, theirs: Any, mine_at: Any, theirs_at: Any) -> pd.DataFrame:
-    values = (kind, key, mine, theirs, None, mine_at, theirs_at)
+def _rows(*columns: object) -> pd.DataFrame:
+    """Return breaks from their kinds, keys, amounts of both sides, and times of both sides."""
+    values = (*columns[:4], None, *columns[4:])
     frame = pd.DataFrame(dict(zip(["break", "key", *_COLUMNS[2:]], values, strict=True)))
     return frame.astype({"break": TEXT, "mine_cents": "Int64", "theirs_cents": "Int64", "difference_cents": "Int64"})
 

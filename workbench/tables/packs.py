@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from html import escape
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import pandas as pd
@@ -18,6 +18,11 @@ from workbench.errors import UsageError, visible
 from workbench.rendering.text import minor_digits
 from workbench.tables.rows import AMOUNT, UNKNOWN, is_missing, without_unit
 
+if TYPE_CHECKING:
+    from xlsxwriter.workbook import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+Value = str | bool | int | float | Decimal | date | None
 _ROWS = 100_000  # of one sheet
 _WIDEST, _CHART_BARS = 44, 12
 _BALANCES = re.compile("^(opening|closing|outstanding|before|now)")
@@ -52,7 +57,7 @@ class _Column:
 
     name: str
     head: str
-    values: list[Any]
+    values: list[Value]
     places: int | None
     is_total: bool
 
@@ -110,7 +115,7 @@ def _column(frame: pd.DataFrame, place: int, currency: str | None, tz: str, lost
     code = currency or _only(frame)
     if name.endswith("_cents") and code:
         places = minor_digits(code)
-        values = [None if value is None else Decimal(int(value)).scaleb(-places) for value in values]
+        values = [None if value is None else Decimal(str(value)).scaleb(-places) for value in values]
         head = f"{name.removesuffix('_cents')} ({code.upper()})"
     elif name.endswith("_usd"):
         places, head = 2, f"{name.removesuffix('_usd')} (USD)"
@@ -127,7 +132,7 @@ def _only(frame: pd.DataFrame) -> str | None:
     return codes.pop() if len(codes) == 1 else None
 
 
-def _shown(value: Any, tz: str) -> Any:
+def _shown(value: object, tz: str) -> Value:
     if isinstance(value, pd.Timestamp):
         return value.tz_convert(tz).tz_localize(None).to_pydatetime() if value.tzinfo else value.to_pydatetime().date()
     return value if isinstance(value, int | float | Decimal | date | bool) else visible(str(value), 2_000)
@@ -198,7 +203,7 @@ def write_workbook(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryI
     book.close()
 
 
-def _lines(page: Any, title: str, lines: list[tuple[str, str]], forms: Mapping[str, Any]) -> None:
+def _lines(page: "Worksheet", title: str, lines: list[tuple[str, str]], forms: Mapping[str, Any]) -> None:
     page.set_column(0, 0, 24)
     page.set_column(1, 1, 100)
     page.hide_gridlines(2)
@@ -208,7 +213,7 @@ def _lines(page: Any, title: str, lines: list[tuple[str, str]], forms: Mapping[s
         page.write_string(row, 1, text, forms["wrapped"])
 
 
-def _table(book: Any, sheet: _Sheet, forms: Mapping[str, Any]) -> None:
+def _table(book: "Workbook", sheet: _Sheet, forms: Mapping[str, Any]) -> None:
     page = book.add_worksheet(sheet.name)
     page.freeze_panes(1, 1)
     page.set_landscape()
@@ -232,7 +237,7 @@ def _table(book: Any, sheet: _Sheet, forms: Mapping[str, Any]) -> None:
     _chart(book, page, sheet)
 
 
-def _write(page: Any, row: int, place: int, value: Any, column: _Column, forms: Mapping[str, Any]) -> None:
+def _write(page: "Worksheet", row: int, place: int, value: Value, column: _Column, forms: Mapping[str, Any]) -> None:
     if isinstance(value, bool):
         page.write_string(row, place, _text(value, column), forms["text"])
     elif isinstance(value, datetime):
@@ -241,13 +246,13 @@ def _write(page: Any, row: int, place: int, value: Any, column: _Column, forms: 
         page.write_datetime(row, place, value, forms["day"])
     elif isinstance(value, str):
         page.write_string(row, place, value, forms["text"])
-    elif column.name in ("rate", "share"):
+    elif value is not None and column.name in ("rate", "share"):
         page.write_number(row, place, float(value), forms["rate"])
-    else:
+    elif value is not None:
         page.write_number(row, place, float(value), forms[str(_places(value, column))])
 
 
-def _places(value: Any, column: _Column) -> int:
+def _places(value: int | float | Decimal, column: _Column) -> int:
     return column.places if column.places is not None else 0 if value == int(value) else 2
 
 
@@ -255,7 +260,7 @@ def _letters(place: int) -> str:
     return ("" if place < 26 else _letters(place // 26 - 1)) + chr(ord("A") + place % 26)
 
 
-def _chart(book: Any, page: Any, sheet: _Sheet) -> None:
+def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet) -> None:
     """Add a chart of the last amount: a line over time, or bars of the first rows."""
     amounts = [j for j, column in enumerate(sheet.columns) if column.places is not None]
     if not amounts or sheet.rows < 2 or amounts[0] == 0:
@@ -264,10 +269,8 @@ def _chart(book: Any, page: Any, sheet: _Sheet) -> None:
     last = sheet.rows if over_time else min(sheet.rows, _CHART_BARS)
     chosen = sheet.columns[amounts[-1]]
     drawing = book.add_chart({"type": "line" if over_time else "bar"})
-    drawing.add_series({
-        "name": chosen.head, "categories": [sheet.name, 1, 0, last, 0],
-        "values": [sheet.name, 1, amounts[-1], last, amounts[-1]],
-    })  # fmt: skip
+    values = [sheet.name, 1, amounts[-1], last, amounts[-1]]
+    drawing.add_series({"name": chosen.head, "categories": [sheet.name, 1, 0, last, 0], "values": values})
     drawing.set_title({"name": f"{sheet.name}: {chosen.head}", "name_font": {"size": 12}})
     drawing.set_legend({"none": True})
     if not over_time:
@@ -323,7 +326,7 @@ def _is_number(column: _Column) -> bool:
     return any(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in column.values)
 
 
-def _text(value: Any, column: _Column) -> str:
+def _text(value: Value, column: _Column) -> str:
     if value is None:
         return ""
     if isinstance(value, bool | str):
