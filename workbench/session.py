@@ -27,6 +27,7 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
+from workbench.remedies import Remedy
 from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
@@ -102,8 +103,7 @@ class _Session(BaseClient):
         """
         if self._sandbox is None:
             raise WrongEnvironment(
-                f"{self.host} is a real service: it has no controls such as settle or advance. "
-                "connect() gives a session on an embedded sandbox."
+                f"{self.host} is a real service: it has no controls such as settle or advance. {Remedy('embedded')}"
             )
         sandbox: Sandbox = self._sandbox._for_key(self._key.header().decode())
         return sandbox

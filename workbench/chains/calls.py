@@ -209,7 +209,7 @@ def _admin_arguments(
         text = "needs one signature and one salt for each admin who signed, at least one"
         raise invalid("adminSignatures", "length", text)
     if not isinstance(direct_transfer, bool):
-        raise invalid("directTransfer", "required", "must be True or False; version 2 of the call needs it")
+        raise invalid("directTransfer", "required", "must be true or false; version 2 of the call needs it")
     return [
         [read_bytes(salt, 32, f"adminSalts[{index}]") for index, salt in enumerate(salts)],
         [canonical_signature(signature, f"adminSignatures[{index}]") for index, signature in enumerate(signatures)],

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from workbench.interface import transitions
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
-from workbench.rendering.text import ASSUMED, LEGEND, Block, Cell, Grid, Row, Sheet, is_assumed
+from workbench.rendering.text import ASSUMED, Block, Cell, Grid, Row, Sheet, is_assumed, legend
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
@@ -24,8 +24,8 @@ _PROSE = 2  # spaces of a text that stays on its line
 
 def write(block: Block) -> str:
     """Return a block as HTML."""
-    legend = f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if is_assumed(block) else ""
-    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{legend}</div>'
+    footnote = f'<div style="{_QUIET};font-size:85%">{escape(legend())}</div>' if is_assumed(block) else ""
+    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{footnote}</div>'
 
 
 def isolated(text: str) -> str:

@@ -17,6 +17,7 @@ from workbench.interface.events import Event
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
+from workbench.remedies import Remedy
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -148,7 +149,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     title = plural(first, total) if alike else f"{total:,} items"
     if alike and first is Event and total > MAX_EVENTS and not columns:
         shown = shown[:SHOWN_EVENTS]
-        title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
+        title += f", the first {len(shown)}; {Remedy('all_rows')}" if total > len(shown) else ""
         return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
         large = first is Event or any(
@@ -184,7 +185,7 @@ def _event(event: Event) -> Mapping[str, Any]:
 _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
     Problem: lambda problem: {
         "where": problem.path or "(all)",
-        "problem": problem.message,
+        "problem": problem.text,
         "rule": Cell((visible(problem.rule, 40),), "muted"),
     },
     Assumption: lambda assumption: {
@@ -207,12 +208,12 @@ def plural(cls: type[Any], count: int) -> str:
     return f"{count:,} {noun}"
 
 
-def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
+def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted names of those members that any of the records has."""
     for column in members(cls):
         values = [value for item in shown if (value := getattr(item, column.name)) not in (None, ())]
         if values and isinstance(column.kind, Nested) and all(is_record(value) for value in values):
-            yield from _columns(column.kind.of, values, f"{prefix}{column.name}.")
+            yield from present_columns(column.kind.of, values, f"{prefix}{column.name}.")
         elif values:
             yield prefix + column.name
 
@@ -221,7 +222,7 @@ def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
     """Put records into a grid: a column for each member that any of them has, nested ones too."""
-    names = tuple(columns or _columns(type(shown[0]), shown))
+    names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
 

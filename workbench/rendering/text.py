@@ -20,6 +20,7 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.errors import visible
+from workbench.remedies import Remedy
 from workbench.rendering.design import look, paint, word
 from workbench.schema.fields import OPEN
 from workbench.schema.rules import Full
@@ -226,7 +227,13 @@ Paint = Callable[[str, str], str]
 """Returns text in the colors of its role; see `design.paint`."""
 
 ASSUMED = "~"
-LEGEND = f"{ASSUMED} assumed: not shown in the interface document; see assumptions()"
+
+
+def legend() -> str:
+    """Return what the mark of assumptions means."""
+    return f"{ASSUMED} assumed: not shown in the interface document; {Remedy('assumptions')}"
+
+
 _NARROWEST = 12
 
 
@@ -253,7 +260,7 @@ def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
     """Return a block as plain text, without a line break at its end."""
     lines = list(_lines(block, width, paint))
     if is_assumed(block):
-        lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
+        lines += [paint(line, "muted") for line in wrapped(legend(), width)]
     return "\n".join(line.rstrip() for line in lines)
 
 

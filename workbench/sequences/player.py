@@ -27,6 +27,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import Async
+from workbench.remedies import Remedy
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
@@ -130,7 +131,8 @@ class Target:
         behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
         missing = None
         if sequence.profile not in (None, behavior):
-            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
+            way = Remedy("behavior", behavior=sequence.profile)
+            missing = f'a sandbox with behavior "{sequence.profile}", as {way}'
         elif sequence.team not in (None, team):
             missing = f"a tenant with {sequence.team} teams"
         if missing:

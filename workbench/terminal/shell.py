@@ -51,7 +51,9 @@ class LazyModule:
         return f"<{self._name}, loaded when first used>"
 
 
-def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = Where()) -> int:
+def shell(
+    *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None, where: Where = Where()
+) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready.
 
     Args:

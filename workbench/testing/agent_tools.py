@@ -31,6 +31,7 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.openapi import document
 from workbench.interface.table import OPERATIONS, Operation
+from workbench.remedies import worded_for
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.schema.masks import MaskedDict, masked
 from workbench.schema.walk import camel, is_record, snake
@@ -108,6 +109,12 @@ class _Tools:
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Run a tool; a refusal is a result that says so."""
+        with worded_for("agent"):
+            return await self._called(context, params)
+
+    async def _called(
+        self, context: object, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         try:
             tools = {tool.name for tool in (await self.list(None, None)).tools}
             if params.name not in tools:
