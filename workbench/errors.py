@@ -214,7 +214,7 @@ def _stripped(
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
-    if unusable := _unusable_name(error):
+    if unusable := unusable_name(error):
         return UsageError([Problem("", "path", unusable)], of=_public_name(function))
     if isinstance(error, _OF_ARGUMENTS):
         problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
@@ -227,7 +227,7 @@ def _stripped(
     return error
 
 
-def _unusable_name(error: Exception) -> str:
+def unusable_name(error: Exception) -> str:
     """Return what is wrong with the name of a file that Python refused; empty for another error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"

@@ -11,7 +11,7 @@ import httpx
 from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
-from workbench.sandbox.remote import trusted
+from workbench.system.certificates import trusted
 
 _STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}
 _IDLE = 60  # seconds

@@ -27,7 +27,8 @@ from workbench.schema import masks, strict_json, walk
 from workbench.schema.fields import Privacy
 from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import Sequence
-from workbench.system.files import write_file
+from workbench.system.files import check_name, write_file
+from workbench.system.limits import Limits, read_bytes
 from workbench.system.messages import Request, Response
 from workbench.testing.generated import from_journal
 
@@ -273,6 +274,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
     Raises:
         UsageError: No call was answered.
     """
+    check_name(path)
 
     def write() -> None:
         write_file(Path(path), (to_text(responses, "har") + "\n").encode())
@@ -299,7 +301,7 @@ class Recording:
 
     def __init__(self, path: str | Path) -> None:
         try:
-            entries = strict_json.loads(Path(path).read_bytes())["log"]["entries"]
+            entries = strict_json.loads(read_bytes(Path(path)), max_values=Limits().size // 100)["log"]["entries"]
             self.calls = [_read(entry) for entry in entries]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None

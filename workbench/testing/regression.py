@@ -16,7 +16,7 @@ from workbench.system.progress import Progress, ProgressCallback, progress_callb
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY
 from workbench.testing.universe import Universe
-from workbench.webhooks.verify import SIGNATURE, sign
+from workbench.webhooks.verify import MAX_BODY, SIGNATURE, sign
 
 Application = Callable[[Universe], Any]
 _CHUNK = 1_000  # events after which the books are compared
@@ -94,7 +94,7 @@ def bodies_of(path: str | Path) -> Iterator[bytes]:
         InvalidRequest: A line is not an event.
     """
     with Path(path).open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(iter(lambda: lines.readline(MAX_BODY), b""), 1):
             if not line.strip():
                 continue
             try:
