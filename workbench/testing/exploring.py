@@ -260,10 +260,11 @@ class _Explorer:
                 raise _Same
 
         fuzz: Callable[[bytes], object] = same_breach.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
-        with suppress(_Same):
+        try:
             fuzz(bytes(taken[name] for name in names))  # puts it into the database, from where it is made smaller
-        with suppress(_Same, hypothesis.errors.Flaky):  # threads differ from run to run
-            same_breach()
+        except _Same:  # threads differ from run to run: it may not break again
+            with suppress(_Same, hypothesis.errors.Flaky):
+                same_breach()
         return smallest[0] if smallest else None
 
 
