@@ -226,6 +226,8 @@ def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, li
     else:
         frame = events_frame(events, PATTERN)
     empty = events_frame([], PATTERN)
+    if "body.id" not in frame:  # of events of other kinds
+        frame = frame.assign(**{"body.id": pd.Series(index=frame.index, dtype=TEXT)})
     kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
     rows = np.flatnonzero(kept)
     columns: dict[str, Any] = {}
