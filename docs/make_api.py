@@ -97,10 +97,19 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def nodes() -> int:
-    """Return the number of nodes of the syntax trees of the package."""
-    trees = (ast.parse(path.read_bytes()) for path in Path(wb.__file__).parent.rglob("*.py"))
-    return sum(not isinstance(node, ast.Load | ast.Store | ast.Del) for tree in trees for node in ast.walk(tree))
+def nodes() -> dict[str, tuple[int, int]]:
+    """Return the number of nodes of the syntax trees, and of files, of each package."""
+    sizes: dict[str, tuple[int, int]] = {}
+    root = Path(wb.__file__).parent
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root).parts[:-1]
+        package = (
+            "/".join(parts) if parts == ("course", "classroom") else parts[0] if parts else "modules of the top folder"
+        )
+        tree = ast.walk(ast.parse(path.read_bytes()))
+        count, files = sizes.get(package, (0, 0))
+        sizes[package] = count + sum(not isinstance(node, ast.Load | ast.Store | ast.Del) for node in tree), files + 1
+    return dict(sorted(sizes.items(), key=lambda size: -size[1][0]))
 
 
 if __name__ == "__main__" and "--count" in sys.argv:
@@ -108,7 +117,8 @@ if __name__ == "__main__" and "--count" in sys.argv:
     print(
         *(f"{name}: {count}" for name, count in found.items()),
         f"all: {sum(found.values())}",
-        f"nodes: {nodes():,}",
+        *(f"nodes, files of {package}: {count:,}, {files}" for package, (count, files) in nodes().items()),
+        f"nodes: {sum(count for count, _ in nodes().values()):,}",
         sep="\n",
     )
 elif __name__ == "__main__":

@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "class": "Serve a class, and export its results.",
         "course": "Walk through the main tasks; open the course; solve incidents in the sandbox.",
     },
-    "Reports": {"report": "Draw a chart, or write a dashboard, into a file."},
+    "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
         "profiles": "List, show, check and arm connection profiles.",
@@ -67,6 +67,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("class",): "training:class_app",
     ("course",): "training:course_app",
     ("report", "chart"): "bulk:chart",
+    ("report", "close"): "shell:close",
     ("report", "dashboard"): "shell:dashboard",
     ("journal",): "journal:app",
     ("profiles",): "journal:profiles_app",
@@ -91,7 +92,7 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 
 def kebab(name: str) -> str:
-    """Return a name as it is typed at a prompt."""
+    """Return a name in kebab-case, the form used at a prompt."""
     return name.replace("_", "-")
 
 
@@ -143,6 +144,7 @@ _EXAMPLES = {
     "setup completion": "workbench setup completion zsh > ~/.zfunc/_workbench",
     "setup config": "workbench setup config",
     "contracts": "workbench contracts list --fields id,tokens.balance",
+    "report close": "workbench report close --month 2026-06 --out june",
     "report dashboard": "workbench report dashboard --fresh --out june.html",
     "course demo": "workbench course demo --out pictures",
     "disputes": "workbench disputes update DISPUTE-ID --status canceled",
