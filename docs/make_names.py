@@ -12,8 +12,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).parent / "names.md"
 BEFORE = "842a076"  # the last commit of 0.2
 LIST = """
-import hashlib, inspect, json, sys, types
-sys.modules.setdefault("sha3", types.SimpleNamespace(keccak_256=hashlib.sha3_256))  # which 0.2 needed; names do not
+import hashlib, inspect, json, sys, types, unittest.mock
+sys.modules.setdefault("sha3", types.SimpleNamespace(keccak_256=hashlib.sha3_256))  # libraries that 0.2 needed;
+sys.modules.setdefault("aiohttp", unittest.mock.MagicMock())  # its names do not depend on them
 import workbench as wb
 names = {"wb": dir(wb)}
 names |= {f"wb.{name}": dir(getattr(wb, name)) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}
