@@ -121,7 +121,7 @@ class Books:
 
     @cached_property
     def transactions(self) -> Any:
-        """All transactions, each with its category in words where it is known."""
+        """All transactions, each with the name of its category if known."""
         table = reports.transactions(things.records(self.api, "transaction") or self.api)
         known = table["merchant_category_code"].map(
             {code: category.description for code, category in CATEGORIES.items()}
