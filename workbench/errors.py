@@ -23,7 +23,7 @@
     ├── InvalidWebhook                  a webhook delivery was rejected
     ├── EventTimeout (TimeoutError)     no matching event arrived in time
     └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
-        └── FileBusy                    another process kept it locked for too long
+        └── FileBusy                    locked by another process for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
 their control characters escaped and their length capped.
@@ -236,7 +236,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function or method as it is called: of a constructor that of its class."""
+    """Return the name under which a function is called; for a constructor, that of its class."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     return parts[-2] if name == "__init__" and len(parts) > 1 else name
 
@@ -640,7 +640,7 @@ class UnusableFile(WorkbenchError):
 
 
 class FileBusy(UnusableFile):
-    """Another process kept the file locked for too long; nothing was stored."""
+    """Another process held the lock of the file for too long; nothing was stored."""
 
 
 class MissingExtra(WorkbenchError, ImportError):

@@ -72,7 +72,7 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(types)
     for index, kind in enumerate(types):
         word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
-        if kind == "bytes" or kind.endswith("[]"):  # then the word is the offset, which is compared and not followed
+        if kind == "bytes" or kind.endswith("[]"):  # the word is the offset, which is compared, not followed
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
@@ -107,7 +107,7 @@ _DIGITS = re.compile(r"[1-9][0-9]{0,77}")
 
 
 def _masked(value: object) -> str:
-    """Return what stands for a secret member in a repr."""
+    """Return the placeholder of a secret member in a repr."""
     return "•••"
 
 

@@ -242,7 +242,7 @@ class Bodies(AsyncClient):
         """Create a reader from a client.
 
         Args:
-            client: The client whose calls these are; a transport of its own is used here too.
+            client: The client whose calls these are; a transport that it was given is used here too.
             on_rate_limit: Called for each 429, before its pause.
         """
         self.__dict__.update(client.__dict__)

@@ -188,7 +188,7 @@ class ClientContext:
     def clock_skew(self) -> float | None:
         """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
 
-        The header counts whole seconds, so less than two mean nothing.
+        The header counts full seconds, so a difference below two is not significant.
         """
         if self.newest_date is None:
             return None

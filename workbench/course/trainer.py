@@ -18,7 +18,7 @@ _IDLE = 60  # seconds
 
 
 class Board(Shown):
-    """The board as it was when it was read: learners, what they did, who is stuck, and their last problem.
+    """A snapshot of the board: learners, what they did, who is stuck, and their last problem.
 
     Attributes:
         data: The board as JSON values, as the server sends them: `exercises`, `learners` and `actions`.

@@ -134,7 +134,7 @@ US_NATIONAL_ID = When(
 
 @record
 class UpdateUser:
-    """Change a user. What is left out stays as it is. Source: Endpoints 8."""
+    """Update a user. Omitted members do not change. Source: Endpoints 8."""
 
     user_id: str = about("User to update", ID)
     first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)

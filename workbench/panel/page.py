@@ -230,7 +230,7 @@ def _names(shown: Iterable[Listing]) -> dict[str, str]:
 
 
 def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
-    """Return each status as it is shown, its color, and its words."""
+    """Return the label, the color and the text of each status."""
     statuses = {
         visible(plain(row[place]), _LONGEST)
         for listing in shown

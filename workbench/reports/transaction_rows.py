@@ -52,7 +52,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
 
     Duplicate events count once. `authorized_cents` is the requested amount, `held_cents` the open hold, `posted_cents`
     the settled amount, `refunded_cents` the refunds, and `net_cents` is posted minus refunded. Cents are the minor unit
-    of the row's `currency`: yen have none, so an amount of JPY is whole yen.
+    of the row's `currency`: yen have none, so an amount of JPY is in yen.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored

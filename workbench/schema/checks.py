@@ -444,7 +444,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with whether its values can be beside a rule."""
+    """Return the members of an answer, each with whether its values can break a rule."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

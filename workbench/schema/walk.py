@@ -24,7 +24,7 @@ class Text(Kind):
 
 @attrs.frozen
 class Integer(Kind):
-    """An `int`; `full` where `FULL` may stand for leaving it out, `text` where it travels as text."""
+    """An `int`; `full` if `FULL` means that it is omitted, `text` if it is sent as text."""
 
     full: bool = False
     text: bool = False
@@ -141,7 +141,7 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
     """Return the members of a record that may be given, in the order of its class body.
 
     Raises:
-        TypeError: A field has no `about`, or a type that no kind is known for.
+        TypeError: A field has no `about`, or an unsupported type.
     """
     if cls not in _MEMBERS:
         _MEMBERS[cls] = tuple(_resolved(cls))
@@ -339,7 +339,7 @@ def _facts(member: Member) -> tuple[str, str]:
 
 
 def rule_words(member: Member) -> str:
-    """Return the rule of a member in words, unit first; empty where it has none."""
+    """Return the rule of a member as text, unit first; empty if it has none."""
     rule, kind = member.about.rule, member.kind
     limits = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):

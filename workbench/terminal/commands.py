@@ -92,7 +92,7 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 
 def kebab(name: str) -> str:
-    """Return a name as it is typed at a prompt."""
+    """Return a name in kebab-case, the form used at a prompt."""
     return name.replace("_", "-")
 
 

@@ -61,7 +61,7 @@ def list_events(
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows, without what has no place beside the id of the resource on a narrow screen."""
+    """Return events as rows, without the columns that do not fit a narrow screen."""
     width = screen_of(sys.stdout).width
     hidden = {name for name, columns in _COLUMNS.items() if width < columns}
     rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]

@@ -141,7 +141,7 @@ _ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
-    """Return the key a control takes, from the environment: a key never stands on a command line."""
+    """Return the key a control takes, from the environment: keys are never command line arguments."""
     key = os.environ.get(KEY_VARIABLE)
     for argument in arguments:
         if argument.name == "signing_key" and key:
@@ -233,7 +233,7 @@ def serve_until_stopped(
         make: Returns what has `serve` and `close`.
         introduce: Returns what is said once it is served, by the server and its URL.
         own_certificate: File of the certificate that `--self-signed` makes.
-        kept: Where the state is afterwards.
+        kept: Description of where the state is stored.
     """
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")

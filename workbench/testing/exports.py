@@ -1,4 +1,4 @@
-"""Calls that were made, as a test, a notebook, a HAR file or a curl command; private values are made up."""
+"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by made-up ones."""
 
 import re
 import threading
@@ -139,7 +139,7 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean:
 
 
 def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
-    """Return a call of a client, whole: also one that failed."""
+    """Return a complete call of a client, including a failed one."""
     clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
@@ -269,7 +269,7 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
 
     Args:
         api: A session or client, of a sandbox or of a real service.
-        path: The file; one that is there is replaced.
+        path: Path of the file; an existing file is replaced.
 
     Raises:
         UsageError: No call was answered.
@@ -296,7 +296,7 @@ class Recording:
         path: A file that `record` wrote, or an export of the format "har".
 
     Raises:
-        UnusableFile: It is not there, or is no such file.
+        UnusableFile: The file does not exist or is not a recording.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -310,7 +310,7 @@ class Recording:
         self._lock = threading.Lock()
 
     def transport(self) -> DirectTransport:
-        """Return what gives a client the recorded responses, as `Client(transport=recording.transport(), …)`."""
+        """Return a transport with the recorded responses: `Client(transport=recording.transport(), …)`."""
         return DirectTransport(self._answer)
 
     def _answer(self, request: Request) -> Response:
