@@ -1,4 +1,4 @@
-"""Write the names in docs/api.md, made from the code. Run: python docs/make_api.py; `--count` prints how many."""
+"""Write the names in docs/reference.md, made from the code. Run: python docs/make_api.py; `--count` prints how many."""
 
 import ast
 import inspect
@@ -10,8 +10,9 @@ from typing import Any
 import workbench as wb
 from workbench.interface.table import OPERATIONS
 
-PAGE = Path(__file__).parent / "api.md"
-MARK = "<!-- names: python docs/make_api.py writes the rest -->\n"
+PAGE = Path(__file__).parent / "reference.md"
+MARK = "<!-- names: python docs/make_api.py writes this part -->\n"
+END = "<!-- names: end -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
     "At hand": ("form", "browse", "dashboard", "to_frame", "to_file", "sql", "compare_behavior", "compare_records", "assumptions"),
@@ -68,15 +69,16 @@ def counts() -> dict[str, int]:
 
 
 def page() -> str:
-    """Return the page: what is written by hand up to the mark, then the names."""
-    text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    """Return the page: the names between the two marks, and the text before and after them, written by hand."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARK)
+    after = rest.partition(END)[2]
     spaces = [name for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
     listed = [name for group in GROUPS.values() for name in group]
     missing = sorted(set(dir(wb)) - set(listed) - set(spaces)) + sorted(set(listed) - set(dir(wb)))
     if missing:
         raise SystemExit(f"in no group, or no public name: {', '.join(missing)}")
     parts = [
-        f"{text}{MARK}\n## The names\n",
+        f"{before}{MARK}\n## The names\n",
         "`import workbench as wb` offers these names. Each is loaded when it is first used.\n",
     ]
     for title, names in GROUPS.items():
@@ -94,13 +96,22 @@ def page() -> str:
                 f"The operations are methods: {', '.join(f'`{one}`' for one in OPERATIONS)}. Each is described in [the interface](interface.md).\n"
             ]
         parts += [table(members(getattr(wb, name)))]
-    return "\n".join(parts)
+    return "\n".join(parts) + f"\n{END}{after}"
 
 
-def nodes() -> int:
-    """Return the number of nodes of the syntax trees of the package."""
-    trees = (ast.parse(path.read_bytes()) for path in Path(wb.__file__).parent.rglob("*.py"))
-    return sum(not isinstance(node, ast.Load | ast.Store | ast.Del) for tree in trees for node in ast.walk(tree))
+def nodes() -> dict[str, tuple[int, int]]:
+    """Return the number of nodes of the syntax trees, and of files, of each package."""
+    sizes: dict[str, tuple[int, int]] = {}
+    root = Path(wb.__file__).parent
+    for path in root.rglob("*.py"):
+        parts = path.relative_to(root).parts[:-1]
+        package = (
+            "/".join(parts) if parts == ("course", "classroom") else parts[0] if parts else "modules of the top folder"
+        )
+        tree = ast.walk(ast.parse(path.read_bytes()))
+        count, files = sizes.get(package, (0, 0))
+        sizes[package] = count + sum(not isinstance(node, ast.Load | ast.Store | ast.Del) for node in tree), files + 1
+    return dict(sorted(sizes.items(), key=lambda size: -size[1][0]))
 
 
 if __name__ == "__main__" and "--count" in sys.argv:
@@ -108,9 +119,10 @@ if __name__ == "__main__" and "--count" in sys.argv:
     print(
         *(f"{name}: {count}" for name, count in found.items()),
         f"all: {sum(found.values())}",
-        f"nodes: {nodes():,}",
+        *(f"nodes, files of {package}: {count:,}, {files}" for package, (count, files) in nodes().items()),
+        f"nodes: {sum(count for count, _ in nodes().values()):,}",
         sep="\n",
     )
 elif __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stderr.write("wrote docs/api.md\n")
+    sys.stderr.write("wrote docs/reference.md\n")

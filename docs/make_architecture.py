@@ -39,6 +39,7 @@ PURPOSES = {
     "lazy": "public names",
     "extras": "optional libraries",
     "renamed": "names of 0.2",
+    "remedies": "what to do, for each interface",
 }
 MEETINGS = {("client", "sandbox"): "request", ("sandbox", "webhooks"): "delivery"}
 """Packages of one layer that exchange bytes, without importing each other."""

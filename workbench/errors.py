@@ -23,7 +23,7 @@
     ├── InvalidWebhook                  a webhook delivery was rejected
     ├── EventTimeout (TimeoutError)     no matching event arrived in time
     └── UnusableFile                    not a workbench database, newer, damaged or full; left unchanged
-        └── FileBusy                    another process kept it locked for too long
+        └── FileBusy                    locked by another process for too long
 
 No message holds a key or a private value: problems name the path and the rule, and words of the service are shown with
 their control characters escaped and their length capped.
@@ -48,6 +48,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
+from workbench.remedies import Remedy
 from workbench.renamed import renamed
 
 P = ParamSpec("P")
@@ -84,14 +85,20 @@ def _escape(character: str) -> str:
 
 @attrs.frozen
 class Problem:
-    """One problem of a value: its path, the rule it breaks, and what is allowed. It never holds the value."""
+    """One problem of a value: its path, the rule it breaks, what is allowed, what to do. It never holds the value."""
 
     path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
     rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
     message: str
+    remedy: Remedy | None = None  # worded for the interface in use
+
+    @property
+    def text(self) -> str:
+        """What is wrong and what to do about it, without the path."""
+        return self.message if self.remedy is None else f"{self.message}; {self.remedy}"
 
     def __str__(self) -> str:
-        return f"{self.path} {self.message}" if self.path else self.message
+        return f"{self.path} {self.text}" if self.path else self.text
 
 
 MAX_PROBLEMS = 100
@@ -207,7 +214,7 @@ def _stripped(
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
         return error
-    if unusable := _unusable_name(error):
+    if unusable := unusable_name(error):
         return UsageError([Problem("", "path", unusable)], of=_public_name(function))
     if isinstance(error, _OF_ARGUMENTS):
         problems = argument_problems(function, args, given) or _unusable(error, function, args, given)
@@ -220,7 +227,7 @@ def _stripped(
     return error
 
 
-def _unusable_name(error: Exception) -> str:
+def unusable_name(error: Exception) -> str:
     """Return what is wrong with the name of a file that Python refused; empty for another error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
@@ -229,7 +236,7 @@ def _unusable_name(error: Exception) -> str:
 
 
 def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name of a function or method as it is called: of a constructor that of its class."""
+    """Return the name under which a function is called; for a constructor, that of its class."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     return parts[-2] if name == "__init__" and len(parts) > 1 else name
 
@@ -329,7 +336,7 @@ _NAMES = {
     str: "text",
     int: "a whole number",
     float: "a number",
-    bool: "True or False",
+    bool: "true or false",
     type(None): "None",
     datetime: "a datetime",
     Mapping: "a mapping",
@@ -633,7 +640,7 @@ class UnusableFile(WorkbenchError):
 
 
 class FileBusy(UnusableFile):
-    """Another process kept the file locked for too long; nothing was stored."""
+    """Another process held the lock of the file for too long; nothing was stored."""
 
 
 class MissingExtra(WorkbenchError, ImportError):

@@ -27,6 +27,7 @@ from workbench.errors import (
     not_allowed,
     visible,
 )
+from workbench.remedies import Remedy
 from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
@@ -102,8 +103,7 @@ class _Session(BaseClient):
         """
         if self._sandbox is None:
             raise WrongEnvironment(
-                f"{self.host} is a real service: it has no controls such as settle or advance. "
-                "connect() gives a session on an embedded sandbox."
+                f"{self.host} is a real service: it has no controls such as settle or advance. {Remedy('embedded')}"
             )
         sandbox: Sandbox = self._sandbox._for_key(self._key.header().decode())
         return sandbox
@@ -255,7 +255,7 @@ def connect(
             default the sandbox's full key, or the profile's key. A sandbox served by another machine, at https://…,
             needs its full key.
         tenant: Tenant of the sandbox whose key is used, as "provider-managed"; see `api.sandbox.tenants()`.
-        timeout: Seconds for a whole call, including retries (default 30, or the profile's); None waits forever.
+        timeout: Seconds per call, including retries (default 30, or the profile's); None waits forever.
         check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
         journal: Where calls with an effect are recorded: a Journal or a path; False records none. By default in
             memory for a sandbox, in a file for a real service.

@@ -51,7 +51,7 @@ def test_the_client_refuses(request_, path, words):
 
     assert problem in caught.value.problems
     assert (problem.path, problem.rule) == (path, "unverified_address")
-    assert "allowing(unverified_address=True)" in problem.message
+    assert "allowing(unverified_address=True)" in problem.text
 
 
 @pytest.mark.parametrize("address", [EVM, EVM.lower(), "0x" + EVM[2:].upper()])

@@ -16,7 +16,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("simulate_refund", {"amount": float("nan")}, "write FULL"),
     ("simulate_refund", {"amount": None}, "write FULL"),
     ("simulate_reversal", {"new_amount": None}, "write FULL"),
-    ("update_user", {"is_active": "False"}, "is_active must be True or False"),
+    ("update_user", {"is_active": "False"}, "is_active must be true or false"),
     ("update_user", {"is_active": 0}, "is_active"),
     ("sign_withdrawal", {"chain_id": True}, "chain_id"),
     ("sign_withdrawal", {"chain_id": "0x1"}, "chain_id"),
@@ -28,7 +28,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("sign_withdrawal", {"amount": "١٠"}, "amount"),
     ("sign_withdrawal", {"amount": "-1"}, "amount"),
     # the unit is said
-    ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is True or False"),
+    ("sign_withdrawal", {"is_amount_native": None}, "is not given; it is true or false"),
     # whole matches only
     ("sign_withdrawal", {"recipient_address": EVM + "\n"}, "recipient_address"),
     ("update_user", {"wallet_address": EVM.replace("0x", "0X")}, "wallet_address"),

@@ -80,7 +80,7 @@ def test_a_past_day_is_what_was_known_then() -> None:
 def test_the_running_period_is_marked() -> None:
     """It is a column, and a month that runs is compared with the same part of the month before."""
     with wb.connect() as api:
-        card = api.guide()["cards"]["active"][0]
+        card = api.sandbox.guide()["cards"]["active"][0]
         for _ in range(3):
             api.sandbox.advance(days=20)
             bought_now = api.simulate_authorization(

@@ -1,6 +1,7 @@
 """Commands as a user runs them: in this process with its streams caught, in a pipe, or in a pseudo-terminal."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,9 +54,16 @@ def wb(capsys) -> Callable[..., Ended]:
         capsys.readouterr()
         code = main(list(tokens))
         caught = capsys.readouterr()
+        for line in (caught.out + caught.err).splitlines():
+            assert tokens[:1] in _OF_PYTHON or not CALL.search(line), f"a call of Python at a prompt: {line}"
         return Ended(code, caught.out, caught.err)
 
     return run
+
+
+_OF_PYTHON = (("shell",), ("course",), ("agent",), ("test",), ("docs",), ("class",))
+"""Commands that show Python because it is what they are about."""
+CALL = re.compile(r"(?<![\w.-])(?:(?:api|wb|sandbox|run|plan|journal)\.)?(?:[a-z_]\w*\.)*[a-z_]+\((?:\w+=|\)|[\"{]|…)")
 
 
 @pytest.fixture

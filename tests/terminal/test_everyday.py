@@ -12,13 +12,11 @@ import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
-from tests.terminal.test_everywhere import COMMANDS
 from workbench.client.journal import Journal
 from workbench.commands import command_of
 from workbench.interface.table import OPERATIONS
 from workbench.session import connect
 from workbench.terminal.about import ENVIRONMENT
-from workbench.terminal.commands import example_of
 
 BODY = "tests/terminal/application.json"
 FORMS = ("table", "json", "ndjson", "csv", "python")
@@ -124,17 +122,6 @@ def test_charts_are_files(wb, tmp_path, kind):
     assert ended.code == 0
     assert (tmp_path / f"{kind}.svg").read_text(encoding="utf-8").lstrip().startswith("<?xml")
     assert wb("report", "chart", kind, "--out", str(tmp_path / "x.gif")).code == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_help_has_an_example(wb, command):
-    """The example is a command line of this very command that the terminal can read."""
-    out = wb(*command, "--help").out
-    example = example_of(list(command))
-
-    assert "Example: workbench " in out
-    assert shlex.split(example)[: 1 + len(command)] == ["workbench", *command]
 
 
 @pytest.mark.parametrize("columns", ["50", "100"])

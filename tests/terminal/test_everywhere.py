@@ -62,16 +62,6 @@ def test_every_operation_has_a_line_in_a_notebook(name):
     assert re.search(rf"\b{name}\b", code)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_every_command_helps(wb, path):
-    """Each command has help, which ends with 0."""
-    ended = wb(*path, "--help")
-
-    assert ended.code == 0
-    assert f"Usage: workbench {' '.join(path)}" in ended.out
-
-
 ENDING = [path for path in COMMANDS if path not in ENDLESS]
 FORKS = """
 import importlib, json, os, pkgutil, sys

@@ -85,7 +85,7 @@ def test_an_operation_has_an_option_for_each_argument(wb, name):
         assert path.replace("_", "-") in ended.out  # in one line, to be searched and copied
         assert "".join(member.about.doc.split()[:2]) in words
         if member.about.assumed:
-            assert "assumed:" in words
+            assert "[assumed]:" in words
 
 
 @pytest.mark.slow

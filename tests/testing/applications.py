@@ -4,6 +4,7 @@ The application books what card transactions post, and returns 100 cents of each
 """
 
 import asyncio
+import copy
 import json
 import threading
 import time
@@ -595,11 +596,11 @@ class TillWithoutALock(Till):
             if database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
                 return 200
             time.sleep(0.002)
-            self.database = database
+            worker = copy.copy(self)  # of one thread, with a connection of its own
+            worker.database = database
             with self.lock, database:
-                self.handle(event)
-                self.is_new(event)
-        self.database = self.universe.database()
+                worker.handle(event)
+                worker.is_new(event)
         return 200
 
 

@@ -1,6 +1,7 @@
 """Applications in simulated universes: planted bugs are found with a short story, a right one passes, and all of it replays."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -74,6 +75,34 @@ def test_a_planted_bug_is_found_where_nothing_is_asynchronous(application: type[
 
     assert result.failure is not None
     assert result.failure.breach.invariant in PLANTED_IN_TILLS[application], str(result)
+
+
+class TillWithAFailingJob(Till):
+    """Its job fails each time."""
+
+    def main(self) -> None:
+        raise sqlite3.OperationalError("database is locked")
+
+
+def test_a_job_that_fails_is_a_line_of_the_story() -> None:
+    """As a task that fails is: the universe goes on, and what the job left undone is found."""
+    result = explored(TillWithAFailingJob, universes=300)
+
+    assert result.failure is not None
+    assert any("main failed: OperationalError: database is locked" in str(line) for line in result.failure.story)
+
+
+def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
+    """An invariant that holds in the second run of the same universe leaves nothing to make smaller."""
+    broken = iter([False, False, False, True])
+
+    def breaks_once(universe: Universe) -> None:
+        assert not next(broken, False), "only the fourth time"
+
+    result = explored(Shop, invariants=[breaks_once], universes=5)
+
+    assert result.failure is not None
+    assert result.failure.breach.invariant == "breaks once"
 
 
 @pytest.mark.parametrize("application", [Shop, Till])

@@ -637,3 +637,13 @@ def test_a_handler_that_exits_does_not_end_its_thread() -> None:
         put(inbox)
 
         assert seen.wait(10)
+
+
+def test_a_registered_function_stays_a_function() -> None:
+    """The decorator returns what it decorates, so that it can be called and tested by itself."""
+    inbox = Inbox(accept_unsigned=True)
+
+    def handler(event: object) -> str:
+        return "called"
+
+    assert inbox.on("user.*")(handler) is handler

@@ -84,7 +84,7 @@ REFUSED = {
     "PUT": (405, {"method": "PUT"}),
     "another path": (404, {"target": "/"}),
     "a deeper path": (404, {"target": "/webhooks/.."}),
-    "absolute target": (404, {"target": "http://example.com/x"}),
+    "absolute target": (400, {"target": "http://example.com/x"}),
     "a page's origin": (403, {"origin": "https://example.com"}),
     "own origin": (403, {"origin": "http://127.0.0.1"}),
     "another host": (421, {"host": "example.com"}),

@@ -142,3 +142,17 @@ def test_key_is_never_shown() -> None:
         inbox.receive({"Signature": "0" * 64}, b"{}")
 
     assert "canary" not in f"{inbox!r} {vars(inbox)['_refusals']!r} {caught.value!r}"
+
+
+@pytest.mark.parametrize(
+    "body, signed, status",
+    [(b"{", True, 400), (b"x" * 200, True, 413), (b"{}", False, 401), (None, True, 204)],
+    ids=["not an event", "too large", "unsigned", "stored"],
+)
+def test_the_status_to_respond_with(body: bytes | None, signed: bool, status: int) -> None:
+    """What a web framework passes on says whether the sender should try again."""
+    inbox = Inbox(keys=["k"], max_body=len(sample_event("user.updated").body) + 100 if body is None else 100)
+    content = sample_event("user.updated").body if body is None else body
+    headers = {"Signature": sign(content, "k")} if signed else {}
+
+    assert inbox.respond(headers, content) == status

@@ -39,7 +39,7 @@ def problems(api: Any, number: int = 0, **changes: Any) -> dict[str, str]:
     try:
         planned(api, number, **changes)
     except wb.errors.UsageError as error:
-        return {problem.path: problem.message for problem in error.problems}
+        return {problem.path: problem.text for problem in error.problems}
     return {}
 
 

@@ -104,7 +104,7 @@ def test_the_parameters(api, number):
 
     assert [shown.data, signer] == parameters[6:]
     assert 32 == len(parameters[5])
-    assert contract.proxy_address == json.loads(parameters.json())[0]
+    assert contract.proxy_address == json.loads(parameters.to_json())[0]
     for face in (repr(parameters), str(parameters), parameters._repr_html_()):
         assert shown.data not in face
         assert contract.proxy_address in face
@@ -138,7 +138,7 @@ def test_the_transaction_as_far_as_it_is_public(api, number):
     )
     assert transaction["parameters"] == withdrawal.parameters()
     assert ("instructions" in transaction) == (number == 2)
-    assert json.loads(transaction.json())["parameters"][6] == shown.data
+    assert json.loads(transaction.to_json())["parameters"][6] == shown.data
     assert "in public examples" in str(transaction)
     for face in (repr(transaction), str(transaction), transaction._repr_html_(), repr(list(transaction.items()))):
         assert shown.data not in face

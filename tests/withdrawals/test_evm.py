@@ -187,7 +187,7 @@ def test_halves_that_do_not_go_together(api, contract):
     ):
         with pytest.raises(UsageError, match=words):
             withdrawal.transaction(*wrong, direct_transfer=True)
-    with pytest.raises(UsageError, match="direct_transfer must be True or False"):
+    with pytest.raises(UsageError, match="direct_transfer must be true or false"):
         withdrawal.transaction(mine)
 
 
@@ -209,7 +209,7 @@ def test_the_transaction_is_ready_to_send(api, contract):
 
     withdrawal = planned(api).sign()
     transaction = transacted(api, withdrawal)
-    ready = json.loads(transaction.json())
+    ready = json.loads(transaction.to_json())
 
     assert {"to": contract.controller_address, "value": "0x0", "chainId": "0x14a34"} == {name: ready[name] for name in ("to", "value", "chainId")}  # fmt: skip
     assert ready["data"] == transaction["data"]
@@ -221,10 +221,11 @@ def test_the_message_is_json_for_any_wallet(api, tmp_path):
     """It is written to a file and read back as the same message, with the same digest; nothing in it is secret."""
     withdrawal = planned(api).sign()
     message = withdrawal.typed_data(nonce=3)
-    path = message.save(tmp_path / "message.json")
+    path = tmp_path / "message.json"
+    message.to_json(path)
     read = json.loads(path.read_text())
 
-    assert message == read == json.loads(message.json())
+    assert message == read == json.loads(message.to_json())
     assert message.digest == chains.digest(read)
     assert ("Collateral", "2", 84532) == (read["domain"]["name"], read["domain"]["version"], read["domain"]["chainId"])
     shown = withdrawal.reveal()

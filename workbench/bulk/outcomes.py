@@ -15,6 +15,7 @@ from workbench.bulk.plan import Plan, PlannedRow, listed
 from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
+from workbench.remedies import Remedy
 from workbench.system.database import Database
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -311,11 +312,10 @@ class BulkResult:
         if unknown := self.unknown():
             lines.append(
                 f"row {listed([result.row for result in unknown], 10)} may have been carried out and was not sent "
-                "again; look it up, as with "
-                'wb.bulk.investigate(api, run), then resume with resolved={row: "done"} or {row: "not_sent"}'
+                f"again; {Remedy('investigate')}"
             )
         elif self.counts.get(PLANNED) and self.path is not None:
-            lines.append("resume(api, path, rows) sends the rest")
+            lines.append(str(Remedy("resume")))
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -149,7 +149,7 @@ def row_problem(
     is_open = member is not None and member.about.privacy is Privacy.OPEN
     hidden = not is_open or problem.rule == PRIVATE_KEY
     shown = None if value is None else masks.DOTS if hidden else visible(str(value), 60)
-    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.message, found=shown)
+    return RowProblem(row=body.row, column=column, rule=problem.rule, message=problem.text, found=shown)
 
 
 def _snake(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Chains by their id, and addresses: the family they belong to, and what was mistyped or mispasted.
+"""Chains by id, and addresses: their family, and checks for mistyped or mispasted ones.
 
 Chain ids of Solana and Stellar are the service's own (widely known, not in the interface document); any other id is
 treated as an EVM chain. A checksum detects a typing error; it does not show that anybody holds the address.
@@ -165,7 +165,7 @@ def has_checksum(address: str) -> bool:
 
 
 def checksum_note(address: str) -> str:
-    """Return in plain words what the checks of a valid address show, and what they do not."""
+    """Return a sentence on what the checks of a valid address show, and what they do not."""
     if has_checksum(address):
         return (
             "its checksum is correct, which rules out nearly every typing error; it does not show whose address it is"
@@ -188,9 +188,7 @@ def is_zero_address(address: str) -> bool:
 
 
 def same_address(a: object, b: object) -> bool:
-    """Return whether two texts are the same address; only EVM addresses may differ in case. Anything but text is
-    none.
-    """
+    """Return whether two texts are the same address; only EVM addresses may differ in case. False for other types."""
     return isinstance(a, str) and isinstance(b, str) and _comparable(a) == _comparable(b)
 
 
@@ -209,7 +207,7 @@ def _mixed_case(address: str) -> bool:
 
 
 def _text_problems(address: str) -> Iterator[_Found]:
-    """Yield what cannot be seen, or is easily taken for something else, before the form is checked."""
+    """Yield problems with invisible or misleading characters, before the form is checked."""
     if address.isascii() and address.isalnum():
         return
     body = address.strip()

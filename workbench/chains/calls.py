@@ -72,7 +72,7 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
     end = _WORD * len(types)
     for index, kind in enumerate(types):
         word = bytes(data[_WORD * index : _WORD * (index + 1)]).ljust(_WORD)
-        if kind == "bytes" or kind.endswith("[]"):  # then the word is the offset, which is compared and not followed
+        if kind == "bytes" or kind.endswith("[]"):  # the word is the offset, which is compared, not followed
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
@@ -107,7 +107,7 @@ _DIGITS = re.compile(r"[1-9][0-9]{0,77}")
 
 
 def _masked(value: object) -> str:
-    """Return what stands for a secret member in a repr."""
+    """Return the placeholder of a secret member in a repr."""
     return "•••"
 
 
@@ -209,7 +209,7 @@ def _admin_arguments(
         text = "needs one signature and one salt for each admin who signed, at least one"
         raise invalid("adminSignatures", "length", text)
     if not isinstance(direct_transfer, bool):
-        raise invalid("directTransfer", "required", "must be True or False; version 2 of the call needs it")
+        raise invalid("directTransfer", "required", "must be true or false; version 2 of the call needs it")
     return [
         [read_bytes(salt, 32, f"adminSalts[{index}]") for index, salt in enumerate(salts)],
         [canonical_signature(signature, f"adminSignatures[{index}]") for index, signature in enumerate(signatures)],

@@ -352,7 +352,7 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
     """Return the data of Solana's own instruction that checks an Ed25519 signature; its program is `ED25519_PROGRAM`.
 
-    Count, padding, then where signature, key and message stand in this instruction, as Solana documents the program.
+    Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
     """
     key, raw = read_bytes(public_key, 32, "publicKey"), read_bytes(signature, 64, "signature")
     here, start = 0xFFFF, 16  # 0xFFFF: in this same instruction

@@ -89,7 +89,7 @@ class BaseClient(Operations, ABC):
             api_key: The key, or a function that fetches it, which is asked again every 15 minutes and after a 401.
                 Prefer a profile or the environment to a literal.
             environment: "sandbox" or "production". In production simulations are refused and writes need `arm()`.
-            timeout: Seconds for a whole call, retries included; None waits forever.
+            timeout: Seconds per call, including retries; None waits forever.
             transport: An httpx transport to use in place of the network, such as `sandbox.transport()`.
             check: Whether requests are checked before they are sent; False shows how the service answers a wrong one.
             wire_names: Wire names that differ from the assumed ones, as

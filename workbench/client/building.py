@@ -57,7 +57,7 @@ def from_wire(operation: object, body: object, converter: Converter, path_argume
 
 
 def _as_text(value: object) -> Any:
-    """A query holds text; where it is kept as JSON, its numbers and flags have their own types."""
+    """Query values are text; where a query is stored as JSON, its numbers and flags have JSON types."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value

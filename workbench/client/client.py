@@ -112,7 +112,9 @@ class _Calls(BaseClient):
         if os.environ.get("SSLKEYLOGFILE"):
             advise("SSLKEYLOGFILE is set: TLS keys are being written to a file, and who has it can read every call")
         if self._ca_file is not None:
-            context = ssl.create_default_context(cafile=self._ca_file)
+            from workbench.system.certificates import trusted  # loads ssl
+
+            context = trusted(self._ca_file)
         else:  # those that httpx trusts, or the environment's
             context = network().httpx.create_ssl_context(trust_env=self._http.trust_env)
         if (certificate := self._http.client_cert_file) is not None:
@@ -240,7 +242,7 @@ class Bodies(AsyncClient):
         """Create a reader from a client.
 
         Args:
-            client: The client whose calls these are; a transport of its own is used here too.
+            client: The client whose calls these are; a transport that it was given is used here too.
             on_rate_limit: Called for each 429, before its pause.
         """
         self.__dict__.update(client.__dict__)

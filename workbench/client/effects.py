@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from workbench.errors import Attempt
+from workbench.remedies import Remedy
 from workbench.schema.masks import masked
 from workbench.schema.walk import is_record
 
@@ -74,9 +75,7 @@ def unknown_text(attempt: Attempt, known: str) -> str:
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
-        f'Then say how it ended: api.journal.resolve("{attempt.id}", "done"), or with "not_sent"; '
-        f'or send it again: api.journal.resend("{attempt.id}", request, accept_double=True), '
-        "where request is its arguments as a dict."
+        f"{Remedy('resolve', id=attempt.id)}"
     )
 
 

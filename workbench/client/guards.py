@@ -24,6 +24,7 @@ from workbench.errors import (
 from workbench.interface.convert import Converter
 from workbench.interface.formats import CHAIN_ADDRESS, EVM_ADDRESS, SOLANA_ADDRESS, STELLAR_ADDRESS, WALLET
 from workbench.interface.table import OPERATIONS, Call, Operation
+from workbench.remedies import Remedy
 from workbench.schema.fields import SECRET
 from workbench.schema.walk import Member, values
 from workbench.system.process import at_start, refusal
@@ -169,7 +170,7 @@ class ClientContext:
             was = "" if arming is None else f" Armed now: {', '.join(sorted(arming.operations))}."
             raise NotArmed(
                 f"{operation.name} has an effect, and this client is for production.{was} Nothing was sent. "
-                f'Allow it temporarily: arm(operations={{"{operation.name}"}}, minutes=10, reason="…").'
+                f"{Remedy('arm', operation=operation.name, option=operation.name.replace('_', '-'))}"
             )
 
     def check_duplicate(self, what: str, earlier: Any) -> None:
@@ -180,16 +181,14 @@ class ClientContext:
             f"(journal {earlier.id})"
         )
         if self.production:
-            raise DuplicateSuspected(
-                f"{said}. Nothing was sent. allowing(again=True) sends it again.", earlier=earlier.id
-            )
+            raise DuplicateSuspected(f"{said}. Nothing was sent; {Remedy('again')}.", earlier=earlier.id)
         advise(f"{said}; it is sent again")
 
     @property
     def clock_skew(self) -> float | None:
         """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
 
-        The header counts whole seconds, so less than two mean nothing.
+        The header counts full seconds, so a difference below two is not significant.
         """
         if self.newest_date is None:
             return None

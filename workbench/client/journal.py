@@ -1,7 +1,7 @@
 """The journal: the history of calls with an effect, recorded before they leave, and their outcome.
 
 It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A
-call is on disk before anything is sent. Requests and answers are kept masked; of a body only a keyed hash is kept.
+call is on disk before anything is sent. Requests and answers are stored masked, and a body as a keyed hash only.
 """
 
 import getpass
@@ -591,7 +591,7 @@ def recorder_of(journal: Journal) -> Recorder:
 
 
 def _outcome(text: str) -> Outcome | None:
-    """Return an outcome by its name, or as it is shown."""
+    """Return an outcome by its name or its displayed text."""
     name = str(text).replace(" ", "_")
     return Outcome(name) if name in list(Outcome) else None
 

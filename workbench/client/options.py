@@ -73,8 +73,8 @@ class HttpOptions:
         proxy: URL of a proxy, as "http://proxy.example.com:3128"; the TLS connection goes through it unread.
         http2: Offer HTTP/2; it needs the package h2.
         max_connections: Connections at once.
-        max_keepalive_connections: Idle connections that are kept.
-        keepalive_expiry: Seconds for which an idle connection is kept.
+        max_keepalive_connections: Maximum number of idle connections.
+        keepalive_expiry: Seconds before an idle connection is closed.
         connect_timeout: Seconds for making a connection; None allows those of the call.
         retries: How often a read without an answer is sent again.
         client_cert_file: File of the certificate that this client shows to the service (mutual TLS), as PEM.
@@ -214,7 +214,7 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
 
 
 def _renamable() -> dict[str, type[Any]]:
-    """Return each field that has a wire name of its own, with its record. What stands in a path has none."""
+    """Return each field with a wire name, and its record. Path parameters have none."""
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
     return {

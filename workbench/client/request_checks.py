@@ -125,7 +125,7 @@ def address_problems(request: object) -> tuple[Problem, ...]:
     What breaks the interface's own pattern is left to its rules.
     """
     return tuple(
-        Problem(path, "unverified_address", f"{text}; allowing(unverified_address=True) sends it")
+        Problem(path, "unverified_address", text, checks.allow("unverified_address"))
         for path, field, value, holder in _addresses(request)
         for text in _address_texts(field.name, value, getattr(holder, "chain_id", None))
     )

@@ -91,7 +91,7 @@ class TimelyStream(httpcore.NetworkStream):
 class TimelyBackend(httpcore.SyncBackend):
     """A network backend with one deadline for the entire call.
 
-    The usual time-outs are for one read each, so a server that sends a byte now and then would never end.
+    httpx applies time-outs to each read, so a server that sends single bytes would never time out.
     """
 
     def connect_tcp(

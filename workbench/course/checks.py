@@ -31,7 +31,7 @@ class SandboxEvidence:
 
     @property
     def where(self) -> str:
-        """Say in words which sandbox it is, and how many requests it has received."""
+        """Describe the sandbox: its address, and the number of requests it has received."""
         if isinstance(self.sandbox, Sandbox):
             place = f"the embedded sandbox of this kernel (seed {self.sandbox.seed})"
         elif getattr(self.sandbox, "_hosted", False):

@@ -150,7 +150,7 @@ class DrillRun(Shown):
         title = f"Drill {self.drill.name}: {self.drill.title}"
         lines = missing or (
             f"Solved after {minutes_taken(self.facts)}; {self.drill.minutes} are planned.",
-            "`run.debrief()` shows the timeline and what a good answer does.",
+            f"{self.drill.command('debrief')} shows the timeline and what a good answer does.",
         )
         return DrillResult(Sheet(title=title, status=_NOT_SOLVED if missing else _SOLVED, words=lines), missing)
 
@@ -184,10 +184,11 @@ class DrillRun(Shown):
     def sheet(self) -> Sheet:
         """Return the situation, and the facts to work with."""
         shown = {name: value for name, value in self.facts.items() if name not in _INTERNAL}
-        planned = f"Planned time: {self.drill.minutes} minutes. `run.check()` tells what is missing."
+        check = self.drill.command("check")
+        planned = f"Planned time: {self.drill.minutes} minutes. {check} tells what is missing."
         lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
         title = f"Drill {self.drill.name}: {self.drill.title}"
-        return Sheet(title=title, words=(self.drill.situation, planned), code=lines)
+        return Sheet(title=title, words=(self.drill.described(), planned), code=lines)
 
 
 def _lines(name: str, value: object) -> Iterator[str]:

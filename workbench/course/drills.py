@@ -9,6 +9,7 @@ import attrs
 
 from workbench.course import incidents
 from workbench.course.incidents import Facts
+from workbench.remedies import Remedy
 
 
 def _one_line(text: str) -> str:
@@ -35,6 +36,15 @@ class Drill:
     traffic: Mapping[str, Any] = attrs.field(repr=False)
     set_up: Callable[[Any, list[str]], Facts] = attrs.field(repr=False)
     check: Callable[[Any, Facts], Iterator[str]] = attrs.field(repr=False)
+
+    def command(self, action: str, arguments: str = "()") -> Remedy:
+        """Return how an action of a run is called: a method in Python, a command at a prompt."""
+        return Remedy("drill", action=action, arguments=arguments, drill=self.name)
+
+    def described(self) -> str:
+        """Return the situation, with the calls that it names."""
+        calls = {"ledger": "", "book": "(transaction_id, cents)", "answer": "(earned=…, redeemed=…)"}
+        return self.situation.format_map({name: self.command(name, arguments) for name, arguments in calls.items()})
 
 
 DRILLS: Mapping[str, Drill] = {

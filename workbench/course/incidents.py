@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from workbench.errors import OutcomeUnknown
+from workbench.remedies import Remedy
 from workbench.sandbox.contracts import example_bank
 from workbench.schema import strict_json
 from workbench.system.http_post import check_url, post
@@ -180,7 +181,8 @@ def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
     for kind in ("earned", "redeemed"):
         said = facts["answers"].get(kind)
         if said is None:
-            yield f"the number of {kind} items is not reported yet: run.answer({kind}=…)."
+            call = Remedy("drill", action="answer", arguments=f"({kind}=…)", drill="cut-rewards")
+            yield f"the number of {kind} items is not reported yet: {call}."
         elif type(said) is not int or said < 1 or not _ends_at(api, facts["user"], kind, said):
             yield f"{said} is not the number of {kind} items."
 

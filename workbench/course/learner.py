@@ -1,7 +1,7 @@
 """The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's
 state.
 
-Exercises and quizzes are data; their texts are in files beside this one.
+Exercises and quizzes are data; their texts are in files of the same folder.
 """
 
 import getpass
@@ -86,7 +86,7 @@ class Quiz:
         return "choice" if len(self.right) == 1 else "order" if self.options else "amount"
 
     def comment(self, answer: str) -> str:
-        """Return what there is to say to an answer, right or wrong.
+        """Return the feedback on an answer, right or wrong.
 
         Raises:
             UsageError: It is none of the possible answers.
@@ -356,7 +356,7 @@ _AMOUNT = re.compile(
 
 
 def _cents(text: str) -> str:
-    """Return an amount as people write it in whole cents; other text unchanged."""
+    """Return an amount such as "45.90" or "$45.90" in cents; other text unchanged."""
     found = _AMOUNT.fullmatch(text)
     if found is None or (found["after"] == "cents" and (found["unit"] or found["cents"])):
         return text

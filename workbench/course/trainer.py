@@ -11,14 +11,14 @@ import httpx
 from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
-from workbench.sandbox.remote import trusted
+from workbench.system.certificates import trusted
 
 _STATES = {True: ("✓", "status:done"), False: ("○", "status:planned")}
 _IDLE = 60  # seconds
 
 
 class Board(Shown):
-    """The board as it was when it was read: learners, what they did, who is stuck, and their last problem.
+    """A snapshot of the board: learners, what they did, who is stuck, and their last problem.
 
     Attributes:
         data: The board as JSON values, as the server sends them: `exercises`, `learners` and `actions`.

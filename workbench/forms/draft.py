@@ -51,7 +51,7 @@ def no_amount(typed: str) -> str:
 
 
 def typed_amount(cents: int) -> str:
-    """Return cents as they are typed: 1250 as `12.50`."""
+    """Return cents as input text: 1250 as `12.50`."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 
@@ -258,7 +258,7 @@ class Draft:
         """Return the values as arguments of the operation: nested mappings by attribute name.
 
         Args:
-            shown: Returns what stands for a value, by its path; what is required and empty is then left out.
+            shown: Returns the text to show for a value, by its path; required members that are empty are then left out.
         """
         members_given: dict[str, Any] = {}
         holders = {"": members_given}

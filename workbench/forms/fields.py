@@ -93,7 +93,7 @@ def text_of(member: Member, value: object) -> str:
 
 
 def explained(member: Member, value: object, record: Any) -> str:
-    """Return how a value is understood: money in its currency, a date in words, an address in groups of four."""
+    """Return a value in readable form: money with its currency, a date with its month, an address in groups of four."""
     rule = member.about.rule
     unit = rule.unit or ""
     if value is FULL:
@@ -201,7 +201,7 @@ class Field(Quiet):
         return explained(self.leaf.member, value, record)
 
     def annotate(self, problems: Sequence[str] = (), explained: str = "", advice: Sequence[str] = ()) -> None:
-        """Show problems, the value in words, advice and help below the input, where they are others than before."""
+        """Update problems, the readable value, advice and help below the input, if they changed."""
         said = (tuple(problems), explained, tuple(advice))
         if said == self._annotated:
             return

@@ -30,6 +30,7 @@ from workbench.forms.snippets import SNIPPETS, Script
 from workbench.forms.view import FormView, State
 from workbench.forms.widgets import Displayed, line
 from workbench.interface.table import Call
+from workbench.remedies import worded_for
 from workbench.schema import walk
 
 _CLOSED = {
@@ -206,6 +207,7 @@ class Form(Displayed):
             text = "<div>Nothing was sent. Run the cell for a live form.</div>" + rendering.html_table(rows)
         return str(self.view.head.value) + text
 
+    @worded_for("form")
     def _send_clicked(self) -> None:
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always")

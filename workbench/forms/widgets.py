@@ -198,7 +198,7 @@ def line(kind: str, text: str) -> str:
     """Return one line of text as HTML.
 
     Args:
-        kind: "problem", "advice", "ok", "words" (a value in words), "timer" or "quiet".
+        kind: "problem", "advice", "ok", "words" (the readable value), "timer" or "quiet".
         text: What it says; escaped.
     """
     name, mark, role = _LINES[kind]

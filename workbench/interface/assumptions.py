@@ -1,6 +1,6 @@
 """Every assumption about the service: what is assumed, why, how well it is supported, and where to change it.
 
-Assumptions about fields, operations and failures stand where those are declared; this module adds those about behavior,
+Assumptions about fields, operations and failures are declared with those; this module adds those about behavior,
 each with the value of both sandbox profiles, and lists them all.
 """
 

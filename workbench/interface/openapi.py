@@ -2,7 +2,7 @@
 
 What is sent is described as strictly as `checks.problems` takes it, except that unknown members are let through, as the
 service drops them silently. What is received is described loosely: its patterns and lengths are `x-pattern` and
-`x-maxLength`, and any text may stand in place of a known word, so that no tool refuses an answer for them. An
+`x-maxLength`, and any text is allowed instead of a known word, so that no tool rejects an answer for them. An
 assumption carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
 """
 

@@ -83,7 +83,7 @@ class User(Answer):
     is_active: bool | None = about("Whether the user is active", default=None)
     application_status: ApplicationStatus | str | None = about("Status of the application", default=None)
     company_id: str | None = about("Company the user belongs to, if any", ID, default=None)
-    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+    external_id: str | None = about("Tenant-defined id, unique per tenant", EXTERNAL_ID, default=None)
     source_key: str | None = about("Source key of the user's team", SOURCE_KEY, default=None)
     address: Address | None = about("Physical address", default=None)
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
@@ -116,7 +116,7 @@ class CompanyApplication(Answer):
     name: str | None = about("Company name on the platform", default=None)
     address: Address | None = about("Physical address", default=None)
     application_status: ApplicationStatus | str | None = about("Status of the application", default=None)
-    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+    external_id: str | None = about("Tenant-defined id, unique per tenant", EXTERNAL_ID, default=None)
     source_key: str | None = about("Source key", SOURCE_KEY, default=None)
     ultimate_beneficial_owners: tuple[UltimateBeneficialOwner, ...] = about("Owners of the company", default=())
     application_external_verification_link: Link | None = about("Link to the external verification page", default=None)
@@ -134,7 +134,7 @@ US_NATIONAL_ID = When(
 
 @record
 class UpdateUser:
-    """Change a user. What is left out stays as it is. Source: Endpoints 8."""
+    """Update a user. Omitted members do not change. Source: Endpoints 8."""
 
     user_id: str = about("User to update", ID)
     first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
@@ -159,7 +159,7 @@ class UpdateUser:
         STELLAR_ADDRESS,
         default=None,
     )
-    external_id: str | None = about("Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None)
+    external_id: str | None = about("Tenant-defined id, unique per tenant", EXTERNAL_ID, default=None)
 
 
 @record
@@ -172,7 +172,7 @@ class UpdateUbo:
     ubo_id: str = about("Owner to update", ID)
     first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
     last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
-    birth_date: date | str | None = about("Date of birth, YYYY-MM-DD", format="date", default=None, privacy=SECRET)
+    birth_date: date | str | None = about("Date of birth", format="date", default=None, privacy=SECRET)
     national_id: str | None = about(
         "National id; a 9-digit SSN if the country of issue is US", format="password", default=None, privacy=SECRET
     )
@@ -204,7 +204,7 @@ class CreateUserApplication:
 
     first_name: str | None = about("First name", PERSON_NAME, default=None, privacy=PERSONAL)
     last_name: str | None = about("Last name", PERSON_NAME, default=None, privacy=PERSONAL)
-    birth_date: date | str | None = about("Date of birth, YYYY-MM-DD", format="date", default=None, privacy=SECRET)
+    birth_date: date | str | None = about("Date of birth", format="date", default=None, privacy=SECRET)
     national_id: str | None = about(
         "National id; a 9-digit SSN if the country of issue is US", format="password", default=None, privacy=SECRET
     )
@@ -231,9 +231,7 @@ class CreateUserApplication:
         "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER
     )
     source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER)
-    external_id: str | None = about(
-        "Identifier of the tenant's own, unique within it", EXTERNAL_ID, default=None, assumed=FURTHER
-    )
+    external_id: str | None = about("Tenant-defined id, unique per tenant", EXTERNAL_ID, default=None, assumed=FURTHER)
     is_terms_of_service_accepted: bool | None = about(
         "Whether the user accepted the terms; leaving it out means accepted",
         default=None,

@@ -155,7 +155,7 @@ class Operation(Generic[P, R]):
         return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
-        """Return what stands in the places of a path, after the base URL; None for a path of another operation."""
+        """Return the path parameters of a path below the base URL; None for a path of another operation."""
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
         match = re.fullmatch(pattern, path)
         return None if match is None else match.groupdict()

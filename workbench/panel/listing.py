@@ -28,7 +28,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, ">": gt,
 
 @attrs.frozen
 class Term:
-    """A part of a filter: a word that may stand in any column, or a comparison with one column."""
+    """A term of a filter: a word to find in any column, or a comparison with one column."""
 
     column: str | None
     compare: str
@@ -90,7 +90,7 @@ class Listing:
         """Show only rows that fit every term of a filter.
 
         Args:
-            text: Words that stand in any column, and comparisons with one, as `status:declined amount>200`; text with
+            text: Words to find in any column, and comparisons with one, as `status:declined amount>200`; text with
                 spaces in quotation marks. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
@@ -201,7 +201,7 @@ class Listing:
         return self.data.names.get(value) if self.data.columns[index].to else None
 
     def words(self, row: Sequence[Any], index: int) -> str:
-        """Return a cell in words, as a person calls the thing."""
+        """Return the readable text of a cell."""
         value, kind = row[index], self.data.columns[index].kind
         if isinstance(value, datetime):
             return value.astimezone(UTC).strftime("%d %b %Y").lstrip("0")

@@ -159,7 +159,7 @@ def names(api: object) -> dict[str, str]:
 
 
 def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
-    """Yield the tokens of the contracts that the sandbox stores: in words, address, chain; or the chains alone."""
+    """Yield the tokens of the stored contracts (description, address, chain), or only the chains."""
     for record in records(api, "contract"):
         chain = str(chains.chain_of(record["chain_id"]))
         for token in record["tokens"]:

@@ -45,6 +45,10 @@ def to_file(
 
     An HTML file needs no server, kernel or network: its rows sort, filter and open in a browser.
 
+    Several frames by name make a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes
+    of each, tables with totals and charts (.xlsx), and definitions. There, and only there, amounts in cents are written
+    in the main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+
     Args:
         of: What to write. A panel is written with the lists that were read.
         path: The file to write. Its extension selects the format.
@@ -60,6 +64,8 @@ def to_file(
     from workbench.tables.frames import Saved, is_tabular, to_frame
     from workbench.tables.frames import to_file as to_table
 
+    if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
+        return to_table(of, path, overwrite=overwrite, formulas=formulas, tz=tz)
     if not str(path).lower().endswith(".html"):
         return to_table(of if is_tabular(of) else to_frame(of), path, overwrite=overwrite, formulas=formulas, tz=tz)
     path = Path(path)
@@ -224,7 +230,7 @@ def _names(shown: Iterable[Listing]) -> dict[str, str]:
 
 
 def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
-    """Return each status as it is shown, its color, and its words."""
+    """Return the label, the color and the text of each status."""
     statuses = {
         visible(plain(row[place]), _LONGEST)
         for listing in shown

@@ -135,7 +135,7 @@ class Rewards(Listing):
         self.fresh = frozenset()
 
     def asked(self) -> dict[str, Any]:
-        """Return the inputs for a page, and what stands in them."""
+        """Return the inputs of a page, with their values."""
         return {
             "inputs": [
                 {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},

@@ -1,7 +1,7 @@
 """Records, errors, problems, events and plans as plain text and as static, escaped HTML.
 
-Pure: no I/O. Text of others is hostile: control, direction and invisible characters are shown as escapes, and only our
-own tags and attributes stand in the HTML.
+Pure functions, no I/O. External text is untrusted: control, direction and invisible characters are shown as escapes,
+and the HTML contains only our own tags and attributes.
 """
 
 from typing import TYPE_CHECKING
@@ -49,5 +49,5 @@ _NAMES = {
     "word": "workbench.rendering.design",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -1,7 +1,7 @@
-"""The design language: how a status looks, and the colors, sizes and spaces of a page, for light and for dark.
+"""Design tokens: the look of each status, and the colors, sizes and spacing of pages in light and dark themes.
 
-A status has one color, one mark and one word, the same in text, HTML, charts and forms. Colors are taken from sets that
-stay apart for color-blind readers; the mark and the word say the same without color.
+A status has one color, one mark and one word, the same in text, HTML, charts and forms. The palette is distinguishable
+for color-blind readers; mark and word carry the meaning without color.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import attrs
 
 @attrs.frozen
 class Look:
-    """How one status looks. `sgr` is its color in a terminal, `hatch` its pattern in a chart.
+    """Look of one status. `sgr` is its color in a terminal, `hatch` its pattern in a chart.
 
     `tone` is its color on a page: "good", "bad", "warn", "open" or "other", of `design`.
     """
@@ -38,7 +38,7 @@ GREEN, BLUE, SKY, ORANGE, AMBER, RED, PURPLE, GRAY, SLATE, TEAL = (
 
 GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "bad")
 OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
-YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # somebody has to act
+YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # action required
 REVIEW = Look(PURPLE, "⚑", 35, "++", "warn")
 STOPPED, NOT_YET = Look(GRAY, "–", 90, "--", "bad"), Look(GRAY, "○", 90)
 
@@ -78,7 +78,7 @@ LOOKS: Mapping[str, Look] = {
     "delivered": Look(GRAY, "•", 90, "", "good"),
     "failed": Look(GRAY, "•", 90, "", "bad"),
     "waiting": Look(GRAY, "•", 90, "", "warn"),
-    # how a call ends
+    # outcomes of calls
     "done": GOOD,
     "refused": BAD,
     "not_sent": NOT_YET,
@@ -99,12 +99,12 @@ OTHER = Look(GRAY, "•", 90)
 
 
 def look(status: str) -> Look:
-    """Return the look of a status; a gray dot for one that is not known."""
+    """Return the look of a status; a gray dot for an unknown one."""
     return LOOKS.get(status, OTHER)
 
 
 def word(status: str) -> str:
-    """Return a status as words: `needsInformation` becomes `needs information`, its own words stay whole."""
+    """Return a status as readable text: `needsInformation` becomes `needs information`; other text is unchanged."""
     if not status.isascii() or " " in status or status.isupper():
         return status
     spaced = "".join(f" {c.lower()}" if c.isupper() else c for c in status)
@@ -159,8 +159,8 @@ DARK: Mapping[str, str] = {
     "other": "#b3b8bf",
     "live": "#c22a1c",
 }
-"""Text has a contrast of at least 4.5 to 1 with every ground in both themes, marks 3 to 1. `live` lies under white
-text.
+"""Text has a contrast of at least 4.5 to 1 with every background in both themes, marks 3 to 1. `live` is a background
+of white text.
 """
 
 SCALE: Mapping[str, str] = {
@@ -169,14 +169,14 @@ SCALE: Mapping[str, str] = {
     "mono": "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace",
     "sans": "var(--jp-ui-font-family, system-ui, sans-serif)",
 }  # fmt: skip
-"""Sizes of type, spaces on a grid of 4 pixels, the height of a row, fonts."""
+"""Font sizes, spacing on a 4-pixel grid, row height and fonts."""
 
 
 def variables(root: str, *, by_system: bool = False) -> str:
-    """Return the tokens as variables of a style sheet, for everything below a selector, in the theme of the page.
+    """Return the tokens as CSS variables for a selector, in the theme of the page.
 
     Args:
-        by_system: Take the theme of the reader's system, for a page of its own.
+        by_system: Use the theme of the reader's system, for a standalone page.
     """
 
     def block(tokens: Mapping[str, str]) -> str:
@@ -193,7 +193,7 @@ def variables(root: str, *, by_system: bool = False) -> str:
 
 
 class Drawing(str):
-    """An SVG to stand in a page, in the color of the text around it; a notebook shows it as the drawing."""
+    """An inline SVG in the color of the surrounding text; notebooks display it as a drawing."""
 
     __slots__ = ()
 
@@ -201,7 +201,7 @@ class Drawing(str):
         return self
 
     def standalone(self) -> str:
-        """Return it as a file of its own, in the colors of the reader's theme."""
+        """Return the drawing as a standalone SVG file, in the colors of the reader's theme."""
         theme = (
             f"<style>svg{{color:{LIGHT['ink']}}}@media(prefers-color-scheme:dark){{svg{{color:{DARK['ink']}}}}}</style>"
         )

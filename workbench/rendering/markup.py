@@ -1,7 +1,7 @@
-"""Blocks as static HTML: every text escaped and isolated, our own tags and attributes alone, no script, no style sheet.
+"""Render blocks as static HTML: all text is escaped and isolated; no scripts and no style sheets.
 
-Borders and chips mix their color with that of the text around them, so they read in light and in dark themes; where a
-notebook viewer drops the styles, mark and word remain.
+Borders and chips blend their color with that of the surrounding text, so they are readable in light and dark themes. If
+a notebook viewer drops the styles, mark and word remain.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from workbench.interface import transitions
 from workbench.rendering import text
 from workbench.rendering.design import Drawing, look, word
-from workbench.rendering.text import ASSUMED, LEGEND, Block, Cell, Grid, Row, Sheet, is_assumed
+from workbench.rendering.text import ASSUMED, Block, Cell, Grid, Row, Sheet, is_assumed, legend
 
 _LINE = "color-mix(in srgb, currentColor 18%, transparent)"
 _CELL = f"padding:2px 10px 2px 0;text-align:left;vertical-align:top;border-top:1px solid {_LINE};font-weight:normal"
@@ -24,12 +24,12 @@ _PROSE = 2  # spaces of a text that stays on its line
 
 def write(block: Block) -> str:
     """Return a block as HTML."""
-    legend = f'<div style="{_QUIET};font-size:85%">{escape(LEGEND)}</div>' if is_assumed(block) else ""
-    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{legend}</div>'
+    footnote = f'<div style="{_QUIET};font-size:85%">{escape(legend())}</div>' if is_assumed(block) else ""
+    return f'<div class="wb-face" style="overflow-x:auto;line-height:1.5">{_block(block)}{footnote}</div>'
 
 
 def isolated(text: str) -> str:
-    """Return a text that is not ours, escaped and isolated from the direction of what stands around it."""
+    """Return external text, escaped and isolated from the direction of the surrounding text."""
     return f"<bdi>{escape(text)}</bdi>"
 
 
@@ -80,7 +80,7 @@ def _sheet(sheet: Sheet) -> str:
     parts += [f'<div style="{_QUIET};font-size:85%">{isolated(note)}</div>' for note in sheet.notes]
     if sheet.state:
         kind: Any = sheet.state[0]
-        opened = "" if kind == "application" else " open"  # a large diagram is folded
+        opened = "" if kind == "application" else " open"  # a large diagram is collapsed
         drawn = state_diagram(kind, sheet.state[1])
         parts.append(f'<details{opened}><summary style="{_QUIET}">States</summary>{drawn}</details>')
     return "".join(parts)
@@ -164,25 +164,25 @@ _PLACES: Mapping[Kind, Mapping[str, Place]] = {
         "canceled": (3, 3),
     },
 }
-"""Column and row of each state."""
+"""Column and row of each state in its diagram."""
 _SAME: Mapping[tuple[Kind, str], str] = {
     ("transaction", "pending"): "authorized",
     ("transaction", "completed"): "settled",
     ("transaction", "refunded"): "settled",
 }
-"""What events and lists call a state differently."""
+"""Other names of states, in events and lists."""
 
 _FONT, _LETTER, _HIGH, _GAP, _ROW, _EDGE, _TOP, _DOT = 13.5, 7.4, 30, 24, 62, 12, 32, 14  # pixels
 
 
 def state_diagram(kind: Kind, state: str | None = None) -> Drawing:
-    """Return the diagram of the states of a kind of thing as SVG, with its present state marked.
+    """Return the state diagram of a kind of record as SVG, with the current state marked.
 
     Most transitions are assumed; the interface page says which are documented.
 
     Args:
         kind: "transaction", "application", "card" or "dispute".
-        state: The present state, as a record, an event or a list calls it; an unknown one marks nothing.
+        state: Current state, as named in a record, an event or a list; an unknown one marks nothing.
     """
     return Drawing("".join(_Diagram(kind).svg(_SAME.get((kind, str(state)), str(state)))))
 
@@ -191,9 +191,9 @@ class _Diagram:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.places = places = _PLACES[kind]
-        self.edges: dict[tuple[str, str], list[str]] = {}  # the actions from a state to another
-        self.loops: dict[str, list[str]] = {}  # the actions that keep a state
-        self.free: dict[str, list[str]] = {}  # the actions to a state of their choice, and where they start
+        self.edges: dict[tuple[str, str], list[str]] = {}  # actions from one state to another
+        self.loops: dict[str, list[str]] = {}  # actions that do not change the state
+        self.free: dict[str, list[str]] = {}  # actions to any state, and their start states
         self.boxes: dict[str, tuple[float, float, float]] = {}  # left, middle and width of a state, in pixels
         for (start, action), transition in _TABLES[kind].items():
             name, to = word(action), transition.to
@@ -272,7 +272,7 @@ class _Diagram:
         tip: tuple[float, float, int] = (left, middle, 0)
         if row == below and column < last:
             path = f"M{x + wide:.0f} {y:.0f}H{left - 4:.0f}"
-        elif row == below:  # back: over both
+        elif row == below:  # backward: above both
             b = left + width / 2
             path, tip = f"M{a:.0f} {low:.0f}v-4q0 -8 -8 -8H{b + 8:.0f}q-8 0 -8 8v2", (b, low, 90)
             label = (b + 14, low - 16, "start")
@@ -293,7 +293,7 @@ class _Diagram:
             )
 
     def _notes(self) -> Iterator[str]:
-        """Yield the actions that may lead to any state, by where they start."""
+        """Yield notes on the actions that may lead to any state, by start state."""
         starts: dict[str, list[str]] = {}
         for name, held in self.free.items():
             every = set(held) >= set(self.places)

@@ -1,4 +1,4 @@
-"""Anything of this package as plain text, as HTML, as a table, or as what these show; a request as a curl command."""
+"""Render records, errors and results as plain text, HTML or tables, and requests as curl commands."""
 
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from workbench.interface.events import Event
 from workbench.interface.people import CompanyApplication, User
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Operation
 from workbench.interface.transactions import Dispute, SimulatedTransaction
+from workbench.remedies import Remedy
 from workbench.rendering import text
 from workbench.rendering.text import (
     LONGEST,
@@ -56,18 +57,18 @@ _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"
 
 
 def plain(x: object, width: int = 100, *, reveal: Collection[str] = (), paint: Paint = unpainted) -> str:
-    """Return anything of this package as plain text.
+    """Return any object of this package as plain text.
 
     Args:
-        width: Columns of the terminal; prose wraps, ids and addresses never do.
-        reveal: Attribute names, or dotted paths, of private members that are shown as they are.
+        width: Width of the terminal in columns; prose wraps, ids and addresses never do.
+        reveal: Attribute names, or dotted paths, of private members to show unmasked.
         paint: Colors, `design.paint` for a terminal.
     """
     return text.write(describe(x, reveal=reveal), width, paint)
 
 
 def html(x: object, *, reveal: Collection[str] = ()) -> str:
-    """Return anything of this package as static, escaped HTML that reads in light and dark themes."""
+    """Return any object of this package as static, escaped HTML for light and dark themes."""
     from workbench.rendering import markup  # not at a prompt
 
     return markup.write(describe(x, reveal=reveal))
@@ -102,29 +103,29 @@ def html_table(
 def curl(
     operation: Operation[..., Any], request: object, *, base_url: str, converter: Converter, reveal: bool = False
 ) -> str:
-    """Return a request as a curl command: the key is a variable of the shell, private values masked unless revealed.
+    """Return a request as a curl command: the key is a shell variable, private values are masked unless revealed.
 
-    A request that is not whole yet is shown as far as it goes; a place of the path that has no value keeps its name.
+    An incomplete request is shown as far as it is filled in; a path parameter without a value shows its name.
     """
     path, body = converter.write_request(operation, request)
     if not reveal:
         body = masks.masked(body, of=operation.request)
     parts = ["curl", "-X", operation.method, shlex.quote(base_url + operation.target(path, body))]
     parts += ["-H", f'"{KEY_HEADER}: $WORKBENCH_API_KEY"']
-    if not operation.in_query and operation.method != "DELETE":  # as the client sends it, empty or not
+    if not operation.in_query and operation.method != "DELETE":  # as the client sends it, even if empty
         data = shlex.quote(strict_json.dumps(body).decode())
         parts += ["-H", shlex.quote("Content-Type: application/json"), "-d", data]
     return " ".join(parts)
 
 
 def describe(x: object, *, reveal: Reveal = (), columns: Sequence[str] | None = None, rows: int = MAX_ROWS) -> Block:
-    """Return what is to be shown of x: a record, an error, problems, a mapping, many of one of them, or what has a
-    `sheet()`.
+    """Return the block that shows an object: a record, an error, problems, a mapping, a list of these, or any object
+    with `sheet()`.
 
     Args:
-        reveal: Attribute names, or dotted paths, of private members that are shown as they are.
-        columns: Of many: the dotted attribute names, or keys, to show, in this order.
-        rows: Of many: how many to show; the rest is counted.
+        reveal: Attribute names, or dotted paths, of private members to show unmasked.
+        columns: For lists: the dotted attribute names, or keys, to show, in this order.
+        rows: For lists: the number of rows to show; the rest is counted.
     """
     if isinstance(x, BaseException):
         return error_sheet(x)
@@ -148,7 +149,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
     title = plural(first, total) if alike else f"{total:,} items"
     if alike and first is Event and total > MAX_EVENTS and not columns:
         shown = shown[:SHOWN_EVENTS]
-        title += f", the first {len(shown)}; wb.to_frame has all" if total > len(shown) else ""
+        title += f", the first {len(shown)}; {Remedy('all_rows')}" if total > len(shown) else ""
         return mapping_grid([*map(_event, shown)], ("kind", "about", "status", "time"), total, title)
     if alike and is_record(x[0]):
         large = first is Event or any(
@@ -168,7 +169,7 @@ def _many(x: Sequence[Any], reveal: Reveal, columns: Sequence[str] | None, rows:
 
 
 def _event(event: Event) -> Mapping[str, Any]:
-    """Return the line of an event in a list of many."""
+    """Return the row of an event in a list."""
     about = str(get_path(event.body, "id") or "")
     status = next(filter(None, (get_path(event.body, name) for name in _EVENT_STATUS)), None)
     at = next(filter(None, (get_path(event, name) for name in _EVENT_TIME)), None)
@@ -184,7 +185,7 @@ def _event(event: Event) -> Mapping[str, Any]:
 _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
     Problem: lambda problem: {
         "where": problem.path or "(all)",
-        "problem": problem.message,
+        "problem": problem.text,
         "rule": Cell((visible(problem.rule, 40),), "muted"),
     },
     Assumption: lambda assumption: {
@@ -196,7 +197,7 @@ _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
         "where to change it": assumption.change,
     },
 }
-"""What a line of many says of each, by column."""
+"""Columns of an object in a list, with their values."""
 
 
 def plural(cls: type[Any], count: int) -> str:
@@ -207,12 +208,12 @@ def plural(cls: type[Any], count: int) -> str:
     return f"{count:,} {noun}"
 
 
-def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted names of those members that any of the records has."""
+def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted names of the members that any of the records has."""
     for column in members(cls):
         values = [value for item in shown if (value := getattr(item, column.name)) not in (None, ())]
         if values and isinstance(column.kind, Nested) and all(is_record(value) for value in values):
-            yield from _columns(column.kind.of, values, f"{prefix}{column.name}.")
+            yield from present_columns(column.kind.of, values, f"{prefix}{column.name}.")
         elif values:
             yield prefix + column.name
 
@@ -220,8 +221,8 @@ def _columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator
 def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
-    """Put records into a grid: a column for each member that any of them has, nested ones too."""
-    names = tuple(columns or _columns(type(shown[0]), shown))
+    """Return records as a grid: a column for each member that any of them has, including nested ones."""
+    names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
 
@@ -251,7 +252,7 @@ def _inline(value: object, reveal: Reveal, deep: int = 0) -> Cell:
 
 
 def record_sheet(record: object, reveal: Reveal = (), prefix: str = "") -> Sheet:
-    """Put a record on a sheet: its members in the order of its declaration, and what is unusual about it."""
+    """Return a record as a sheet: its members in the order of declaration, with notes on unusual values."""
     rows = []
     for field in members(type(record)):
         value = getattr(record, field.name)
@@ -299,7 +300,7 @@ def _unusual(record: object) -> Iterator[str]:
 
 
 def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
-    """Put a mapping on a sheet: a plan, a balance, a guide. A wire body shows its names alone."""
+    """Return a mapping as a sheet: a plan, a balance, a guide. A wire body shows only its names."""
 
     def shown(name: object, value: object) -> Block:
         if isinstance(value, Mapping) and deep < _DEEPEST:
@@ -318,14 +319,14 @@ def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
 
 
 def _printed(given: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return a mapping as it is printed: what a caller gave, and a wire body, by their names alone."""
+    """Return a mapping in its printed form: arguments of a caller and wire bodies show only their names."""
     if isinstance(given, strict_json.JsonObject):
         return dict.fromkeys(given, Cell((masks.DOTS,), "private"))
     return given.shown() if isinstance(given, masks.MaskedDict) else given
 
 
 def _plain(name: object, value: object) -> Cell:
-    """Return a value of a mapping; one that is a status is shown as such."""
+    """Return a value of a mapping as a cell; a status has its mark and color."""
     if isinstance(value, Cell):
         return value
     return status_cell(value) if str(name) in _STATUSES and isinstance(value, str) and value else _inline(value, ())
@@ -334,7 +335,7 @@ def _plain(name: object, value: object) -> Cell:
 def mapping_grid(
     shown: Sequence[Mapping[Any, Any]], columns: Sequence[str] | None, total: int, title: str = ""
 ) -> Grid:
-    """Put mappings into a grid: a column for each key any of them has, in the order first met."""
+    """Return mappings as a grid: a column for each key, in order of first appearance."""
     shown = [_printed(mapping) for mapping in shown]
     names = list(columns or dict.fromkeys(name for item in shown for name in item))
     rows = tuple(tuple(_plain(name, item[name]) if name in item else Cell(("",)) for name in names) for item in shown)
@@ -342,7 +343,7 @@ def mapping_grid(
 
 
 MAX_EVENTS, SHOWN_EVENTS = 5, 20
-"""Events in a list that are shown whole, and lines of a longer one."""
+"""Maximum number of events shown in full, and of rows in a longer list."""
 _EVENT_STATUS = ("application_status", "spend.status", "status")
 _EVENT_TIME = ("event_received_at", "body.spend.posted_at", "body.spend.authorized_at", "body.received_at")
 _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -354,11 +355,11 @@ _OUTCOMES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], st
         "not_sent",
     ),
 )
-"""How a call ended, by the error that says so."""
+"""Outcome of a call by class of error."""
 
 
 def error_sheet(error: BaseException) -> Sheet:
-    """Put an error on a sheet: what happened, what it means, and each problem on a line of its own."""
+    """Return an error as a sheet: what happened, what it means, and each problem on a separate line."""
     outcome = next((outcome for kind, outcome in _OUTCOMES if isinstance(error, kind)), None)
     title = label(type(error).__name__) if isinstance(error, WorkbenchError) else type(error).__name__
     lines = tuple(visible(line, LONGEST) for line in str(error).split("\n") if line.strip())
@@ -377,11 +378,11 @@ def error_sheet(error: BaseException) -> Sheet:
     return Sheet(title=title, status=status_cell(outcome) if outcome else None, words=lines, rows=rows)
 
 
-# How IPython and notebooks show records and errors. IPython is an argument, never imported.
+# Display in IPython and notebooks. IPython is an argument, never imported.
 
 
 def register(shell: Any) -> Callable[[], None]:
-    """Let an IPython shell show records, lists of them, and errors without their traces our way.
+    """Register formatters in an IPython shell for records, lists of records, and errors without tracebacks.
 
     Returns:
         A function that undoes it.
@@ -407,7 +408,7 @@ def register(shell: Any) -> Callable[[], None]:
 
 
 def _ours(x: Any) -> bool:
-    """Whether it is a list or tuple, and no subclass of these, of records, problems or assumptions."""
+    """Return whether an object is a plain list or tuple of records, problems or assumptions."""
     alike = type(x) in (list, tuple) and all(type(item) is type(x[0]) for item in x[:50])
     return alike and bool(x) and isinstance(x[0], Problem | Assumption | Answer)
 
@@ -422,14 +423,14 @@ def _pretty_of_many(usual: Callable[..., None], x: Any, printer: Any, cycle: boo
 def _say(
     shell: Any, kind: type[BaseException], error: BaseException, trace: object, tb_offset: object = None
 ) -> list[str]:
-    """Show an error of ours by its message. The trace is one `%tb` away, and never holds a request's values."""
+    """Show an error of this package by its message. `%tb` shows the traceback, without a request's values."""
     parts = plain(error).split("\n")
     shell._showtraceback(kind, error, parts)
     return parts
 
 
 def python_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the arguments of a call as Python writes them: `amount=500`; nested records as dictionaries."""
+    """Return the arguments of a call as Python source: `amount=500`; nested records as dictionaries."""
     return [f"{name}={_python(value)}" for name, value in arguments.items()]
 
 

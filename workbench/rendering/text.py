@@ -1,8 +1,8 @@
-"""What is shown, as cells, rows, sheets and grids; how one value looks; these as plain text; and what a stream can
-show.
+"""Cells, rows, sheets and grids, the format of single values, their rendering as plain text, and the abilities of a
+stream.
 
-Money from cents, times in UTC, decimals exact, private values masked. Columns line up, words wrap, ids and addresses
-never do.
+Money is formatted from cents, times in UTC, decimals exactly; private values are masked. Columns are aligned. Prose
+wraps; ids and addresses never do.
 """
 
 import codecs
@@ -20,6 +20,7 @@ from typing import Any, TextIO
 import attrs
 
 from workbench.errors import visible
+from workbench.remedies import Remedy
 from workbench.rendering.design import look, paint, word
 from workbench.schema.fields import OPEN
 from workbench.schema.rules import Full
@@ -44,9 +45,7 @@ class Cell:
 
 @attrs.frozen
 class Row:
-    """A label and what stands beside it. `assumed` is the reason of an assumption; `warning` is a sentence of ours
-    beside it.
-    """
+    """A label and its value. `assumed` is the reason of an assumption; `warning` is a sentence next to the value."""
 
     label: str
     value: "Block"
@@ -56,7 +55,7 @@ class Row:
 
 @attrs.frozen(kw_only=True)
 class Sheet:
-    """One thing: a title, perhaps a status, words, lines of code as they are, labeled rows, and notes under them."""
+    """One object: a title, an optional status, text, verbatim lines of code, labeled rows and notes."""
 
     title: str
     status: Cell | None = None
@@ -64,17 +63,17 @@ class Sheet:
     code: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
-    state: tuple[str, str] | None = None  # the kind of thing and its present state, which HTML shows as a diagram
+    state: tuple[str, str] | None = None  # kind of record and its current state, which HTML shows as a diagram
 
     @property
     def all_assumed(self) -> bool:
-        """Whether all of it is assumed."""
+        """Whether every row is assumed."""
         return bool(self.rows) and all(row.assumed for row in self.rows)
 
 
 @attrs.frozen(kw_only=True)
 class Grid:
-    """Many alike: columns and rows of cells. `total` counts those not shown too."""
+    """A table: columns and rows of cells. `total` includes the rows that are not shown."""
 
     title: str
     columns: tuple[str, ...]
@@ -87,15 +86,15 @@ Block = Cell | Sheet | Grid
 
 
 def is_assumed(block: Block) -> bool:
-    """Whether a block shows something that is assumed."""
+    """Return whether a block contains an assumed value."""
     return isinstance(block, Sheet) and any(row.assumed or is_assumed(row.value) for row in block.rows)
 
 
 LONGEST = 2_000
-"""Characters of one value that are shown; ids and addresses never come near it."""
+"""Maximum number of characters shown of one value; ids and addresses are far shorter."""
 
 TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
-"""Chains without money: what is deposited there is lost. Source: Assumed behavior."""
+"""Test chains: real funds deposited there are lost. Source: Assumed behavior."""
 
 NO_FUNDS = "SANDBOX, do not send funds"
 
@@ -125,14 +124,14 @@ def money(cents: int, currency: str | None = "USD") -> str:
 
 
 def moment(value: datetime) -> str:
-    """Return a time in UTC as a person reads it: `2026-11-21 07:42:10 UTC`, with milliseconds where it has them."""
+    """Return a time in UTC in readable form: `2026-11-21 07:42:10 UTC`, with milliseconds if it has them."""
     utc = value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     fine = "milliseconds" if utc.microsecond else "seconds"
     return utc.replace(tzinfo=None).isoformat(sep=" ", timespec=fine) + " UTC"
 
 
 def label(name: str) -> str:
-    """Return an attribute, wire or class name as words: `card_id` and `cardId` become `card id`."""
+    """Return an attribute, wire or class name as readable text: `card_id` and `cardId` become `card id`."""
     if "_" in name or name.islower() or not name.isidentifier():
         return visible(name.replace("_", " "), 80)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower()
@@ -145,7 +144,7 @@ def sentence(text: str) -> str:
 
 
 def cell(value: object) -> Cell:
-    """Return any single value as a cell: nothing in it is taken as markup."""
+    """Return any single value as a cell; its text is never interpreted as markup."""
     match value:
         case None | "":
             return Cell(("–",), "muted")
@@ -169,7 +168,7 @@ def cell(value: object) -> Cell:
 
 
 def cell_text(value: object) -> str:
-    """Return any value as the text of a table cell: escaped, on one line, as each interface shows it."""
+    """Return any value as the text of a table cell: escaped, on one line, the same in every interface."""
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
@@ -214,11 +213,11 @@ def _unit(member: Member, record: object, value: Any) -> str:
 
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
-"""Characters at the start of a cell that a spreadsheet may take for a formula, with their full-width forms."""
+"""Characters that start a formula in spreadsheets, with their full-width forms."""
 
 
 def guarded(text: str) -> str:
-    """Return a text for a cell of CSV: one that a spreadsheet would run as a formula stays text."""
+    """Return text for a CSV cell, escaped if a spreadsheet would run it as a formula."""
     return f"'{text}" if text and text[0] in FORMULA else text
 
 
@@ -226,17 +225,23 @@ Paint = Callable[[str, str], str]
 """Returns text in the colors of its role; see `design.paint`."""
 
 ASSUMED = "~"
-LEGEND = f"{ASSUMED} assumed: not shown in the interface document; see assumptions()"
+
+
+def legend() -> str:
+    """Return what the mark of assumptions means."""
+    return f"{ASSUMED} assumed: not shown in the interface document; {Remedy('assumptions')}"
+
+
 _NARROWEST = 12
 
 
 def unpainted(text: str, _: str) -> str:
-    """Return the text as it is."""
+    """Return the text without colors."""
     return text
 
 
 def cells(text: str) -> int:
-    """Return how many columns of a terminal a text takes."""
+    """Return the width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(
@@ -253,7 +258,7 @@ def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
     """Return a block as plain text, without a line break at its end."""
     lines = list(_lines(block, width, paint))
     if is_assumed(block):
-        lines += [paint(line, "muted") for line in wrapped(LEGEND, width)]
+        lines += [paint(line, "muted") for line in wrapped(legend(), width)]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -293,7 +298,7 @@ def _rows(rows: tuple[Row, ...], width: int, paint: Paint, quiet: bool) -> Itera
                 yield before + paint(line, row.value.role) + (aside if i == len(lines) else "")
                 before = " " * (column + 2)
         else:
-            inset = "  " if name else ""  # a part without a label stands by itself, below an empty line
+            inset = "  " if name else ""  # a part without a label follows an empty line
             yield paint(name, "label") + aside
             yield from (inset + line for line in _lines(row.value, width - len(inset), paint))
 
@@ -332,7 +337,7 @@ def _grid(grid: Grid, width: int, paint: Paint) -> Iterator[str]:
 
 
 def _fit(grid: Grid, width: int) -> list[int] | None:
-    """Return the width of each column, words wrapped where they have to be; None where even that is too wide."""
+    """Return the width of each column, with words wrapped if needed; None if the table is still too wide."""
     columns = [[line for row in grid.rows for line in row[i].lines] for i in range(len(grid.columns))]
     whole = [max(map(cells, [name, *lines])) for name, lines in zip(grid.columns, columns, strict=True)]
     longest_words = [max((cells(word) for line in lines for word in _words(line)), default=0) for lines in columns]
@@ -350,12 +355,12 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
 
 
 def _words(line: str) -> list[str]:
-    """Return what must stay together: the words of prose, and a number with its unit."""
+    """Return the parts that must not be broken: words, and a number with its unit."""
     return line.split(" ") if line.count(" ") > 2 else [line]
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Break a text at its spaces to fit a width; what has no space is left whole, so ids and addresses stay in full."""
+    """Wrap a text at its spaces to fit a width. Text without spaces is never broken, such as ids and addresses."""
     if cells(text) <= width or len(_words(text)) == 1:
         return [text]
     return textwrap.wrap(text, max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False) or [text]
@@ -385,7 +390,7 @@ class Screen:
 
     @property
     def paint(self) -> Paint:
-        """What colors text here, or leaves it as it is."""
+        """Function that colors text for this stream, or returns it unchanged."""
         return paint if self.color else unpainted
 
 
@@ -397,15 +402,15 @@ def _like(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 LIKENESS = "workbench-likeness"
-"""The name of the error handler, for streams, that writes our own signs by likenesses in ASCII, others as escapes."""
+"""Name of the error handler for streams: it replaces our own signs by ASCII equivalents, others by escapes."""
 codecs.register_error(LIKENESS, _like)
 
 
 def screen_of(stream: TextIO) -> Screen:
-    """Return how to write for a stream: as wide as it is, with colors only on a terminal that wants them."""
+    """Return the settings of a stream: its width, and colors only on a terminal that supports them."""
     terminal, columns = stream.isatty(), IN_PIPES
     if terminal:
-        import shutil  # with five libraries for compression
+        import shutil  # imported late: it loads five compression libraries
 
         columns = shutil.get_terminal_size((IN_PIPES, 24)).columns
     return Screen(

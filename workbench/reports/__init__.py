@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.reports.data_checks import anomalies as anomalies
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
+    from workbench.reports.reconciliation import reconcile as reconcile
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
@@ -40,6 +41,7 @@ _NAMES = {
     "outstanding": "workbench.reports.balances",
     "posting_times": "workbench.reports.activity",
     "postings": "workbench.reports.posting_rows",
+    "reconcile": "workbench.reports.reconciliation",
     "record_balances": "workbench.reports.balances",
     "roll_forward": "workbench.reports.posting_rows",
     "spend": "workbench.reports.activity",

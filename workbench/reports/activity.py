@@ -275,7 +275,7 @@ def monthly_changes(
     until = until_of(table, "at")
     table, names = grouped(table[table["net_cents"] != 0], by, "reports.monthly_changes")
     months = steps(table["at"], "month", tz)
-    now = months.max() if month is None else _month(month)
+    now = months.max() if month is None else month_of(month)
     before = now - pd.DateOffset(months=1)
     in_before = months == before
     is_running = False
@@ -320,9 +320,10 @@ def _movements(transactions: object) -> pd.DataFrame:
     return table
 
 
-def _month(text: str) -> pd.Timestamp:
+def month_of(text: str, of: str = "reports.monthly_changes") -> pd.Timestamp:
+    """Return the first day of a month that is written as "2026-03"."""
     if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", str(text)):
-        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of="reports.monthly_changes")
+        raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of=of)
     return pd.Timestamp(text)
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 
 from workbench.reports.transaction_rows import ASSUMED, KINDS, PATTERN, transaction_events, transactions
 from workbench.tables.event_frames import events_frame
+from workbench.tables.periods import moment
 from workbench.tables.rows import TEXT, mark_report
 
 _BUSY = 20  # events a day from which a day without any is a gap
@@ -14,11 +15,12 @@ _GAP = 48  # hours
 _COLUMNS = ("anomaly", "transaction_id", "event_id", "at", "amount_cents", "currency")
 
 
-def anomalies(events: object) -> pd.DataFrame:
+def anomalies(events: object, *, at: object = None) -> pd.DataFrame:
     """Return implausible transactions and events, one row each.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
+        at: What was known at a past day or time, as in `transactions`.
 
     Returns:
         Columns anomaly ("settled twice", "posted above authorized", "refunded above posted", "amount missing",
@@ -26,21 +28,23 @@ def anomalies(events: object) -> pd.DataFrame:
         transaction_id, event_id, at, amount_cents (Int64: the amount, or what is above), currency.
     """
     frame = _frame(events)
-    data, _ = transaction_events(frame)
-    table = transactions(frame).rename(columns={"authorized_at": "at"})
+    data, _ = transaction_events(frame, at)
+    if (as_of := moment(at, "at", "UTC")) is not None:
+        frame = frame[(frame["at"] < pd.Timestamp(as_of)).fillna(False).to_numpy(dtype=bool)]
+    table = transactions(frame, at=at).rename(columns={"authorized_at": "at"})
     rows = [*_of_events(frame, data), *_of_transactions(table), *_gaps(data)]
     listed = pd.concat(rows) if rows else pd.DataFrame()
     listed = listed.reindex(columns=[*_COLUMNS]).astype({"amount_cents": "Int64", "at": "datetime64[us, UTC]"})
     listed = listed.astype(dict.fromkeys(("anomaly", "transaction_id", "event_id", "currency"), TEXT))
     listed = listed.sort_values(["anomaly", "at", "transaction_id"], ignore_index=True)
-    return mark_report(listed, "anomalies", [ASSUMED], frame)
+    return mark_report(listed, "anomalies", [ASSUMED], frame, until=data.attrs["until"])
 
 
 def _frame(events: object) -> pd.DataFrame:
     if isinstance(events, pd.DataFrame):
         return events
     log: Any = getattr(events, "frame", None)
-    frame: pd.DataFrame = log(of=PATTERN) if callable(log) else events_frame(events)
+    frame: pd.DataFrame = log(of=PATTERN) if callable(log) else events_frame(events, PATTERN)
     return frame
 
 

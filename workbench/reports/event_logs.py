@@ -297,7 +297,7 @@ def _blocks(path: Path) -> Iterator[Block]:
 
 
 def _strict(converter: Converter, line: bytes) -> tuple[str, Event | None]:
-    """Return the strictly read event of a line, or the error; None for a blank line."""
+    """Return the error text and the event of a line, read strictly: one of them is empty, both for a blank line."""
     if not line.strip():
         return "", None
     try:

@@ -52,7 +52,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
 
     Duplicate events count once. `authorized_cents` is the requested amount, `held_cents` the open hold, `posted_cents`
     the settled amount, `refunded_cents` the refunds, and `net_cents` is posted minus refunded. Cents are the minor unit
-    of the row's `currency`: yen have none, so an amount of JPY is whole yen.
+    of the row's `currency`: yen have none, so an amount of JPY is in yen.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored
@@ -226,6 +226,8 @@ def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, li
     else:
         frame = events_frame(events, PATTERN)
     empty = events_frame([], PATTERN)
+    if "body.id" not in frame:  # of events of other kinds
+        frame = frame.assign(**{"body.id": pd.Series(index=frame.index, dtype=TEXT)})
     kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
     rows = np.flatnonzero(kept)
     columns: dict[str, Any] = {}

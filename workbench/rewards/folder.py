@@ -50,12 +50,12 @@ class StoredRows:
         self.settled = -1.0 if newest is None else (newest - unsettled).timestamp() * 1e6
 
     def unchanged(self, columns: Mapping[str, Any], keys: Iterable[Any]) -> bool:
-        """Say whether all rows of a page are known, and as they were."""
+        """Return whether all rows of a page are known and unchanged."""
         places = [self._places.get(key[:2]) for key in keys]
         return None not in places and _values(self._rows.take(places)) == _values(_whole(columns))
 
     def compare(self, tables: Iterable[Any], back_to: str | None) -> tuple[Any, list[dict[str, Any]]]:
-        """Return the rows as they are now, and what is new, changed or gone.
+        """Return the current rows, and the new, changed and deleted ones.
 
         Args:
             tables: Columns that were read now.

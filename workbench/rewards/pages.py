@@ -391,7 +391,7 @@ def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
 
 
 def with_users(table: Table, users: Sequence[str], rows: Sequence[int]) -> Table:
-    """Return a table with a first column `user_id`: each user as often as it has rows."""
+    """Return a table with `user_id` as its first column, repeated for each row of a user."""
     if len(users) == 1:
         ids = pa.repeat(pa.scalar(users[0], pa.large_string()), rows[0])
     else:

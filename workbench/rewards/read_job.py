@@ -124,7 +124,7 @@ class Reading:
     Args:
         api: The client, of either kind.
         users: Ids of the users to read.
-        wanted: Which of their rows are kept.
+        wanted: Filter of their rows.
         result: What is read is added to it; the pages of users that are `started` are not requested again.
         concurrency: Maximum requests in flight.
         report: Called with the progress.
@@ -400,7 +400,7 @@ async def read_users(
     Args:
         api: The client, of either kind.
         users: Ids of the users.
-        wanted: Which of their rows are kept.
+        wanted: Filter of their rows.
         path: A folder for the rows.
         resume: The result of an earlier read.
         refresh: Read again what is new in the folder, and what may have changed within this time before the newest row.
@@ -440,7 +440,7 @@ async def read_users(
 
 
 def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop of its own thread, so that it works where a loop runs already, as in notebooks.
+    """Read in an event loop in a new thread, so that it works inside a running loop, as in notebooks.
 
     The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock
     held, and the other

@@ -14,6 +14,7 @@ from workbench.chains.values import ed25519_public_key, refuse_private_key
 from workbench.errors import UsageError
 from workbench.interface import table
 from workbench.interface.contracts import SignWithdrawal, WithdrawalSignature
+from workbench.remedies import Remedy
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds, usage_error
 from workbench.sandbox.contracts import of_tenant, secret_of, signer_of, wallet_address
 from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignature, from_json
@@ -57,7 +58,7 @@ def admin_secret(environment: Environment, admin: str) -> tuple[str, bytes]:
                 label = f"{contract['id']}:{i}"
                 if wallet_address(environment.seeds, contract["chain_id"], label) == address:
                     return address, secret_of(environment.seeds, "wallet", label)
-    raise usage_error("the sandbox has a wallet only for admins of its own EVM contracts; see guide()")
+    raise usage_error(f"the sandbox has a wallet only for admins of its own EVM contracts; {Remedy('guide')}")
 
 
 def sign_as(environment: Environment, admin: str, typed_data: Mapping[str, Any]) -> WalletSignature:

@@ -13,7 +13,18 @@ from workbench.sandbox.context import moment_of
 from workbench.schema.fields import OPEN, About, about, record
 from workbench.schema.masks import DOTS, MaskedDict, masked
 from workbench.schema.readers import write_time
-from workbench.schema.walk import Array, DateTime, DecimalNumber, Kind, build, is_record, leaves, members, record_of
+from workbench.schema.walk import (
+    Array,
+    Choice,
+    DateTime,
+    DecimalNumber,
+    Kind,
+    build,
+    is_record,
+    leaves,
+    members,
+    record_of,
+)
 
 
 @record
@@ -318,11 +329,15 @@ def from_json(annotation: Any, raw: Any) -> Any:
 
 
 def _value(kind: Kind, raw: Any) -> Any:
-    if isinstance(kind, DateTime) and raw is not None:
+    if raw is None:
+        return None
+    if isinstance(kind, DateTime):
         return moment_of(raw) if isinstance(raw, int) else datetime.fromisoformat(raw)
-    if isinstance(kind, DecimalNumber) and raw is not None:
+    if isinstance(kind, DecimalNumber):
         return Decimal(raw)
+    if isinstance(kind, Choice):
+        return kind.of(raw) if raw in tuple(kind.of) else raw
+    if isinstance(kind, Array):
+        return tuple(_value(kind.of, item) for item in raw)
     of = record_of(kind)
-    if of is None or raw is None:
-        return raw
-    return [from_json(of, item) for item in raw] if isinstance(kind, Array) else from_json(of, raw)
+    return raw if of is None else from_json(of, raw)

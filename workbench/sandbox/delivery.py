@@ -294,7 +294,7 @@ class Delivered(bytes):
 
 
 def wire_event(environment: Environment, kept: Record) -> Record:
-    """Return an event in its envelope, as it is sent."""
+    """Return an event in the envelope of a delivery."""
     resource, _, action = kept["kind"].partition(".")
     event: Record = {
         "id": environment.seeds.uuid(f"event:{kept['sequence']}"),

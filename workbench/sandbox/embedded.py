@@ -103,7 +103,7 @@ class Sandbox(Controls):
         random_keys: Whether API keys are random. By default they are derived from the seed, the same everywhere; to
             serve beyond this machine they must be random. Stored in the file, like the seed.
         api_key: Full API key, of 16 characters or more; the other keys are derived from it. Stored in the file.
-        clock: "fixed" (default) stands at the seeded instant until controls move it; "now", a time, or a speed
+        clock: "fixed" (default) stays at the seeded instant until controls move it; "now", a time, or a speed
             as "x60", runs. Times of the seeded world lie before its start.
         world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or
             "large" with 1,000. The ids of the small one are in all.

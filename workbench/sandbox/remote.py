@@ -1,7 +1,6 @@
 """Client for the controls of a served sandbox: the methods of an embedded one, over HTTP."""
 
 import os
-import ssl
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +17,7 @@ from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 from workbench.schema import strict_json
+from workbench.system.certificates import trusted
 from workbench.system.messages import LOOPBACK
 
 _SECONDS = 30.0
@@ -32,11 +32,6 @@ _WAYS = (
     "by its "
     "own URL, and check that it is complete."
 )
-
-
-def trusted(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
-    """Return the trusted certificates: those of a file, or the default ones."""
-    return True if ca_file is None else ssl.create_default_context(cafile=ca_file)
 
 
 class RemoteSandbox(Controls):

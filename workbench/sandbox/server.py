@@ -23,6 +23,7 @@ from typing import Any
 from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
 from workbench.interface import table
 from workbench.interface.openapi import document
+from workbench.remedies import worded_for
 from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.control_records import to_json
@@ -150,9 +151,8 @@ class App:
             return refused(400, f"the body cannot be read: {error}")
         if not isinstance(arguments, Mapping):
             return refused(400, "the arguments must be a JSON object")
-        return await asyncio.to_thread(
-            self._perform, name, arguments
-        )  # it may block, for example until deliveries are sent
+        with worded_for("http"):
+            return await asyncio.to_thread(self._perform, name, arguments)  # it may block until deliveries are sent
 
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         sandbox, lists = copy.copy(self.sandbox), list[Iterable[Any]]()

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import attrs
 
 from workbench.errors import Problem, hidden_characters
+from workbench.remedies import Remedy
 from workbench.schema import masks, walk
 from workbench.schema.fields import MASK, OPEN, About, Rule
 from workbench.schema.readers import is_empty
@@ -195,7 +196,7 @@ def _problems(seen: Survey, partial: bool) -> Iterator[Problem]:
 def _missing(kind: Kind) -> str:
     if isinstance(kind, walk.Integer) and kind.full:
         return "is empty; write FULL for the full amount"
-    return "is not given; it is True or False" if isinstance(kind, walk.Boolean) else "is missing"
+    return "is not given; it is true or false" if isinstance(kind, walk.Boolean) else "is missing"
 
 
 def _value_problems(kind: Kind, about: About, value: object, path: str) -> Iterator[Problem]:
@@ -275,7 +276,7 @@ _FORMATS: Mapping[str, tuple[Callable[[str], Any], str]] = {
 _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Text: (lambda value: isinstance(value, str), "text"),
     walk.Integer: (lambda value: type(value) is int, "a whole number"),
-    walk.Boolean: (lambda value: type(value) is bool, "True or False"),
+    walk.Boolean: (lambda value: type(value) is bool, "true or false"),
     walk.DecimalNumber: (_is_number, "an exact number"),
     walk.Numeric: (_is_number, "an exact number"),
     walk.DateTime: (lambda value: isinstance(value, datetime) and bool(value.tzinfo), "a datetime with a time zone"),
@@ -285,7 +286,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
 }
 """What fits a kind, and what that is called; a nested record and the items of a list are checked by themselves."""
 _NAMES = {
-    "bool": "True or False",
+    "bool": "true or false",
     "int": "a number",
     "str": "text",
     "dict": "an object",
@@ -356,6 +357,11 @@ def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Pro
     return refused, tuple(problem for problem in problems if problem.rule in {"max_length", "advice"})
 
 
+def allow(name: str) -> Remedy:
+    """Return the remedy of a value that is sent where it is allowed."""
+    return Remedy("allow", name=name, option=name.replace("_", "-"))
+
+
 def _cautions(seen: Survey) -> Iterator[Problem]:
     for path, field, value, holder in seen.values():
         if isinstance(value, str | date) and (text := _advice(field.name, value, holder)):
@@ -363,13 +369,13 @@ def _cautions(seen: Survey) -> Iterator[Problem]:
         if type(value) is not str or (value.isascii() and value.isprintable()):
             continue
         if MASK in value:
-            text = f"is a masked value, not the real one (it contains {MASK}); allowing(masked_value=True) sends it"
-            yield Problem(path, "masked_value", text)
+            text = f"is a masked value, not the real one (it contains {MASK})"
+            yield Problem(path, "masked_value", text, allow("masked_value"))
         # half a surrogate pair and NUL cannot be sent at all: `problems` has them
         hidden = [name for name in hidden_characters(value) if not re.fullmatch(r"U\+(0000|D[89A-F]..)", name)]
         if hidden:
-            text = f"contains invisible characters ({', '.join(hidden[:5])}); allowing(unusual_text=True) sends them"
-            yield Problem(path, "unusual_text", text)
+            text = f"contains invisible characters ({', '.join(hidden[:5])})"
+            yield Problem(path, "unusual_text", text, allow("unusual_text"))
         limit, units = field.about.rule.max_length, len(value.encode("utf-16-le", "surrogatepass")) // 2
         if limit is not None and len(value) <= limit < units:
             text = f"has {units} UTF-16 units, over {limit}; how the service counts is not shown"
@@ -438,7 +444,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with whether its values can be beside a rule."""
+    """Return the members of an answer, each with whether its values can break a rule."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -220,7 +220,7 @@ def _repr(self: Any) -> str:
 
 @record
 class Answer:
-    """What the service sends. Members it does not name in the document are kept in `extra`.
+    """What the service sends. Members that the interface document does not name are in `extra`.
 
     A member the document calls required can be missing all the same; it then reads as None. `marks` names what was
     unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.

@@ -34,7 +34,7 @@ def masked(x: object, reveal: Collection[str] = (), *, of: type[Any] | None = No
     """Return a record, a mapping or a list of them as wire names and plain values, with what is private masked.
 
     Args:
-        reveal: Attribute names, or dotted paths of them, of members that stay as they are.
+        reveal: Attribute names, or dotted paths of them, of members that are not masked.
         of: The record whose wire names a mapping has. Without it nothing of a mapping is known, and all is masked.
     """
     if isinstance(x, MaskedDict) and of is None:

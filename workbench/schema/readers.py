@@ -1,7 +1,7 @@
 """Single values by the kind of their field: from the wire, exactly, with what is unusual about them; and from and to
 text.
 
-Text stands in table cells, form inputs, command options and files.
+The text comes from table cells, form inputs, command options and files.
 """
 
 import re
@@ -40,7 +40,7 @@ def value_of(member: Member, text: str) -> Any:
 
     Args:
         member: The member, from `walk.members`.
-        text: What was typed, or stands in a cell; `FULL` where leaving an amount out has a meaning.
+        text: Text of an input or a cell; `FULL` where omitting an amount has a meaning.
 
     Raises:
         ValueError: It does not fit. The message says what is allowed, and holds nothing private.
@@ -221,7 +221,7 @@ def _read_time(value: object) -> Any:
 
 
 def read_time(value: object) -> tuple[Any, Problem | None]:
-    """Return a wire time as aware UTC, or as it is where it cannot be read, and what is unusual about it."""
+    """Return a wire time as aware UTC, or unchanged if it cannot be read, and a problem if it is unusual."""
     read = _read_time(value)
     return (read.value, Problem("", read.rule, read.message)) if isinstance(read, Unusual) else (read, None)
 

@@ -24,7 +24,7 @@ class Text(Kind):
 
 @attrs.frozen
 class Integer(Kind):
-    """An `int`; `full` where `FULL` may stand for leaving it out, `text` where it travels as text."""
+    """An `int`; `full` if `FULL` means that it is omitted, `text` if it is sent as text."""
 
     full: bool = False
     text: bool = False
@@ -141,7 +141,7 @@ def members(cls: type[Any]) -> tuple[Member, ...]:
     """Return the members of a record that may be given, in the order of its class body.
 
     Raises:
-        TypeError: A field has no `about`, or a type that no kind is known for.
+        TypeError: A field has no `about`, or an unsupported type.
     """
     if cls not in _MEMBERS:
         _MEMBERS[cls] = tuple(_resolved(cls))
@@ -304,12 +304,42 @@ class UnknownMember(ValueError):
 def described(member: Member) -> str:
     """Return a member in one line: meaning, unit, rule, whether it is required, whether it is an assumption."""
     assumed = f"assumed: {member.about.assumed}" if member.about.assumed else ""
-    facts = (member.about.doc, rule_words(member), "required" if member.required else "", assumed)
-    return "; ".join(filter(None, facts)) + "."
+    return "; ".join(filter(None, (*_facts(member), "required" if member.required else "", assumed))) + "."
+
+
+def option_help(member: Member, parent: Member | None) -> str:
+    """Return the help of an option: meaning, rule, and marks for what is required and what is assumed.
+
+    Args:
+        parent: The object that holds the member; None for a member of the request.
+    """
+    required = "[required]" if member.required else ""
+    if required and parent is not None and not parent.required:
+        required = f"[required if {parent.name.replace('_', ' ')} is given]"
+    assumed = "[assumed]" if member.about.assumed else ""
+    return " ".join(filter(None, ("; ".join(filter(None, _facts(member))) + ".", required, assumed)))
+
+
+def value_name(member: Member) -> str:
+    """Return the placeholder of a member's value in help: UUID, CENTS, DATE, INT and the like."""
+    kind, rule = member.kind, member.about.rule
+    if isinstance(kind, Array):
+        return f"{value_name(attrs.evolve(member, kind=kind.of))}..."
+    if isinstance(kind, Integer):
+        return ("CENTS" if rule.unit == "cents" else "INT") + ("|FULL" if kind.full else "")
+    by_kind = {Boolean: "true|false", Choice: "CHOICE", Date: "DATE", DateTime: "TIME", DecimalNumber: "DECIMAL"}
+    by_format = {"uuid": "UUID", "email": "EMAIL", "decimal": "DECIMAL", "date": "DATE", "date-time": "TIME"}
+    if name := by_kind.get(type(kind)) or by_format.get(rule.format or ""):
+        return name
+    return "ADDRESS" if " address" in (rule.says or "") else "TEXT"
+
+
+def _facts(member: Member) -> tuple[str, str]:
+    return member.about.doc, rule_words(member)
 
 
 def rule_words(member: Member) -> str:
-    """Return the rule of a member in words, unit first; empty where it has none."""
+    """Return the rule of a member as text, unit first; empty if it has none."""
     rule, kind = member.about.rule, member.kind
     limits = [f"in {rule.unit}" if rule.unit else ""]
     if isinstance(kind, Integer):

@@ -72,9 +72,10 @@ class Ledger:
     def book(
         self, step: str, do: str, arguments: Mapping[str, Any], answer: object = None, at: datetime | None = None
     ) -> None:
-        """Book a step that was done: an authorization, or the reversal, settlement or refund of one that was booked.
+        """Book a completed step: an authorization, or the reversal, settlement or refund of a booked one.
 
-        Without an amount, or with FULL, a reversal or settlement is of all that is held, a refund of all that is left.
+        Without an amount, or with FULL, a reversal or settlement applies to everything held, a refund to everything
+        left.
         """
         transaction: Any = arguments.get("transaction_id")
         amount = arguments.get("amount")
@@ -108,7 +109,7 @@ class Ledger:
             self._post(Entry(step, transaction, hold.card_id, source, target, cents, kind, at, hold.currency))
 
     def _post(self, entry: Entry) -> None:
-        """Add an entry, if it moves anything. `refunded` counts what was given back, so it grows by what leaves it."""
+        """Add an entry, if its amount is not 0. `refunded` counts refunds, so it grows by what leaves it."""
         if not entry.amount:
             return
         if entry.amount < 0:
@@ -124,7 +125,7 @@ class Ledger:
             raise Unbalanced(f"{entry.step}: the accounts of card {entry.card_id} do not add up to 0: {dict(balance)}")
 
     def differences(self, card_id: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[str]:
-        """Yield how the sandbox's balance of a card moved otherwise than this ledger.
+        """Yield the differences between the sandbox's balance changes of a card and this ledger.
 
         Args:
             card_id: The card.

@@ -1,6 +1,4 @@
-"""How a sequence is run: against what, what each step needs, its result, and how that compares with what was
-expected.
-"""
+"""Run sequences: the target, the steps and their results, compared with the expectations."""
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -27,6 +25,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import Async
+from workbench.remedies import Remedy
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls import perform
 from workbench.sandbox.extensions import ROWS
@@ -51,7 +50,7 @@ from workbench.sequences.sequence import (
 from workbench.session import behaviors_of
 
 T = TypeVar("T")
-BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps besides those of calls
+BLOCKED, FAILED = "blocked", "failed"  # outcomes of steps, in addition to those of calls
 _OUTCOMES: tuple[tuple[Any, Outcome], ...] = (
     (ApiError, Outcome.REFUSED),
     (UnreadableEffect, Outcome.DONE),
@@ -74,21 +73,21 @@ class Mismatch:
 
 @attrs.define
 class StepResult:
-    """The outcome of one step, its answer, its events and what differs from the expectation."""
+    """The outcome of one step, its response, its events and the mismatches with the expectation."""
 
     step: Step
-    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is under way
+    outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is in flight
     at: datetime
     arguments: Mapping[str, Any] = attrs.field(repr=False)
     answer: object = attrs.field(default=None, repr=False)
     error: WorkbenchError | None = None
-    before: int = 0  # cursor of events before and after
+    before: int = 0  # event cursor before and after the step
     after: int = 0
     mismatches: tuple[Mismatch, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether it met its expectations: done where none are given, refused where a refusal is expected."""
+        """Whether the step met its expectations and was done, or was refused if an error is expected."""
         expected = Outcome.REFUSED if self.step.expect.error else Outcome.DONE
         return not self.mismatches and self.outcome == expected
 
@@ -98,14 +97,13 @@ class StepResult:
         return "; ".join(map(str, self.mismatches)) or (str(self.error) if self.error else None)
 
 
-_POLL_INTERVAL = 0.1  # seconds between two looks into the inbox of a real service
+_POLL_INTERVAL = 0.1  # seconds between reads of the inbox of a real service
 
 
 class Target:
-    """What a sequence runs against: a sandbox, a session or a client, with the controls of its sandbox, embedded or
-    served.
+    """Target of a sequence: a sandbox, a session or a client, with the controls of its sandbox, embedded or served.
 
-    Without a sandbox there is the time of day, the events that were received, and no record that could be looked at.
+    Without a sandbox, it has the wall clock and the received events, but no stored records.
 
     Raises:
         WrongEnvironment: It is a production service, or lacks what the sequence needs.
@@ -126,11 +124,12 @@ class Target:
             self._check(sequence)
 
     def _check(self, sequence: Sequence) -> None:
-        """Refuse a sequence that is written for another behavior or tenant, before its first step."""
+        """Raise for a sequence that is written for another behavior or tenant, before its first step."""
         behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
         missing = None
         if sequence.profile not in (None, behavior):
-            missing = f'a sandbox with behavior "{sequence.profile}", as wb.connect(behavior="{sequence.profile}")'
+            way = Remedy("behavior", behavior=sequence.profile)
+            missing = f'a sandbox with behavior "{sequence.profile}", as {way}'
         elif sequence.team not in (None, team):
             missing = f"a tenant with {sequence.team} teams"
         if missing:
@@ -151,7 +150,7 @@ class Target:
         return self._sandbox is not None
 
     def now(self) -> datetime:
-        """Return the time there."""
+        """Return the time of the target."""
         now: datetime = datetime.now(UTC) if self._sandbox is None else self._sandbox.clock.now()
         return now
 
@@ -160,7 +159,7 @@ class Target:
         return len(self.events(0)) if self._sandbox is None else int(self._sandbox._last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
-        """Return the events after a cursor, and up to another one, as wire members."""
+        """Return the events between two cursors, as wire members."""
         if self._sandbox is not None:
             events = self._sandbox.events(since=after)
             return [event["event"] for event in events if until is None or event["sequence"] <= until]
@@ -172,7 +171,7 @@ class Target:
         """Call a control of the sandbox.
 
         Raises:
-            WrongEnvironment: There is no such control.
+            WrongEnvironment: The target has no such control.
         """
         if self._sandbox is not None:
             return perform(self._sandbox, name, arguments)
@@ -187,7 +186,7 @@ class Target:
         return self.api.call(ROWS["settle"], {"amount": FULL, **arguments})
 
     def advance(self, span: timedelta, until: Callable[[], bool] | None = None) -> None:
-        """Move the sandbox's clock; without one, wait until `until` is true or the span is over."""
+        """Advance the sandbox's clock; without a sandbox, wait until `until` is true or the span has passed."""
         if self._sandbox is not None:
             self._sandbox.advance(seconds=span.total_seconds())
         elif until is None:
@@ -198,7 +197,7 @@ class Target:
                 time.sleep(_POLL_INTERVAL)
 
     def look(self, control: Literal["balance", "state"], record_id: str) -> Any:
-        """Return the balance of a card in cents, or a record as it is stored; None where it cannot be seen."""
+        """Return the balance of a card in cents, or a stored record; None if it is not accessible."""
         try:
             return None if self._sandbox is None else getattr(self._sandbox, control)(record_id)
         except ApiError:
@@ -208,7 +207,7 @@ class Target:
         """Return an example id of the sandbox's guide.
 
         Raises:
-            WrongEnvironment: There is none at that path.
+            WrongEnvironment: The guide has no example at that path.
         """
         if self._sandbox is None:
             raise WrongEnvironment(f"{path} is an example of our sandbox; give the parameter with an id of your own")
@@ -233,13 +232,13 @@ def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 class Player:
-    """One run of a sequence: the results so far, the ledger, and the steps that are left.
+    """One run of a sequence: the results so far, the ledger, and the remaining steps.
 
     Args:
-        sequence: The sequence, which was checked.
-        target: What it runs against.
+        sequence: The validated sequence.
+        target: Target of the run.
         values: The parameters.
-        check_balances: Compare the target's balances with the ledger; not where runs go on side by side.
+        check_balances: Compare the target's balances with the ledger; false for concurrent runs.
     """
 
     def __init__(
@@ -255,18 +254,18 @@ class Player:
             name: self._resolve(default if values.get(name) is None else values[name])
             for name, default in defaults.items()
         }
-        self.record: Callable[[StepResult], object] = lambda _: None  # called before a step's call leaves, and after it
+        self.record: Callable[[StepResult], object] = lambda _: None  # called before and after a step's call
         self._check_balances = check_balances
-        self._balances: dict[str, Mapping[str, int]] = {}  # of the target, before anything that our ledger has
+        self._balances: dict[str, Mapping[str, int]] = {}  # balances of the target before the first entry of the ledger
 
     def restore(self, result: StepResult) -> None:
-        """Take up a result of an earlier run."""
+        """Restore a result of an earlier run."""
         self.results[result.step.name] = result
         if result.outcome == Outcome.DONE:
             self.ledger.book(result.step.name, result.step.do, result.arguments, result.answer, result.at)
 
     def pending(self) -> Iterator[Step]:
-        """Yield the steps that are left, up to one with an unknown outcome: nothing that follows can be trusted."""
+        """Yield the remaining steps; stop at an unknown outcome, since later results would be unreliable."""
         for index in range(len(self.sequence.steps)):
             step = self.sequence.steps[index]  # read as late as this: a stepper may have changed it
             if step.name not in self.results:
@@ -281,7 +280,7 @@ class Player:
         return at_once(self.play_async(step))
 
     async def play_async(self, step: Step) -> StepResult:
-        """Play one step; it is blocked if a reference cannot be resolved."""
+        """Play one step; its outcome is "blocked" if a reference cannot be resolved."""
         at, before = self.target.now(), self.target.cursor()
         try:
             arguments = self._resolve(step.arguments)
@@ -402,7 +401,9 @@ class Player:
         return value
 
     def differences(self) -> list[str]:
-        """Return where the target's balances moved otherwise than the ledger; empty if they agree or are not shown."""
+        """Return the differences between the target's balances and the ledger; empty if they agree or are not
+        available.
+        """
         differences: list[str] = []
         for card, before in self._balances.items():
             after = self.target.look("balance", card)
@@ -412,7 +413,7 @@ class Player:
 
 
 class _Blocked(Exception):
-    """A step cannot be played because one before it has no result."""
+    """A step cannot be played because an earlier step has no result."""
 
 
 def _shown(value: object) -> str:
@@ -432,13 +433,13 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:
-    """Return a member of a refusal; of its message, the part that is wanted where it has it."""
+    """Return a member of a refusal; for the message, the expected part if it contains it."""
     actual = getattr(error, name)
     return wanted if name == "message" and wanted in (actual or "") else actual
 
 
 def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
-    """Return the expected events that are not there. Each event, as wire members, meets one expectation."""
+    """Return the expected events that are missing. Each event, as wire members, meets one expectation."""
     left = list(events)
     missing = []
     for pattern in expected:
@@ -461,5 +462,5 @@ def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[
 
 
 def event_kind(event: Mapping[str, Any]) -> str:
-    """Return the kind of an event of wire members: `transaction.created`."""
+    """Return the kind of an event from its wire members, such as `transaction.created`."""
     return f"{event.get('resource')}.{event.get('action')}"

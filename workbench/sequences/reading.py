@@ -1,7 +1,7 @@
-"""Sequences in TOML files, which are data only, and the problems of a sequence before its first call: all of them, with
-step and line.
+"""Read sequences from TOML files, which are data only, and validate them before the first call: all problems, with step
+and line.
 
-Nothing in a file is evaluated, expanded or looked up in the environment.
+Files are never evaluated, expanded or resolved against the environment.
 """
 
 import re
@@ -45,7 +45,7 @@ T = TypeVar("T")
 MAX_STEPS = 10_000
 MAX_DEPTH = 20
 _REFERENCES: Mapping[str, Callable[[str], Reference]] = {"ref": ref, "param": Param}
-_NAMES = {"arguments": "with"}  # attributes that have another name in a file
+_NAMES = {"arguments": "with"}  # attributes with another name in files
 _TABLES = {
     Parameter: "a table with type, doc and default",
     ExpectedEvent: "the kind of an event, or a table with kind, timeout and where",
@@ -57,7 +57,8 @@ def read_toml(path: str | Path) -> Sequence:
     """Read a sequence from a TOML file.
 
     Raises:
-        InvalidSequence: It is too large, not TOML, or its members are wrong; all problems, with step and line.
+        InvalidSequence: The file is too large, not TOML, or has invalid members; lists all problems with step and
+            line.
     """
     file = Path(path)
     try:
@@ -95,7 +96,7 @@ _STEP = re.compile(r"^\s*\[\[\s*steps\s*\]\]", re.MULTILINE)
 
 
 class _Reader:
-    """Reads the tables of one file by the types of our attributes, and collects what is wrong with them."""
+    """Reader of one file's tables by the types of our attributes; it collects their problems."""
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
@@ -105,7 +106,7 @@ class _Reader:
         for match in _STEP.finditer(bare):
             line, end = line + bare.count("\n", end, match.end()), match.end()
             self._lines.append(line)
-        self._line: int | None = None  # of the step that is read; the parser does not tell it
+        self._line: int | None = None  # of the current step; the parser does not report it
 
     def sequence(self, raw: Mapping[str, Any], name: str) -> Sequence:
         params = self._typed(dict, raw.get("params", {}), ("params",), "a table of parameters")
@@ -131,7 +132,7 @@ class _Reader:
         return step
 
     def _record(self, cls: type[Any], raw: object, path: _Path, **given: object) -> Any:
-        """Read a table as one of our objects; `given` holds what does not stand in it."""
+        """Read a table as one of our objects; `given` has the members that are not in the table."""
         fields = {_NAMES.get(field.name, field.name): field for field in attrs.fields(cls) if field.name not in given}
         for key, value in self._typed(dict, raw, path, _TABLES.get(cls, "a table")).items():
             if key in fields:
@@ -164,7 +165,7 @@ class _Reader:
             return timedelta(0)
 
     def _value(self, raw: object, path: _Path) -> Any:
-        """Read a value that may be, or hold, references."""
+        """Read a value that may be a reference or contain references."""
         if raw == "FULL":
             return FULL
         if len(path) > MAX_DEPTH:
@@ -230,15 +231,15 @@ class Catalogue(Mapping[str, Sequence]):
 
 
 catalogue = Catalogue(Path(__file__).with_name("catalogue"))
-"""Sequences worth knowing: every documented transition, the refusals one meets, and longer stories."""
+"""Built-in sequences: every documented transition, common refusals, and longer scenarios."""
 
 OWN_STEPS = {"advance": ("by",), "wait": ("kind", "timeout", "where")}
-"""The steps that are neither operations nor controls, and their arguments."""
+"""Steps that are neither operations nor controls, with their arguments."""
 SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not Operations.sign_withdrawal}
-"""The operations a step may call: all but the one that authorizes moving funds."""
+"""Operations a step may call: all except the one that authorizes moving funds."""
 _NOT_SCRIPTED = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
-"""The controls of the sandbox a step may call: those that change a record, not the sandbox itself."""
+"""Sandbox controls a step may call: those that change a record, not the sandbox itself."""
 
 _Found = Iterator[tuple[str, str, str]]  # the member of a step, the rule, the message
 
@@ -248,7 +249,7 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
 
     Args:
         sequence: The sequence.
-        values: The parameters of a run, to be checked too; None leaves them out.
+        values: Parameters of a run to check too; None skips them.
     """
     problems_found = [*_header_problems(sequence), *problems_of_values(sequence, values)]
     declared = {parameter.name for parameter in sequence.parameters}
@@ -265,7 +266,7 @@ def problems(sequence: Sequence, values: Mapping[str, Any] | None = None) -> tup
 
 
 def check(sequence: Sequence, values: Mapping[str, Any] | None = None) -> None:
-    """Raise InvalidSequence for the `problems` of a sequence, and of the parameters of a run."""
+    """Raise InvalidSequence if a sequence or the parameters of a run have `problems`."""
     if problems_found := problems(sequence, values):
         raise InvalidSequence(problems_found, sequence.name)
 
@@ -286,7 +287,7 @@ def _header_problems(sequence: Sequence) -> Iterator[Problem]:
 
 
 def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """Yield the problems of the parameters of a run; None stands for none that could be checked."""
+    """Yield the problems of the parameters of a run; None skips the check."""
     if values is None:
         return
     declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}
@@ -383,7 +384,7 @@ def _reference_problems(step: Step, declared: Collection[str], names: list[str],
         if isinstance(reference, Param) and reference.path not in declared:
             message = f"names the parameter {visible(reference.path, 60)}, which is not declared"
         elif isinstance(reference, Ref):
-            if reference.step == step.name:  # an expectation may name the result of its own step
+            if reference.step == step.name:  # an expectation may refer to the result of its step
                 message = "refers to this very step" if reference in references(step.arguments) else None
             elif reference.step not in names:
                 message = "names no step of this sequence"

@@ -1,4 +1,4 @@
-"""Running a sequence: at once, awaited, step by step, or many times; with its state in a file where that is wanted."""
+"""Run a sequence: in one call, awaited, step by step, or many times; optionally with its state in a file."""
 
 import os
 import threading
@@ -26,11 +26,11 @@ from workbench.system.progress import Progress, ProgressCallback, progress_callb
 from workbench.system.thread_pool import Interrupted, ThreadPool
 
 Resolved = Mapping[str, Literal["done", "not_sent"]]
-LONG = 200  # steps or runs from which on progress is shown
+LONG = 200  # minimum number of steps or runs for a progress line
 
 
 def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Player:
-    """Check a sequence and its parameters, and return its player.
+    """Validate a sequence and its parameters, and return its player.
 
     Raises:
         InvalidSequence: Anything is wrong; nothing was sent.
@@ -38,7 +38,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """
     reading.check(sequence, values)
     player = Player(sequence, Target(api, sequence), values)
-    if isinstance(api, BaseClient):  # its journal has the calls one by one
+    if isinstance(api, BaseClient):  # its journal records each call
         context_of(api).note("sequence", sequence.name)
     return player
 
@@ -136,7 +136,7 @@ async def _played(
 
 
 class Stepper:
-    """A sequence that is run step by step.
+    """Run a sequence step by step.
 
     `next()` plays one step; `change(step, **arguments)` changes one that is left; `run()` plays the rest.
     """
@@ -153,7 +153,7 @@ class Stepper:
 
     @hide_arguments
     def change(self, step: str, **arguments: object) -> None:
-        """Change arguments of a step that is left.
+        """Change arguments of a remaining step.
 
         Raises:
             InvalidSequence: The step has already run or does not exist, or the arguments are wrong.
@@ -168,7 +168,7 @@ class Stepper:
         self._player.sequence = changed_sequence
 
     def next(self) -> StepResult | None:
-        """Run one step and return its result; None when none is left."""
+        """Run the next step and return its result; None if none remains."""
         step = next(self._pending, None)
         return None if step is None else self._player.play(step)
 
@@ -207,7 +207,7 @@ def run_many(
             `values`. Empty cells count as not given; the cells of a file are read by the types of the parameters.
         times: How often each row is run.
         workers: Concurrent runs; 1 keeps the order, and with it the hash, the same each time.
-        resume: The `.result` of the same call that was interrupted: its runs are kept, and the rest is run.
+        resume: The `.result` of the same call that was interrupted; only the remaining runs are made.
         values: Parameters that all rows share.
 
     Raises:
@@ -244,7 +244,7 @@ def run_many(
         done[number] = Run(player)
 
     def played() -> Runs:
-        """Return the runs in the order of their rows, up to the first that was not played."""
+        """Return the runs in the order of their rows, up to the first incomplete one."""
         return Runs((*earlier, *(done[number] for number in takewhile(done.__contains__, numbers))))
 
     pool = ThreadPool(play, numbers, workers, "sequence", halt=halted.set)
@@ -265,7 +265,7 @@ def run_many(
 
 
 def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]]) -> Runs:
-    """Return the runs of an interrupted call, if they are those of this call."""
+    """Return the runs of an interrupted call, if it had the same arguments."""
     if earlier is None:
         return Runs()
     same = len(earlier) <= len(todo) and all(run.sequence == sequence for run in earlier)

@@ -276,10 +276,10 @@ class Record:
         self._file.close()
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
-        """Restore the results of the file in a player, with those that a person resolved.
+        """Restore the results of the file in a player, with the outcomes that were resolved by hand.
 
         Raises:
-            UsageError: A resolved step is not unknown, or its outcome is another one.
+            UsageError: The outcome of a resolved step is not unknown, or the given outcome is not allowed.
         """
         rows = {name: row for name, *row in self._file.run("SELECT * FROM step")}
         for name, outcome in resolved.items():
@@ -307,7 +307,7 @@ class Record:
                 player.restore(StepResult(step, state, moment, given, answered, None, before, after, mismatched))
 
     def put(self, result: StepResult) -> None:
-        """Record a step that is about to be sent, or its result: its ids and amounts, and what later steps refer to."""
+        """Record a step before it is sent, or its result: ids, amounts, and the members that later steps refer to."""
         operation, step = OPERATIONS.get(result.step.do), result.step.name
         sent = {"transaction_id", "card_id", "amount"} if operation is None else _open_members(operation.request)
         read = self._read_later[step] | {"transaction_id", "status"}
@@ -325,7 +325,7 @@ class Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    """Return a digest of parameters, keyed by the installation: without its secret none can be guessed."""
+    """Return a keyed digest of parameters; without the installation's secret, their values cannot be guessed."""
     text = json.dumps(dict(sorted(values.items())), default=str)
     return hmac.new(installation_secret(), f"{salt}\0{text}".encode(), hashlib.sha256).hexdigest()
 

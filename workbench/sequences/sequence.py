@@ -168,7 +168,7 @@ class Parameter:
         return None if fits(value) else f"must be {description}"
 
     def read(self, text: object) -> Any:
-        """Return a cell of a file as a value of the type; what does not fit stays as it is."""
+        """Return a cell of a file as a value of the type; text that cannot be converted is returned unchanged."""
         if not isinstance(text, str):
             return text
         if self.type == "whole" and re.fullmatch(r"-?[0-9]{1,18}", text):

@@ -78,7 +78,7 @@ class Database:
             added: Tables and indexes that files of earlier versions lack, and get.
             remedy: What to do with an older one, for its error.
             survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
-                the file stays whole, but a power failure may take the last moments.
+                the file stays intact, but a power failure may lose the last writes.
 
         Raises:
             UnusableFile: It is not ours, newer, damaged, or cannot be opened. The file is left unchanged.
@@ -192,7 +192,7 @@ class Database:
                 )
 
     def undamaged(self, table: str) -> str:
-        """Return the condition, for a query of a checked table, that a row is as it was written.
+        """Return the SQL condition that a row of a checked table was not altered.
 
         A row that is damaged is to be left out by it before its columns are read: they may be no text any more.
         """
@@ -257,7 +257,7 @@ class Database:
             self.connection.execute("ROLLBACK")
 
     def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
-        """Run a statement, which is a transaction of its own outside of one, and return its rows."""
+        """Run a statement and return its rows; outside a transaction it is committed at once."""
         self.after_fork()
         asked = time.monotonic()
         with self.lock:
@@ -278,7 +278,7 @@ class Database:
     ) -> sqlite3.Cursor:
         """Run a statement that needs the file for itself, again and again until the time is up.
 
-        SQLite's own waits grow so long that beside a process which writes without a pause they never meet a gap.
+        SQLite's waits grow so long that they never meet a gap of a process that writes without a pause.
         """
         until = time.monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
@@ -290,7 +290,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Name what SQLite says by our errors; values never stand in its words."""
+        """Raise our errors for those of SQLite; the messages never contain values."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -354,7 +354,7 @@ class Database:
 
 
 def _prepare(path: Path) -> None:
-    """Make folder and file for their owner alone; a folder that is there already stays as it is."""
+    """Create folder and file with access for their owner only; an existing folder is not changed."""
     try:
         make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, stat.S_IRUSR | stat.S_IWUSR))

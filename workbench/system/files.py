@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from workbench.errors import UnusableFile, advise
+from workbench.errors import Problem, UnusableFile, UsageError, advise, unusable_name
 
 _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "fuse.rclone", "drvfs"})
 
@@ -23,6 +23,19 @@ def file_system(path: Path) -> str:
     whole = path.absolute()
     points = {Path(parts[1].replace("\\040", " ")): parts[2] for parts in map(str.split, mounts) if len(parts) > 2}
     return next((points[parent] for parent in (whole, *whole.parents) if parent in points), "")
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse a name that no file can have, before the work that the file is for.
+
+    Raises:
+        UsageError: The name is too long, or contains NUL.
+    """
+    try:
+        os.lstat(path)
+    except (OSError, ValueError) as error:
+        if problem := unusable_name(error):
+            raise UsageError([Problem("", "path", problem)]) from None
 
 
 def make_folder(folder: Path) -> None:

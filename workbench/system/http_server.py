@@ -210,8 +210,8 @@ class _LimitedProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Return whether a client that has ended its side is answered yet: its request is complete, and waits."""
-        cycle: Any = self.cycle  # None before the first request
-        return bool(cycle) and self._part is None and not cycle.response_complete and self.scheme == "http"
+        answered = getattr(self.cycle, "response_complete", True)  # there is none before the first request
+        return self._part is None and not answered and self.scheme == "http"
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -1,5 +1,7 @@
 """Limits of what a file that is read may hold, for every reader; a small file can unpack to much more."""
 
+from pathlib import Path
+
 import attrs
 
 MAX_RATIO = 200
@@ -23,6 +25,17 @@ FRAMES = Limits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
 
 class LimitExceeded(ValueError):
     """A file exceeds a limit; the message names it."""
+
+
+def read_bytes(path: Path, limits: Limits = Limits()) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        LimitExceeded: The file is too large.
+    """
+    if path.stat().st_size > limits.file:
+        raise LimitExceeded(f"more than {limits.file:,} bytes")
+    return path.read_bytes()
 
 
 def limits(default: Limits, **given: int | None) -> Limits:

@@ -27,7 +27,7 @@ class FileLock:
         """Acquire the lock; return False if another process holds it.
 
         Raises:
-            UnusableFile: Its file cannot be made.
+            UnusableFile: The lock file cannot be created.
         """
         from filelock import Timeout
 
@@ -54,8 +54,8 @@ class FileLock:
         """Acquire the lock.
 
         Raises:
-            FileBusy: Another process holds it; the message says which, and since when.
-            UnusableFile: Its file cannot be made.
+            FileBusy: Another process holds the lock; the message names the process and the time.
+            UnusableFile: The lock file cannot be created.
         """
         if self.acquire():
             import socket

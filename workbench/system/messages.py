@@ -14,7 +14,7 @@ BROKEN = frozenset({"refused", "reset", "closed", "lost"})
 
 @attrs.frozen(repr=False)
 class Request:
-    """A request with its whole body. Header names are in lower case, or can be looked up in any case."""
+    """A request with its complete body. Header names are in lower case, or can be looked up in any case."""
 
     method: str
     path: str  # as sent, percent escapes included

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -59,7 +60,7 @@ class ThreadPool(Generic[T]):
         self._ended = [False] * workers
         self._wakeup: SimpleQueue[None] = SimpleQueue()
         self._threads = [
-            threading.Thread(target=self._loop, args=(number,), name=f"{name}-{number}", daemon=True)
+            threading.Thread(target=copy_context().run, args=(self._loop, number), name=f"{name}-{number}", daemon=True)
             for number in range(workers)
         ]
 

@@ -30,6 +30,7 @@ from workbench.system.files import write_file
 from workbench.system.limits import FRAMES, limits
 from workbench.tables.columns import json_text, plan
 from workbench.tables.event_frames import events_frame, has_events
+from workbench.tables.packs import write_page, write_workbook
 from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import (
     AMOUNT,
@@ -211,21 +212,25 @@ def is_tabular(x: object) -> bool:
 
 
 def to_file(
-    frame: "pd.DataFrame | pd.Series[Any]",
+    frame: "pd.DataFrame | pd.Series[Any] | Mapping[str, pd.DataFrame]",
     path: str | Path,
     *,
     overwrite: bool = False,
     formulas: Literal["guard", "keep"] = "guard",
     tz: str = "UTC",
 ) -> Saved:
-    """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes.
+    """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes; or several frames to one file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
     column is not known, its head says so. Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet),
     or `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable by its owner only.
 
+    Several frames by name make a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes
+    of each, tables with totals and charts (.xlsx), and definitions. There, and only there, amounts in cents are written
+    in the main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+
     Args:
-        frame: The frame or the column.
+        frame: The frame or the column, or frames by the name of their sheet.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
@@ -239,11 +244,14 @@ def to_file(
     if isinstance(path, bytes):
         raise UsageError([Problem("path", "type", "must be text or a path, not bytes")], of="to_file")
     path = Path(path)
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(_WRITERS)})")
+    writers = _PACKS if isinstance(frame, Mapping) else _WRITERS
+    if path.suffix.lower() not in writers:
+        raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(writers)})")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
+    if isinstance(frame, Mapping):
+        return _write_pack(frame, path, tz)
+    write = _WRITERS[path.suffix.lower()]
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
     revealed = tuple(frame.attrs.get("revealed", ()))
@@ -255,6 +263,16 @@ def to_file(
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
+
+
+def _write_pack(frames: Mapping[str, pd.DataFrame], path: Path, tz: str) -> Saved:
+    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames.values()):
+        raise UsageError([Problem("frame", "type", "must be frames by name, at least one")], of="to_file")
+    revealed = tuple(dict.fromkeys(name for frame in frames.values() for name in frame.attrs.get("revealed", ())))
+    write = _PACKS[path.suffix.lower()]
+    write_file(path, lambda file: write(frames, path.stem, file, tz), private=bool(revealed))
+    rows, columns = (sum(frame.shape[axis] for frame in frames.values()) for axis in (0, 1))
+    return Saved(path=path, rows=rows, columns=columns, cleaned=0, revealed=revealed)
 
 
 def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
@@ -454,4 +472,8 @@ _WRITERS: Mapping[str, Callable[[pd.DataFrame, BinaryIO, str, str], None]] = {
     ".csv": _csv,
     ".xlsx": _xlsx,
     ".parquet": _parquet,
+}
+_PACKS: Mapping[str, Callable[[Mapping[str, pd.DataFrame], str, BinaryIO, str], None]] = {
+    ".xlsx": write_workbook,
+    ".html": write_page,
 }

@@ -166,7 +166,8 @@ def mark_report(
     lost = [] if "kind" in known else [UNKNOWN]
     notes = list(dict.fromkeys([*lost, *notes]))
     frame.attrs = {} if complete is None else {"complete": complete}
-    frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **more)
+    until = {"until": known["until"]} if "until" in known else {}
+    frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
     return frame
 
 

@@ -2,6 +2,7 @@
 
 import re
 import sys
+import textwrap
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +16,6 @@ from workbench.terminal.exits import (
     WRONG_INPUT,
     Exit,
     keep_quiet,
-    prompt_words,
     run_to_exit,
     say,
     usage_error,
@@ -160,7 +160,7 @@ def _style(app: Any, example: str) -> None:
     from workbench.rendering.text import screen_of
 
     screen = screen_of(sys.stdout)
-    app.help_epilogue = f"Example: {example}"
+    app.help_epilogue = f"Example: {_continued(example, screen.width)}"
     app.help_formatter = Formatter(
         panel_spec=PanelSpec(
             box=Box("    \n" * 8), padding=0, border_style="bold" if screen.color else "none", title_align="left"
@@ -169,8 +169,15 @@ def _style(app: Any, example: str) -> None:
     app.console = Page(width=screen.width, highlight=False, no_color=not screen.color)
 
 
+def _continued(command: str, width: int) -> str:
+    """Return a command line whose lines fit a width and end in a backslash, so that it can be pasted into a shell."""
+    joined = re.sub(r"""(['"]).*?\1""", lambda quoted: quoted[0].replace(" ", "\xa0"), command)
+    lines = textwrap.wrap(joined, max(40, width - 12), break_long_words=False, break_on_hyphens=False)
+    return " \\\n    ".join(lines).replace("\xa0", " ")
+
+
 def _advise(message: Warning | str, *_: object, **__: object) -> None:
     """Write the client's advice as a line, without its place in our source."""
     from workbench.errors import visible
 
-    say(f"Advice: {prompt_words(visible(str(message), 500))}")
+    say(f"Advice: {visible(str(message), 500)}")

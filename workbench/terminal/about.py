@@ -172,7 +172,7 @@ docs_app.command(skeleton)
 
 ENVIRONMENT = {
     "WORKBENCH_PROFILE": (
-        "profile that commands and wb.connect() use; arguments such as seed= open an embedded sandbox all the same"
+        "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox all the same"
     ),
     "WORKBENCH_API_KEY": "API key of every profile",
     "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; it goes first",

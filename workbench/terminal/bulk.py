@@ -20,7 +20,7 @@ from workbench.schema.walk import camel
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, complete_ids, complete_operations, session
+from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
 
 _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parquet file.")]
 
@@ -45,11 +45,13 @@ class Sending:
     duplicates: bool = False
     implausible: bool = False
     rejects: Path | None = None
-    key: Annotated[str | None, Parameter(name="--row-key")] = None  # `--key` is refused: an API key is never an option
+    key: Annotated[str | None, Parameter(name="--row-key", metavar="NAME")] = (
+        None  # `--key` is refused: an API key is never an option
+    )
 
 
 def run(
-    operation: Annotated[str, Parameter(completer=complete_operations)],
+    operation: Annotated[Name, Parameter(completer=complete_operations)],
     rows: _Rows,
     /,
     *,
@@ -82,7 +84,7 @@ def resume(
     rows: _Rows,
     /,
     *,
-    resolved: str | None = None,
+    resolved: Text | None = None,
     accept_changes: bool = False,
     sending: Sending = Sending(),
     where: Where = Where(),
@@ -99,9 +101,7 @@ def resume(
         raise usage_error(f"No run in {visible(str(path), 200)}.")
     with session(where) as api:
         if api.environment == "production":
-            raise usage_error(
-                "In production, resume a run in Python, where its plan is confirmed: wb.bulk.resume(…, confirm=…)."
-            )
+            raise usage_error("In production, resume a run in Python, where its plan is confirmed.")
         options = {"resolved": _resolved(resolved), "accept_changes": accept_changes, **attrs.asdict(sending)}
         return _result(lambda: bulk.resume(api, path, rows, **options), how)
 

@@ -42,7 +42,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "class": "Serve a class, and export its results.",
         "course": "Walk through the main tasks; open the course; solve incidents in the sandbox.",
     },
-    "Reports": {"report": "Draw a chart, or write a dashboard, into a file."},
+    "Reports": {"report": "Close a month; draw a chart, or write a dashboard, into a file."},
     "Journal and profiles": {
         "journal": "List calls with an effect, and resolve unknown outcomes.",
         "profiles": "List, show, check and arm connection profiles.",
@@ -67,6 +67,7 @@ PLACES: dict[tuple[str, ...], str] = {
     ("class",): "training:class_app",
     ("course",): "training:course_app",
     ("report", "chart"): "bulk:chart",
+    ("report", "close"): "shell:close",
     ("report", "dashboard"): "shell:dashboard",
     ("journal",): "journal:app",
     ("profiles",): "journal:profiles_app",
@@ -91,7 +92,7 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 
 def kebab(name: str) -> str:
-    """Return a name as it is typed at a prompt."""
+    """Return a name in kebab-case, the form used at a prompt."""
     return name.replace("_", "-")
 
 
@@ -126,7 +127,6 @@ def read_duration(text: str) -> dict[str, float]:
 
 # examples of commands
 
-_ID = "3f2a0b1c-0000-4000-8000-000000000000"
 _EXAMPLES = {
     "applications": "workbench applications create --from body.json",
     "profiles arm": 'workbench profiles arm update-user --profile live --minutes 10 --reason "ticket 7"',
@@ -144,24 +144,25 @@ _EXAMPLES = {
     "setup completion": "workbench setup completion zsh > ~/.zfunc/_workbench",
     "setup config": "workbench setup config",
     "contracts": "workbench contracts list --fields id,tokens.balance",
+    "report close": "workbench report close --month 2026-06 --out june",
     "report dashboard": "workbench report dashboard --fresh --out june.html",
     "course demo": "workbench course demo --out pictures",
-    "disputes": f"workbench disputes update {_ID} --status canceled",
+    "disputes": "workbench disputes update DISPUTE-ID --status canceled",
     "docs": "workbench docs user.updated",
     "setup": "workbench setup check",
     "course": "workbench course drills",
     "events": "workbench events --kind transaction.created --last 5",
-    "events resend": f"workbench events resend {_ID} --forward-to http://127.0.0.1:8000/webhooks",
+    "events resend": "workbench events resend EVENT-ID --forward-to http://127.0.0.1:8000/webhooks",
     "journal": "workbench journal list --outcome unknown",
     "journal export": "workbench journal export --path app.db > calls.ndjson",
     "journal resolve": "workbench journal resolve 4f1d done --note 'seen in the dashboard'",
     "journal unknown": "workbench journal unknown --path app.db",
     "course lab": "workbench course lab notebooks",
     "events listen": "workbench events listen --forward-to http://127.0.0.1:8000/webhooks",
-    "payment-accounts": f"workbench payment-accounts delete {_ID}",
+    "payment-accounts": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
     "profiles": "workbench profiles check test",
     "profiles show": "workbench profiles show test",
-    "rewards": f"workbench rewards read {_ID} --save rewards.csv",
+    "rewards": "workbench rewards read USER-ID --save rewards.csv",
     "events tail": "workbench events tail --json --url http://127.0.0.1:8080",
     "agent": "workbench agent serve",
     "events watch": "workbench events watch --url http://127.0.0.1:8080",
@@ -175,25 +176,55 @@ _EXAMPLES = {
     "sandbox register-endpoint": (
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
-    "sandbox review": f"workbench sandbox review {_ID} approved",
+    "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
-    "sandbox wallet-sign": f"workbench sandbox wallet-sign 0x{'5a' * 20} @message.json",
+    "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",
     "sequences": "workbench sequences show refund-full",
     "sequences check": "workbench sequences check mine.toml",
     "shell": "workbench shell --code 'api.list_contracts()'",
     "docs skeleton": "workbench docs skeleton create-user-application > body.json",
-    "transactions": "workbench transactions authorize --card-id CARD --amount 1250 --currency USD --merchant-name Shop "
-    "--merchant-category-code 5411",
+    "transactions": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
     "events trigger": (
         "workbench events trigger user.updated --forward-to http://127.0.0.1:8000/webhooks --set "
         "application_status=denied"
     ),
-    "users": f"workbench users update {_ID} --is-active false",
+    "transactions authorize": "workbench transactions authorize --card-id CARD-ID --amount 1250 --currency USD "
+    "--merchant-name Shop --merchant-category-code 5411",
+    "transactions reverse": "workbench transactions reverse OPEN-TRANSACTION-ID --new-amount FULL",
+    "transactions refund": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
+    "payment-accounts delete": "workbench payment-accounts delete PAYMENT-ACCOUNT-ID",
+    "users update": "workbench users update USER-ID --is-active false",
+    "applications update-owner": "workbench applications update-owner COMPANY-ID OWNER-ID --email owner@example.com",
+    "applications create": "workbench applications create --from body.json",
+    "disputes update": "workbench disputes update DISPUTE-ID --status canceled",
+    "rewards list": "workbench rewards list --user-id USER-ID --limit 5",
+    "rewards read": "workbench rewards read USER-ID --save rewards.csv",
+    "sandbox lock-card": "workbench sandbox lock-card CARD-ID",
+    "sandbox activate-card": "workbench sandbox activate-card INACTIVE-CARD-ID",
+    "sandbox unlock-card": "workbench sandbox unlock-card LOCKED-CARD-ID",
+    "sandbox settle": "workbench sandbox settle OPEN-TRANSACTION-ID",
+    "sandbox open-dispute": "workbench sandbox open-dispute SETTLED-TRANSACTION-ID",
+    "sandbox resolve-dispute": "workbench sandbox resolve-dispute DISPUTE-ID --status accepted",
+    "sandbox accept-terms": "workbench sandbox accept-terms NEW-USER-ID",
+    "payment-accounts create": "workbench payment-accounts create --from account.json --user-id USER-ID",
+    **{
+        f"course {verb}": f"workbench course {verb} unknown-refunds"
+        for verb in ("start", "check", "ledger", "debrief", "stop")
+    },
+    "course answer": "workbench course answer cut-rewards --set earned=120",
+    "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
+    "class print": "workbench class print sheets --folder class",
+    "sandbox create-key": "workbench sandbox create-key reporting",
+    "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",
+    "sandbox redeem": "workbench sandbox redeem USER-ID 100",
+    "sandbox state": "workbench sandbox state CARD-ID",
+    "users": "workbench users update USER-ID --is-active false",
+    "withdrawals sign": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
     "withdrawals": "workbench withdrawals sign --from plan.json --reveal -o json > signed.json",
     "withdrawals explain": "workbench withdrawals explain transaction.json --plan plan.json --signed signed.json",
     "withdrawals plan": (
-        f"workbench withdrawals plan --contract {_ID} --token 0x… --admin 0x… --to 0x… --amount 25.00 -o json > "
-        "plan.json"
+        "workbench withdrawals plan --contract CONTRACT-ID --token TOKEN-ADDRESS --admin ADMIN-ADDRESS "
+        "--to ADMIN-ADDRESS --amount 25.00 -o json > plan.json"
     ),
     "withdrawals transaction": "workbench withdrawals transaction plan.json signed.json --message message.json "
     "--signature half.json --no-direct-transfer --reveal > transaction.json",
@@ -202,8 +233,21 @@ _EXAMPLES = {
 }
 
 
+_NAMED_VALUE = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-(?:ID|ADDRESS)\b")
+
+
 def example_of(arguments: list[str]) -> str:
-    """Return an example of the command that a command line begins with."""
+    """Return an example of the command that a command line begins with, with ids of the user's own sandbox."""
+    text = _example(arguments)
+    if not (names := set(_NAMED_VALUE.findall(text))):
+        return text
+    from workbench.terminal.where import example_values
+
+    values = example_values()
+    return _NAMED_VALUE.sub(lambda name: values.get(name[0], name[0]), text) if names & values.keys() else text
+
+
+def _example(arguments: list[str]) -> str:
     command = " ".join(arguments[:2])
     if example := _EXAMPLES.get(command):
         return example
@@ -226,7 +270,9 @@ def _operation(name: str, command: str) -> str:
     needed = [member for member in members(cls) if member.required]
     in_path = [needed_name for needed_name in needed if f"{{{needed_name.wire}}}" in TABLE[name].path]
     if any(isinstance(name.kind, Nested) for name in needed) or len(needed) > 8:
-        return " ".join(["workbench", command, *(_ID for _ in in_path), "--from body.json"])
+        return " ".join(
+            ["workbench", command, *(f"{kebab(field.name).upper()}" for field in in_path), "--from body.json"]
+        )
     arguments = ["workbench", command]
     for path_name in needed:
         value = FULL if getattr(path_name.kind, "full", False) else example(cls, path_name)
@@ -256,5 +302,5 @@ def _control(verb: str) -> str:
 
 
 def _value(name: str) -> str:
-    known = {"name": "before-refunds", "seconds": "60", "admin": "0x" + "5a" * 20, "kind": "card"}
-    return known.get(name, _ID if name.endswith("_id") else name.upper())
+    known = {"name": "before-refunds", "seconds": "60", "admin": "ADMIN-ADDRESS", "kind": "card"}
+    return known.get(name, kebab(name).upper())

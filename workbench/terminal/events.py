@@ -24,7 +24,7 @@ from workbench.system.http_post import ANYWHERE, ForbiddenUrl, Target, check_url
 from workbench.terminal.exits import DONE, NOT_SENT, PARTLY, REFUSED, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import nested
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, chosen_profile, session
+from workbench.terminal.where import Name, Setting, Text, Url, Where, Whole, chosen_profile, session
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import sign
 
@@ -38,7 +38,7 @@ _Kind: Any = Literal[tuple(EVENT_KINDS)]
 def list_events(
     *,
     kind: _Kind | None = None,
-    about: str | None = None,
+    about: Text | None = None,
     last: Whole | None = None,
     where: Where = Where(),
     how: Output = Output(),
@@ -61,7 +61,7 @@ def list_events(
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows, without what has no place beside the id of the resource on a narrow screen."""
+    """Return events as rows, without the columns that do not fit a narrow screen."""
     width = screen_of(sys.stdout).width
     hidden = {name for name, columns in _COLUMNS.items() if width < columns}
     rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]
@@ -89,7 +89,7 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
     }
 
 
-def resend(event: str, /, *, forward_to: str | None = None, where: Where = Where()) -> int:
+def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
     """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
 
     Args:
@@ -147,7 +147,7 @@ def _headers(body: bytes, key: str | None) -> dict[str, str]:
 
 
 def trigger(
-    kind: _Kind, /, *, forward_to: str, set_: Annotated[list[str] | None, Parameter(name="--set")] = None
+    kind: _Kind, /, *, forward_to: Url, set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None
 ) -> int:
     """Send a signed sample event, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
 
@@ -185,13 +185,13 @@ def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
 
 def listen(
     *,
-    forward_to: str | None = None,
+    forward_to: Url | None = None,
     port: Whole = 0,
     count: Whole | None = None,
     timeout: float | None = None,
     earlier: bool = False,
     unsigned: bool = False,
-    allow_host: list[str] | None = None,
+    allow_host: list[Name] | None = None,
     where: Where = Where(),
     how: Output = Output(),
 ) -> int:

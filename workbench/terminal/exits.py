@@ -6,7 +6,6 @@
 import errno
 import io
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -16,34 +15,13 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
+from workbench.remedies import worded_for
+
 DONE, WRONG_INPUT, REFUSED, UNKNOWN, PARTLY, NOT_SENT = 0, 2, 3, 4, 5, 6
 INTERRUPTED, STOPPED = 130, 143
 _GRACE = 1.5  # seconds between a signal and the end of a server, whatever waits
 _DISK = frozenset({errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT})
 _UNKNOWN_CALLS = "Calls with an unknown outcome are listed by: workbench journal unknown"
-
-_PYTHON = (
-    (re.compile(r"(?:api\.)?allowing\(again=True\)"), lambda match: "--again"),
-    (re.compile(r"(?:api\.)?allowing\((\w+)=True\)"), lambda match: f"--allow {match[1].replace('_', '-')}"),
-    (re.compile(r'(?:api\.)?journal\.resolve\("([^"]+)", "(\w+)"\)'), r"workbench journal resolve \1 \2"),
-    (
-        re.compile(r'(?:api\.)?arm\(operations=\{"(\w+)"\}, minutes=(\d+), reason="…"\)'),
-        lambda match: (
-            f'workbench profiles arm {match[1].replace("_", "-")} --profile NAME --minutes {match[2]} --reason "…"'
-        ),
-    ),
-    (re.compile(r"\bTrue or False\b"), "true or false"),
-    (re.compile(r"\bassumptions\(\), (\w+)"), lambda match: f"workbench docs assumptions {match[1]}"),
-    (re.compile(r"\b(?:plan\.)?sign\([^)]*\)"), "`workbench withdrawals sign`"),
-    (re.compile(r"(?:wb\.)?withdrawals\.usd\(\"([^\"]+)\"\)"), r"--amount \1"),
-    (
-        re.compile(r"(?:wb\.)?withdrawals\.native_units\(([0-9_]+)\)"),
-        lambda match: f"--native-units {match[1].replace('_', '')}",
-    ),
-    (re.compile(r"recipient: allow=…"), "recipient: --allow …"),
-    (re.compile(r"\bjson\(\) exports"), "--reveal prints"),
-    (re.compile(r"\bjson\(\) or save\(path\) exports it"), "The JSON is"),
-)
 
 
 class Exit(Exception):
@@ -64,15 +42,13 @@ def usage_error(message: str) -> Exit:
     return Exit(WRONG_INPUT, message)
 
 
-def prompt_words(text: str) -> str:
-    """Return a message with what to write in Python replaced by what to type at a prompt."""
-    for pattern, replacement in _PYTHON:
-        text = pattern.sub(replacement, text)
-    return text
-
-
 def run_to_exit(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code; errors become messages on stderr."""
+    """Run a command and return its exit code; errors become messages on stderr, worded for a prompt."""
+    with worded_for("terminal"):
+        return _run_to_exit(command)
+
+
+def _run_to_exit(command: Callable[[], int]) -> int:
     restore, loud = _handle_signals(), _QUIET.set(False)
     _prepare_streams()
     try:
@@ -121,7 +97,7 @@ def _failed(error: Exception) -> int:
     from workbench.rendering.text import screen_of
 
     screen = screen_of(sys.stderr)
-    say(prompt_words(rendering.plain(error, screen.width, paint=screen.paint)), error=True)
+    say(rendering.plain(error, screen.width, paint=screen.paint), error=True)
     return exit_code(error)
 
 

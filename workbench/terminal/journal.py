@@ -23,10 +23,13 @@ from workbench.client.profiles import config_path, open_profile, profile_names
 from workbench.errors import InvalidProfile, InvalidRequest, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.system.files import write_file
-from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import (
     MAX_ARMED_MINUTES,
+    Name,
+    Text,
+    Uuid,
     Where,
     Whole,
     armed_path,
@@ -73,8 +76,8 @@ def _show(entries: list[Any], how: Output) -> None:
 def list_calls(
     *,
     outcome: Literal["done", "refused", "not_sent", "unknown", "sending"] | None = None,
-    operation: Annotated[str | None, Parameter(completer=complete_operations)] = None,
-    text: str | None = None,
+    operation: Annotated[Name | None, Parameter(completer=complete_operations)] = None,
+    text: Text | None = None,
     last: Whole | None = None,
     path: _File = None,
     where: Where = Where(),
@@ -103,11 +106,11 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
         return
     _show(entries, how)
     for entry in entries:
-        say(f"{entry.id}: {prompt_words(entry.next_step)}")
+        say(f"{entry.id}: {entry.next_step}")
 
 
 def resolve(
-    call: str, outcome: Literal["done", "not_sent"], /, *, note: str = "", path: _File = None, where: Where = Where()
+    call: str, outcome: Literal["done", "not_sent"], /, *, note: Text = "", path: _File = None, where: Where = Where()
 ) -> None:
     """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
 
@@ -191,7 +194,7 @@ def check(
     name: Annotated[str | None, Parameter(completer=complete_profiles)] = None,
     /,
     *,
-    user_id: str | None = None,
+    user_id: Uuid | None = None,
     live: bool = False,
     how: Output = Output(),
 ) -> int:
@@ -237,8 +240,8 @@ def arm(
     operations: Annotated[str, Parameter(completer=complete_operations)],
     /,
     *,
-    profile: Annotated[str, Parameter(completer=complete_profiles)],
-    reason: str,
+    profile: Annotated[Name, Parameter(completer=complete_profiles)],
+    reason: Text,
     minutes: Annotated[int, Parameter(help=f"Duration, 1 to {MAX_ARMED_MINUTES}.")] = 10,
 ) -> None:
     """Allow operations with an effect in production for some minutes, after a typed confirmation.

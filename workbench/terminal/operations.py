@@ -20,18 +20,18 @@ from workbench.rendering.show import curl
 from workbench.schema import strict_json
 from workbench.schema.readers import value_of
 from workbench.schema.walk import (
-    Boolean,
     Choice,
     Integer,
     Member,
     Nested,
     build,
-    described,
     get_path,
     leaves,
+    option_help,
+    value_name,
     wire_path,
 )
-from workbench.terminal.exits import DONE, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Where, complete_member, session
 
@@ -56,7 +56,7 @@ class Calling:
             mistyped blockchain address, or the call again after a 429.
     """
 
-    from_: Annotated[str | None, Parameter(name="--from", allow_leading_hyphen=True)] = None
+    from_: Annotated[str | None, Parameter(name="--from", metavar="FILE", allow_leading_hyphen=True)] = None
     dry_run: bool = False
     again: bool = False
     allow: Annotated[tuple[Allowed, ...], Parameter(show_default=False)] = ()
@@ -78,7 +78,7 @@ def _option(path: str) -> str:
 
 
 def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
-    in_path = placeholders(operation.path)
+    in_path, holders = placeholders(operation.path), dict(leaves(operation.request))
     parameters = [
         inspect.Parameter(
             path.replace(".", "__"),
@@ -88,7 +88,8 @@ def _command(operation: Operation[..., Any]) -> Callable[..., int | None]:
                 str | None,
                 Parameter(
                     name=_option(path),
-                    help=_help(member),
+                    help=option_help(member, holders.get(path.rpartition(".")[0])),
+                    metavar=value_name(member),
                     group=_REQUEST,
                     allow_leading_hyphen=True,
                     show_default=False,
@@ -138,11 +139,8 @@ def _doc(operation: Operation[..., Any]) -> Iterator[str]:
     if operation.sandbox_only:
         yield "Sandbox only."
     yield f"Source: {operation.source}. Details: workbench docs {operation.name.replace('_', '-')}"
-
-
-def _help(member: Member) -> str:
-    text = described(member)
-    return f"{text[:-1]}; true or false." if isinstance(member.kind, Boolean) else text
+    if any(member.about.assumed for _, member in option_members(operation.request)):
+        yield "\n[assumed]: not shown by the interface document; the details give the reason."
 
 
 def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, how: Output) -> int:
@@ -158,7 +156,7 @@ def _run(operation: Operation[..., Any], texts: dict[str, Any], where: Where, ho
             attrs.evolve(
                 problem,
                 path=_option(paths[problem.path]) if problem.path in paths else problem.path,
-                message=wrong.get(paths.get(problem.path, ""), prompt_words(problem.message)),
+                message=wrong.get(paths.get(problem.path, ""), problem.message),
             )
             for problem in error.problems
         ]

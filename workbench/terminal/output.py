@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -18,13 +18,15 @@ from cyclopts import Group, Parameter
 from workbench import rendering
 from workbench.errors import visible
 from workbench.interface.convert import converter
-from workbench.rendering.text import LIKENESS, guarded, screen_of
+from workbench.rendering.show import mapping_grid, plural, present_columns, record_grid
+from workbench.rendering.text import LIKENESS, Grid, guarded, screen_of, write
 from workbench.schema import masks, strict_json
 from workbench.schema.readers import write_time
 from workbench.schema.walk import Array, camel, get_path, is_record, leaves, members, record_of, records, snake
-from workbench.terminal.exits import usage_error
+from workbench.terminal.exits import say, usage_error
 
 Format = Literal["table", "json", "ndjson", "csv", "python"]
+_LONG_COLUMN = 26  # characters; an id or an address is longer
 
 
 @Parameter(name="*", group=Group("Output", sort_key=9))
@@ -36,12 +38,14 @@ class Output:
         output: Output format.
         fields: Only these members, separated by commas, as id,address.city or tokens.balance.
         json: The same as --output json --fields FIELDS.
+        full: Show every member of each item of a list; the default is one row per item, as wide as the terminal.
         reveal: Show private values unmasked.
     """
 
     output: Annotated[Format, Parameter(name=("--output", "-o"))] = "table"
-    fields: str | None = None
-    json: Annotated[str | None, Parameter(name="--json")] = None
+    fields: Annotated[str | None, Parameter(metavar="NAMES")] = None
+    json: Annotated[str | None, Parameter(name="--json", metavar="NAMES")] = None
+    full: bool = False
     reveal: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -101,9 +105,47 @@ def _table(x: object, fields: list[str], how: Output) -> str:
     if fields and not (len(kinds) == 1 and _single(*kinds).issuperset(columns)):
         rows, columns = [_row(row, fields, how) for row in rows], fields
     look: Any = {"width": screen.width, "reveal": reveal if how.reveal else (), "paint": screen.paint}
+    if len(rows) > 1 and not fields and not how.full and (grid := _grid(rows, look["reveal"])) is not None:
+        return write(_narrowed(grid, screen.width), screen.width, screen.paint)
     if fields or isinstance(x, list):
         return rendering.table(rows, columns or None, limit=len(rows), **look)
     return rendering.plain(x, **look)
+
+
+def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
+    """Return a grid with one line per item: of records, the members that are single values; None for anything else."""
+    first = type(rows[0])
+    if is_record(rows[0]) and all(type(row) is first for row in rows):
+        columns = [name for name in present_columns(first, rows) if "." not in name]
+        return record_grid(plural(first, len(rows)), rows, len(rows), reveal, columns) if columns else None
+    return (
+        mapping_grid(rows, None, len(rows)) if all(isinstance(row, Mapping) and "id" in row for row in rows) else None
+    )
+
+
+def _narrowed(grid: Grid, width: int) -> Grid:
+    """Return a grid with the columns that fit a line: short columns before long ones, the id in any case."""
+    cells = [[row[i] for row in grid.rows] for i in range(len(grid.columns))]
+    widths = [
+        max(len(head), *(len(cell.text) for cell in column))
+        if all(len(cell.lines) < 2 for cell in column)
+        else sys.maxsize
+        for head, column in zip(grid.columns, cells, strict=True)
+    ]
+    by_length = sorted(range(len(widths)), key=lambda i: (grid.columns[i] != "id", widths[i] > _LONG_COLUMN, i))
+    shown: set[int] = set()
+    for i in by_length:
+        if sum(widths[j] + 2 for j in shown) + widths[i] <= width or not shown:
+            shown.add(i)
+    if len(shown) < len(widths):
+        hidden = [head for i, head in enumerate(grid.columns) if i not in shown]
+        more = f" and {len(hidden) - 3} more" if len(hidden) > 4 else ""
+        say(f"Not shown: {', '.join(hidden[: 3 if more else 4])}{more}. Use --full or --fields NAMES.")
+    return attrs.evolve(
+        grid,
+        columns=tuple(head for i, head in enumerate(grid.columns) if i in shown),
+        rows=tuple(tuple(cell for i, cell in enumerate(row) if i in shown) for row in grid.rows),
+    )
 
 
 def _single(kind: type[Any]) -> set[str]:

@@ -27,7 +27,7 @@ from workbench.terminal.events import KEY_VARIABLE
 from workbench.terminal.exits import INTERRUPTED, STOPPED, Exit, Stopped, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import make_command
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, chosen_profile, complete_ids, kept_path, session
+from workbench.terminal.where import Name, Text, Where, Whole, chosen_profile, complete_ids, kept_path, session
 
 _KEYS = frozenset({"api_key", "signing_key"})
 _CONTROL = Group("Control", sort_key=1)
@@ -74,6 +74,7 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
         name=f"--{kebab(parameter.name)}",
         help=(_described(control.doc, parameter.name) or _HELP[parameter.name])
         + (" JSON, or @FILE with it." if _kind(parameter) is Mapping else ""),
+        metavar="CHOICE" if choices else _value_name(parameter),
         group=_CONTROL,
         allow_leading_hyphen=True,
         show_default=parameter.default is not None,
@@ -86,6 +87,16 @@ def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -
         else json.dumps(parameter.default),
         annotation=Annotated[annotation if required else annotation | None, options],
     )
+
+
+def _value_name(parameter: inspect.Parameter) -> str:
+    """Return the placeholder of an argument's value in help."""
+    name, kind = parameter.name, _kind(parameter)
+    if name in ("limit", "amount") and kind is int:
+        return "CENTS"
+    by_name = {"admin": "ADDRESS", "amount": "USD", "balance": "USD", "url": "URL"}
+    by_kind = {int: "INT", float: "NUMBER", Mapping: "JSON"}
+    return by_name.get(name) or by_kind.get(kind) or ("UUID" if name.endswith("_id") else "TEXT")
 
 
 def _described(doc: str, name: str) -> str:
@@ -130,7 +141,7 @@ _ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
-    """Return the key a control takes, from the environment: a key never stands on a command line."""
+    """Return the key a control takes, from the environment: keys are never command line arguments."""
     key = os.environ.get(KEY_VARIABLE)
     for argument in arguments:
         if argument.name == "signing_key" and key:
@@ -201,8 +212,8 @@ class Listening:
     """
 
     port: Whole = 0
-    host: str = "127.0.0.1"
-    host_name: tuple[str, ...] = ()
+    host: Name = "127.0.0.1"
+    host_name: tuple[Name, ...] = ()
     certfile: Path | None = None
     keyfile: Path | None = None
     self_signed: bool = False
@@ -222,7 +233,7 @@ def serve_until_stopped(
         make: Returns what has `serve` and `close`.
         introduce: Returns what is said once it is served, by the server and its URL.
         own_certificate: File of the certificate that `--self-signed` makes.
-        kept: Where the state is afterwards.
+        kept: Description of where the state is stored.
     """
     if at.self_signed and (at.certfile or at.keyfile):
         raise usage_error("--self-signed makes a certificate: give no --certfile and no --keyfile with it.")
@@ -260,11 +271,11 @@ def serve(
     own: bool = False,
     seed: Whole | None = None,
     environment: Literal["sandbox", "production"] | None = None,
-    behavior: str | None = None,
-    clock: str | None = None,
+    behavior: Name | None = None,
+    clock: Text | None = None,
     world: Literal["small", "program", "large"] | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
-    webhook_host: list[str] | None = None,
+    webhook_host: list[Name] | None = None,
     api_key_file: Path | None = None,
     at: Listening = Listening(),
 ) -> None:

@@ -14,7 +14,7 @@ from workbench.sequences.reading import problems as problems_of
 from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, WRONG_INPUT, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, session
+from workbench.terminal.where import Name, Setting, Where, session
 
 
 def _names(_: object) -> list[str]:
@@ -54,7 +54,7 @@ def run(
     sequence: _Sequence,
     /,
     *,
-    set_: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None,
     path: Path | None = None,
     where: Where = Where(),
     how: Output = Output(),
@@ -82,7 +82,7 @@ def compare(
     b: str,
     /,
     *,
-    sequence: Annotated[tuple[str, ...], Parameter(completer=_names)] = (),
+    sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = (),
     evidence: Path | None = None,
     how: Output = Output(),
 ) -> int:

@@ -51,7 +51,9 @@ class LazyModule:
         return f"<{self._name}, loaded when first used>"
 
 
-def shell(*, code: Annotated[str | None, Parameter(name=("--code", "-c"))] = None, where: Where = Where()) -> int:
+def shell(
+    *, code: Annotated[str | None, Parameter(name=("--code", "-c"), metavar="CODE")] = None, where: Where = Where()
+) -> int:
     """Open IPython with api, sandbox, inbox, wb and pandas ready.
 
     Args:
@@ -288,6 +290,41 @@ def dashboard(
                 while True:
                     wait(seconds)
                     write_file(out, written.document(every=seconds).encode(), private=False)
+
+
+def close(
+    *logs: Path,
+    month: str,
+    out: Path,
+    tz: str = "UTC",
+    currency: str = "usd",
+    ledger: Path | None = None,
+    signed_by: str = "",
+    where: Where = Where(),
+) -> None:
+    """Write the close of a month: workbook, page and postings, from what was known when the month ended.
+
+    The same events make the same bytes, and later events change nothing in the close of an earlier month.
+
+    Args:
+        logs: Event logs, one JSON object per line; without them the events that the sandbox or the inbox has.
+        month: Month to close, as 2026-06; it has to be over.
+        out: Folder for the files; files that exist are left unchanged.
+        tz: Time zone of the month, as America/New_York.
+        currency: Currency of the amounts.
+        ledger: CSV file with transaction_id, net_cents and at, to be reconciled with the postings.
+        signed_by: Name of the person who signs off the reconciliation.
+    """
+    from workbench.reports.closing import closing_frames, write_close
+    from workbench.reports.event_logs import read_log
+
+    with session(where) as api:
+        source = read_log([*map(str, logs)]) if logs else api
+        frames = closing_frames(source, month, tz=tz, currency=currency, ledger=ledger, signed_by=signed_by)
+    for path in write_close(out, frames, month, tz=tz):
+        say(f"Wrote {visible(str(path), 200)}.")
+    for line in frames["Reconciliation"].attrs["statement"][:-1] if "Reconciliation" in frames else ():
+        say(line)
 
 
 def lab(folder: Path | None = None, /) -> int:

@@ -11,7 +11,7 @@ from cyclopts import App
 
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
-from workbench.terminal.where import Whole
+from workbench.terminal.where import Line, Name, Url, Whole
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
@@ -48,7 +48,7 @@ def explore(
     first: Whole = 0,
     universe: Whole | None = None,
     threads: bool = False,
-    behavior: str | None = None,
+    behavior: Name | None = None,
     export: Path | None = None,
 ) -> int:
     """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 if stopped.
@@ -84,11 +84,11 @@ def explore(
 
 def http(
     *,
-    deliveries: str,
-    books: str,
-    reset: str | None = None,
-    kill: str = "",
-    start: str = "",
+    deliveries: Url,
+    books: Url,
+    reset: Url | None = None,
+    kill: Line = "",
+    start: Line = "",
     api_port: Whole | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
@@ -128,7 +128,7 @@ def http(
     return _show(result, f"workbench test http --deliveries {deliveries} --books {books}")
 
 
-def regress(*, log: Path, old: str, new: str) -> int:
+def regress(*, log: Path, old: Name, new: Name) -> int:
     """Hand the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
 
     Args:

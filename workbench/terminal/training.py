@@ -1,7 +1,6 @@
 """`workbench class …` and `workbench course …`: a class on one server, its results, and incidents to solve."""
 
 import json
-import re
 import webbrowser
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +18,7 @@ from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
 from workbench.terminal.sequences import read_parameters
-from workbench.terminal.where import Where, Whole, session
+from workbench.terminal.where import Setting, Text, Url, Where, Whole, session
 
 _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes and results.")]
 
@@ -27,7 +26,7 @@ _Folder = Annotated[Path, Parameter(help="Folder of the class: sandboxes, codes 
 def serve(
     *,
     folder: _Folder,
-    learners: str = "",
+    learners: Text = "",
     notebook_seed: Whole | None = None,
     at: Listening = Listening(),
 ) -> None:
@@ -122,7 +121,7 @@ def grade(
         print(export(kept, form, DEFAULT_SEED), end="")
 
 
-def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = None, url: str | None = None) -> None:
+def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = None, url: Url | None = None) -> None:
     """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key.
 
     Args:
@@ -177,7 +176,6 @@ def _names(_: object) -> list[str]:
     return list(DRILLS)
 
 
-_PYTHON = re.compile(r"run\.(check|debrief|book|ledger|answer)(?:\([^)]*\))?")
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
@@ -193,7 +191,7 @@ def _run(name: str, where: Where, do: Any) -> Any:
     with session(where) as api:
         shown = do(course.drill(api, name))
     if shown is not None:
-        print(_PYTHON.sub(rf"workbench course \1 {name}", str(shown)))
+        print(str(shown))
     return shown
 
 
@@ -211,7 +209,7 @@ def answer(
     name: _Drill,
     /,
     *,
-    set_: Annotated[list[str], Parameter(name="--set", help="What is reported, as earned=120.")],
+    set_: Annotated[list[Setting], Parameter(name="--set", help="What is reported, as earned=120.")],
     where: Where = Where(),
 ) -> None:
     """Report what a drill asks for."""

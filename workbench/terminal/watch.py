@@ -68,7 +68,7 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
     clock, u copy as curl, p copy as Python, q quit.
 
     Args:
-        journal: Journal of your application, in this file: its entries stand beside their requests.
+        journal: Journal of your application, in this file: its entries are shown next to their requests.
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench events tail")

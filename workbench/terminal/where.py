@@ -7,7 +7,7 @@ And what a shell completes: ids come from the user's own sandbox, where there is
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,17 @@ def _whole(_: Any, tokens: Any) -> int:
 
 Whole = Annotated[int, Parameter(converter=_whole)]
 """An integer option or argument."""
+Text = Annotated[str, Parameter(metavar="TEXT")]
+Name = Annotated[str, Parameter(metavar="NAME")]
+Setting = Annotated[str, Parameter(metavar="NAME=VALUE")]
+Line = Annotated[str, Parameter(metavar="COMMAND")]
+Url = Annotated[str, Parameter(metavar="URL")]
+Uuid = Annotated[str, Parameter(metavar="UUID")]
+Address = Annotated[str, Parameter(metavar="ADDRESS")]
+Hex = Annotated[str, Parameter(metavar="HEX")]
+Usd = Annotated[str, Parameter(metavar="USD")]
+Units = Annotated[str, Parameter(metavar="INT")]
+"""Texts that help calls after what they hold."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
@@ -60,10 +71,10 @@ class Where:
         live: Confirm the use of a production profile.
     """
 
-    profile: Annotated[str | None, Parameter(completer=complete_profiles)] = None
-    url: str | None = None
+    profile: Annotated[str | None, Parameter(metavar="NAME", completer=complete_profiles)] = None
+    url: Annotated[str | None, Parameter(metavar="URL")] = None
     fresh: bool = False
-    tenant: str | None = None
+    tenant: Annotated[str | None, Parameter(metavar="NAME")] = None
     live: bool = False
 
 
@@ -235,3 +246,43 @@ def _texts(x: object) -> list[str]:
     if isinstance(x, dict):
         return [text for key, value in x.items() if key == "id" or not isinstance(value, str) for text in _texts(value)]
     return [text for item in x for text in _texts(item)] if isinstance(x, list) else [x] if isinstance(x, str) else []
+
+
+def example_values() -> dict[str, str]:
+    """Return ids and addresses for the examples in help, by their names, from the user's own sandbox or a new one.
+
+    Names without a value are missing: a new sandbox has no open authorization.
+    """
+    from workbench.errors import WorkbenchError
+    from workbench.sandbox import Sandbox
+
+    try:
+        sandbox = Sandbox(path=kept_path()) if kept_path().exists() else Sandbox()
+    except (WorkbenchError, OSError):  # help is shown also if the file cannot be opened
+        sandbox = Sandbox()
+    with closing(sandbox):
+        guide = sandbox.guide()
+        cards, users = guide["cards"], guide["users"]
+        company: Mapping[str, Any] = next(iter(guide["companies"]), {})
+        contract: Mapping[str, Any] = next(iter(guide["contracts"]), {})
+        transactions = {row["status"]: row["id"] for row in sandbox.records("transaction") if not row["refunded"]}
+        values = {
+            "CARD-ID": cards.get("active"),
+            "INACTIVE-CARD-ID": cards.get("notActivated"),
+            "LOCKED-CARD-ID": cards.get("locked"),
+            "USER-ID": users.get("approved"),
+            "PENDING-USER-ID": users.get("pending"),
+            "NEW-USER-ID": users.get("tosNotAccepted"),
+            "COMPANY-ID": [company.get("id")],
+            "OWNER-ID": [owner["id"] for owner in company.get("owners", ())],
+            "CONTRACT-ID": [contract.get("id")],
+            "TOKEN-ADDRESS": [token["address"] for token in contract.get("tokens", ())],
+            "ADMIN-ADDRESS": contract.get("admin_addresses"),
+            "DISPUTE-ID": guide["disputes"].get("pending"),
+            "PAYMENT-ACCOUNT-ID": guide["payment_accounts"],
+            "OPEN-TRANSACTION-ID": [transactions.get("authorized")],
+            "SETTLED-TRANSACTION-ID": [transactions.get("settled")],
+            "EVENT-ID": [event["event"]["id"] for event in sandbox.events()[-1:]],
+            "ENDPOINT-ID": [endpoint.id for endpoint in sandbox.endpoints()],
+        }
+    return {name: ids[0] for name, ids in values.items() if ids and ids[0]}

@@ -17,9 +17,9 @@ from workbench.errors import visible
 from workbench.interface.table import Operations
 from workbench.schema import strict_json
 from workbench.session import sandbox_of
-from workbench.terminal.exits import DONE, REFUSED, prompt_words, say, usage_error
+from workbench.terminal.exits import DONE, REFUSED, say, usage_error
 from workbench.terminal.output import Output, show
-from workbench.terminal.where import Where, Whole, complete_ids, session
+from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where, Whole, complete_ids, session
 from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
@@ -39,18 +39,18 @@ class Terms:
     """
 
     decimals: Whole | None = None
-    allow: str | None = None
+    allow: Text | None = None
     nonce: Whole | None = None
 
 
 def plan(
     *,
-    contract: Annotated[str, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
-    token: Annotated[str, Parameter(help="Address of the token.")],
-    admin: Annotated[str, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
-    to: Annotated[str, Parameter(help="Address of the recipient.")],
-    amount: Annotated[str | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
-    native_units: Annotated[str | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
+    contract: Annotated[Uuid, Parameter(help="Id of the contract.", completer=complete_ids("contract_id"))],
+    token: Annotated[Address, Parameter(help="Address of the token.")],
+    admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
+    to: Annotated[Address, Parameter(help="Address of the recipient.")],
+    amount: Annotated[Usd | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
+    native_units: Annotated[Units | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
     how: Output = Output(),
@@ -77,7 +77,8 @@ def verify(
     /,
     *,
     signer: Annotated[
-        str | None, Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted.")
+        Address | None,
+        Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted."),
     ] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
@@ -97,16 +98,16 @@ def typed_data(
     signed: _Signed,
     /,
     *,
-    salt: Annotated[str | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
-    admin: Annotated[str | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
+    salt: Annotated[Hex | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
+    admin: Annotated[Address | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> None:
     """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
-        say(prompt_words(str(message)))
-        print(message.json())
+        say(str(message))
+        print(message.to_json())
 
 
 def transaction(
@@ -145,7 +146,7 @@ def transaction(
         built = withdrawal.transaction(
             *halves, direct_transfer=direct_transfer, nonce=None if halves else _nonce(terms, published)
         )
-        print(built.json()) if how.reveal else _print(built)
+        print(built.to_json()) if how.reveal else _print(built)
 
 
 def explain(
@@ -227,4 +228,4 @@ def _read_text(path: Path) -> str:
 
 
 def _print(shown: object) -> None:
-    print(prompt_words(str(shown)))
+    print(str(shown))

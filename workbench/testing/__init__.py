@@ -1,6 +1,6 @@
-"""Tests of an application that uses the service: sessions that cost nothing, assertions that explain, and coverage.
+"""Test applications that use the service: sessions on sandboxes, assertions with explanations, and coverage.
 
-pytest finds the fixtures by itself where the package is installed; see docs/testing.md.
+pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """
 
 from typing import TYPE_CHECKING
@@ -50,5 +50,5 @@ _NAMES = {
     "traffic": "workbench.testing.generated",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name from `__getattr__`
+if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
     __getattr__, __dir__ = public_names(__name__, _NAMES)

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol: four tools and the rules as resources, for coding agents.
+"""Model Context Protocol server for coding agents: four tools, and the rules as resources.
 
 Operations, controls and sequences are called by name, with JSON arguments in the names of the interface. Answers are
 JSON and masked. In production an effect needs an armed session, and each call the confirmation of the person at the
@@ -31,6 +31,7 @@ from workbench.interface.assumptions import assumptions
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.openapi import document
 from workbench.interface.table import OPERATIONS, Operation
+from workbench.remedies import worded_for
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.schema.masks import MaskedDict, masked
 from workbench.schema.walk import camel, is_record, snake
@@ -46,7 +47,7 @@ _KEY_CONTROLS = frozenset(
 _CONTROLS = {name: row for name, row in CONTROLS.items() if name not in _KEY_CONTROLS}
 _WITHHELD = frozenset(
     {"self", "api_key", "signing_key", "reveal", "all_tenants"}
-)  # arguments that an agent cannot give
+)  # arguments that an agent cannot pass
 _TYPES: Mapping[Any, str] = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _PARAMETER_TYPES = {"whole": "integer", "flag": "boolean"}
 _MAX_ARGUMENTS = 500_000  # characters
@@ -107,7 +108,13 @@ class _Tools:
     async def call(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool; a refusal is a result that says so."""
+        """Run a tool; a rejected call returns an error result."""
+        with worded_for("agent"):
+            return await self._called(context, params)
+
+    async def _called(
+        self, context: object, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         try:
             tools = {tool.name for tool in (await self.list(None, None)).tools}
             if params.name not in tools:
@@ -148,7 +155,7 @@ class _Tools:
         raise WorkbenchError(f"nothing is called {visible(name, 60)!r}; describe without a name lists all names")
 
     def _request(self, name: str | None, arguments: Mapping[str, Any]) -> tuple[Operation[..., Any], Any]:
-        """Return an operation, and the request that its arguments make."""
+        """Return an operation, and the request for its arguments."""
         operation = self._operations().get(name or "")
         if operation is None:
             raise WorkbenchError(f"no operation {visible(str(name), 60)!r} (known: {', '.join(self._operations())})")
@@ -185,7 +192,7 @@ class _Tools:
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: Any, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client before an effect in production; return the question where it is still open.
+        """Ask the person at the client to confirm an effect in production; return the question while it is open.
 
         Raises:
             WorkbenchError: The call would be refused anyway, cannot be shown completely, was not confirmed, or the
@@ -228,10 +235,10 @@ class _Tools:
 
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the name and the arguments that a tool was given.
+    """Return the name and the arguments of a tool call.
 
     Raises:
-        WorkbenchError: They have another form, or are too large.
+        WorkbenchError: The arguments have an invalid form or are too large.
     """
     given = dict(params.arguments or {})
     name, arguments = given.pop("name", None), given.pop("arguments", None)
@@ -249,7 +256,7 @@ def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Ma
 
 
 def _check_names(given: Mapping[str, Any], known: Mapping[str, Any], of: str, required: Any = ()) -> None:
-    """Refuse arguments that are unknown or missing."""
+    """Raise for unknown or missing arguments."""
     unknown = [visible(str(name), 60) for name in given if name not in known]
     missing = [name for name in required if name not in given]
     if unknown or missing:
@@ -261,7 +268,7 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON, with private values masked and its members in the names of the interface.
 
     Raises:
-        TypeError: It has no JSON form.
+        TypeError: The value has no JSON form.
     """
     if is_record(value) or isinstance(value, MaskedDict):
         return _plain(masked(value))

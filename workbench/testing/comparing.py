@@ -1,4 +1,4 @@
-"""What differs between two services or sandboxes: in the runs of sequences, or in the records of two worlds."""
+"""Compare two services or sandboxes: by running sequences, or by the records of two worlds."""
 
 import json
 import re
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared, and nothing differs."""
+        """Whether the comparison is not empty and has no differences."""
         return bool(self.counts["values"]) and not self._differences
 
     @property
@@ -107,7 +107,7 @@ class Comparison:
         return f"compared {compared}: {f'differences: {listed}' if listed else 'no difference'}{skipped}"
 
     def sheet(self) -> Grid:
-        """Return the differences as they are shown: the graver ones first."""
+        """Return the differences as a sheet, the most severe first."""
         widths = {"of": 26, "step": 14, "path": 36, "a": 22, "b": 22, "severity": 8, "assumptions": 22}
         rows = tuple(
             tuple(Cell((visible(str(getattr(row, name) or "–"), width),)) for name, width in widths.items())
@@ -186,7 +186,7 @@ def compare_records(a: object, b: object) -> Comparison:
         b: The other one.
 
     Raises:
-        UsageError: There is no sandbox whose records could be compared.
+        UsageError: An argument has no sandbox whose records could be compared.
     """
     facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
     keys = facts.keys() | other_facts.keys()
@@ -200,7 +200,7 @@ def compare_records(a: object, b: object) -> Comparison:
 
 @attrs.define
 class _Played:
-    """What sequences showed on one service, what it rests on, and why others could not run."""
+    """Facts that sequences showed on one service, the assumptions behind them, and the sequences that could not run."""
 
     facts: Facts = attrs.field(factory=dict)
     rests: Rests = attrs.field(factory=dict)
@@ -238,7 +238,7 @@ class Evidence:
     open: tuple[str, ...]  # a step that rests on it differed from either behavior
 
     def to_toml(self, name: str = "like-the-service") -> str:
-        """Return it as a profile for profiles.toml: an embedded sandbox that behaves as the service did."""
+        """Return a profile for profiles.toml: an embedded sandbox with the behavior of the service."""
         confirmed = ", ".join(self.confirmed) or "none"
         lines = [f"# Assumptions that {self.service} was compared with. Confirmed: {confirmed}."]
         lines += [f"# Open, since a response differed either way: {', '.join(self.open) or 'none'}.", ""]
@@ -249,7 +249,7 @@ class Evidence:
 
 @hide_arguments
 def evidence(service: object, *, sequences: Iterable[str | Sequence] | None = None, **values: object) -> Evidence:
-    """Run sequences on a service once, and tell which assumptions its responses and events confirm or correct.
+    """Run sequences on a service once, and return the assumptions that its responses and events confirm or correct.
 
     A sandbox is then fitted to it: of each behavior with two known values the one that leaves fewer differences is
         taken. It is
@@ -321,7 +321,7 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
 
 @hide_arguments
 def compare_recording(recording: str | Path, b: object) -> Comparison:
-    """Make the calls of a recording again, one by one, and compare each answer with the recorded one.
+    """Repeat the calls of a recording in order, and compare each response with the recorded one.
 
     Ids of earlier answers are replaced by those that the service gave. The fork of an embedded sandbox is used.
 

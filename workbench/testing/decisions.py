@@ -47,7 +47,7 @@ class Decisions:
 
 @attrs.frozen
 class Moment:
-    """A line of the story: seconds since the beginning, what it is about, as "call" or "crash", and what happened."""
+    """A line of the story: seconds since the start, its topic, such as "call" or "crash", and what happened."""
 
     at: float
     kind: str

@@ -223,7 +223,7 @@ class Deliveries(Life):
             delivery.acknowledged = True
 
     def _check(self, delivery: Delivery) -> None:
-        """Deliver again what was not acknowledged."""
+        """Redeliver events that were not acknowledged."""
         if delivery.acknowledged:
             return
         if delivery.attempts > len(_RETRIES):

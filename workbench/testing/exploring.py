@@ -1,4 +1,4 @@
-"""Run an application in many universes, and tell the shortest story of what breaks.
+"""Run an application in many universes, and report the shortest story of a failure.
 
 from workbench import testing
 
@@ -70,7 +70,7 @@ def transactions_agree(universe: Universe) -> None:
 
 
 def refunds_are_made_once(universe: Universe) -> None:
-    """Check that the application did not have the same refund carried out twice."""
+    """Check that the application did not make the same refund twice."""
     for (target, body), count in universe.refunds.items():
         if count > 1:
             raise InvariantBroken("no refund is made twice", f"{target} {body} was carried out {count} times")
@@ -137,7 +137,7 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Exploration(Shown):
-    """What was tried in how many universes, and the failure that was found, if any."""
+    """Result of an exploration: the universes tried, and the failure, if any."""
 
     seed: int
     universes: int
@@ -159,7 +159,7 @@ class Exploration(Shown):
             raise AssertionError(str(self))
 
     def sheet(self) -> Sheet:
-        """Return the result as it is shown."""
+        """Return the result as a sheet."""
         rate = self.universes / self.seconds if self.seconds else 0.0
         lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
@@ -180,7 +180,7 @@ class Exploration(Shown):
 
 
 class _Explorer:
-    """What is the same for all universes of an exploration."""
+    """Shared settings of all universes of an exploration."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class _Explorer:
 
     @property
     def in_process(self) -> bool:
-        """Whether the application runs here."""
+        """Whether the application runs in this process."""
         return not isinstance(self._application, HttpApplication)
 
     @property
@@ -204,7 +204,7 @@ class _Explorer:
         return not isinstance(self._application, HttpApplication) or self._application.reset is not None
 
     def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
-        """Run one universe and return it with what broke first."""
+        """Run one universe and return it with the first broken invariant."""
         for left in self._folder.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         make = self._application.universe if isinstance(self._application, HttpApplication) else Universe
@@ -260,10 +260,11 @@ class _Explorer:
                 raise _Same
 
         fuzz: Callable[[bytes], object] = same_breach.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
-        with suppress(_Same):
+        try:
             fuzz(bytes(taken[name] for name in names))  # puts it into the database, from where it is made smaller
-        with suppress(_Same, hypothesis.errors.Flaky):  # threads differ from run to run
-            same_breach()
+        except _Same:  # threads differ from run to run: it may not break again
+            with suppress(_Same, hypothesis.errors.Flaky):
+                same_breach()
         return smallest[0] if smallest else None
 
 

@@ -1,4 +1,4 @@
-"""Calls that were made, as a test, a notebook, a HAR file or a curl command; private values are made up."""
+"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by made-up ones."""
 
 import re
 import threading
@@ -27,7 +27,8 @@ from workbench.schema import masks, strict_json, walk
 from workbench.schema.fields import Privacy
 from workbench.sequences.reading import SCRIPTED
 from workbench.sequences.sequence import Sequence
-from workbench.system.files import write_file
+from workbench.system.files import check_name, write_file
+from workbench.system.limits import Limits, read_bytes
 from workbench.system.messages import Request, Response
 from workbench.testing.generated import from_journal
 
@@ -138,7 +139,7 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean:
 
 
 def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
-    """Return a call of a client, whole: also one that failed."""
+    """Return a complete call of a client, including a failed one."""
     clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
@@ -268,11 +269,12 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
 
     Args:
         api: A session or client, of a sandbox or of a real service.
-        path: The file; one that is there is replaced.
+        path: Path of the file; an existing file is replaced.
 
     Raises:
         UsageError: No call was answered.
     """
+    check_name(path)
 
     def write() -> None:
         write_file(Path(path), (to_text(responses, "har") + "\n").encode())
@@ -294,12 +296,12 @@ class Recording:
         path: A file that `record` wrote, or an export of the format "har".
 
     Raises:
-        UnusableFile: It is not there, or is no such file.
+        UnusableFile: The file does not exist or is not a recording.
     """
 
     def __init__(self, path: str | Path) -> None:
         try:
-            entries = strict_json.loads(Path(path).read_bytes())["log"]["entries"]
+            entries = strict_json.loads(read_bytes(Path(path)), max_values=Limits().size // 100)["log"]["entries"]
             self.calls = [_read(entry) for entry in entries]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise UnusableFile(f"{visible(str(path), 200)} is not a recording: {type(error).__name__}") from None
@@ -308,7 +310,7 @@ class Recording:
         self._lock = threading.Lock()
 
     def transport(self) -> DirectTransport:
-        """Return what gives a client the recorded responses, as `Client(transport=recording.transport(), …)`."""
+        """Return a transport with the recorded responses: `Client(transport=recording.transport(), …)`."""
         return DirectTransport(self._answer)
 
     def _answer(self, request: Request) -> Response:

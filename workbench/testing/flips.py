@@ -48,7 +48,7 @@ def touch(sandbox: Any) -> TouchedSettings:
 
 
 def flipped(name: str, value: object) -> Any:
-    """Return another value of a setting, or `...` where there is none to try."""
+    """Return another value of a setting, or `...` if it has none."""
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
     row = BEHAVIORS[name]
@@ -93,7 +93,7 @@ class Flips(Shown):
         return tuple(sorted({row.assumption for row in self.rows} - self.rests_on.keys()))
 
     def sheet(self) -> Grid:
-        """Return the assumptions the suite rests on as they are shown."""
+        """Return the assumptions the suite relies on as a sheet."""
         flips = sorted(self.rests_on.items())
         cells = tuple(
             (Cell((name,)), Cell((BEHAVIORS[name].says,)), Cell((row.test,)), Cell((row.failure,)))
@@ -112,7 +112,7 @@ class Flips(Shown):
 
 
 class FlipPlugin:
-    """Runs tests that passed again, once for each assumption they touched."""
+    """Pytest plugin that reruns passed tests, once for each assumption they touched."""
 
     def __init__(self) -> None:
         self.flip: dict[str, Any] = {}

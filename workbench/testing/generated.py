@@ -1,4 +1,4 @@
-"""Sequences that are generated: from seeded random traffic, or from the calls in a journal."""
+"""Generate sequences from seeded random traffic, or from the calls in a journal."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

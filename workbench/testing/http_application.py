@@ -60,11 +60,11 @@ class HttpApplication:
     )
 
     def universe(self, _: object, sandbox: Sandbox, decisions: Decisions, folder: Path, **options: object) -> Universe:
-        """Return a universe of it."""
+        """Return a universe of this application."""
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status of the response, 0 where none came."""
+        """Send a delivery and return the status of the response, or 0 without a response."""
         try:
             return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
         except httpx.HTTPError:
@@ -99,7 +99,7 @@ class HttpApplication:
         """Wait until the books can be read.
 
         Raises:
-            InvalidRequest: It does not answer.
+            InvalidRequest: The application does not respond.
         """
         deadline = time.monotonic() + _START_SECONDS
         while True:
@@ -124,7 +124,7 @@ class HttpUniverse(Universe):
         self._calls = 0
 
     def run(self) -> "HttpUniverse":
-        """Run it to its end, with the sandbox served if the application calls it."""
+        """Run the universe to its end, and serve the sandbox if the application calls it."""
         with ExitStack() as stack:
             if self._http.api_port is not None:
                 stack.enter_context(self.sandbox.serve(port=self._http.api_port))

@@ -17,7 +17,7 @@ from workbench.client.pace import Clock
 from workbench.sandbox import Sandbox
 from workbench.session import AsyncSession, Session
 from workbench.testing.decisions import Breach, Decisions, Moment
-from workbench.testing.loop import LABEL, VirtualLoop
+from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock
 
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
@@ -246,11 +246,19 @@ class Life:
             self._at(self.now + _TICK, again)
 
     def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
-        """Run code of the application outside a task; None where it is killed meanwhile."""
+        """Run code of the application outside a task; None where it is killed meanwhile.
+
+        A job or a request that fails is a line of the story, as a task that fails is.
+        """
         token = LABEL.set(label)
         try:
             return process.loop.run(run)
         except ProcessKilled:
+            return None
+        except Exception as error:
+            if isinstance(error, NotSimulated) or label in ("start", "books"):
+                raise
+            self.add_line("error", f"{label} failed: {type(error).__name__}: {error}")
             return None
         finally:
             LABEL.reset(token)

@@ -46,7 +46,7 @@ class _Timer(asyncio.TimerHandle):
         super().__init__(when, callback, args, loop, self.ready.context)
 
     def cancel(self) -> None:
-        """Cancel it."""
+        """Cancel the callback."""
         self.ready.cancel()
 
 
@@ -73,7 +73,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # what its owner does
 
     def next_time(self) -> float | None:
-        """Return when something is to be done: now, at the time of the next timer, or never (None)."""
+        """Return the time of the next callback: now, the next timer, or None if there is none."""
         while self._timers and self._timers[0][2].ready.cancelled():
             heapq.heappop(self._timers)
         if self._ready:
@@ -81,7 +81,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return max(self._timers[0][0], self._now()) if self._timers else None
 
     def step(self, before: Callable[[str], object] = lambda label: None) -> bool:
-        """Run one ready callback; return False where none is ready.
+        """Run one ready callback; return False if none is ready.
 
         Args:
             before: Called with the label of the callback before it runs; it may raise, and then it is not run.

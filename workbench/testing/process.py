@@ -16,7 +16,7 @@ from workbench.testing.loop import VirtualLoop
 
 
 class World(Protocol):
-    """What a process needs of its universe."""
+    """Interface of a universe to its processes."""
 
     now: float
     sandbox: Sandbox
@@ -34,7 +34,7 @@ class World(Protocol):
         send: Callable[[Request], Response],
         pause: Callable[[float], Awaitable[object]],
     ) -> Response | Broken:
-        """Return the answer to a call, or what became of it."""
+        """Return the response to a call, or the fault that replaced it."""
 
 
 class ProcessKilled(BaseException):
@@ -148,6 +148,6 @@ class Process:
     databases: list[Database] = attrs.field(factory=list)
 
     def check(self) -> None:
-        """Raise where the process has been killed."""
+        """Raise ProcessKilled if the process was killed."""
         if self.dead:
             raise ProcessKilled

@@ -1,4 +1,4 @@
-"""Old log, new handler: the same deliveries go to two versions of an application, and their books are compared."""
+"""Regression tests with a log: send the same deliveries to two versions of an application, and compare their books."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from workbench.system.progress import Progress, ProgressCallback, progress_callb
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY
 from workbench.testing.universe import Universe
-from workbench.webhooks.verify import SIGNATURE, sign
+from workbench.webhooks.verify import MAX_BODY, SIGNATURE, sign
 
 Application = Callable[[Universe], Any]
 _CHUNK = 1_000  # events after which the books are compared
@@ -48,11 +48,11 @@ class Regression(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether something was compared and nothing differs."""
+        """Whether the comparison is not empty and has no differences."""
         return bool(self.events) and not self.differences and not self.answers
 
     def sheet(self) -> Grid:
-        """Return the differences as they are shown."""
+        """Return the differences as a sheet."""
         rows = tuple((Cell((d.transaction,)), Cell((str(d.old),)), Cell((str(d.new),))) for d in self.differences)
         notes = [f"compared: {self.events:,} events, {self.transactions:,} transactions"]
         notes += [f"the books differ first after {self.first}"] if self.first else []
@@ -72,7 +72,7 @@ class _Version(Universe):
         self._boot()
 
     def take(self, body: bytes) -> Any:
-        """Hand over a delivery, and return the status of the response."""
+        """Send a delivery, and return the status of the response."""
         process = self._alive()
         statuses: list[Any] = []
         headers = {"content-type": "application/json", SIGNATURE: sign(body, KEY)}
@@ -94,7 +94,7 @@ def bodies_of(path: str | Path) -> Iterator[bytes]:
         InvalidRequest: A line is not an event.
     """
     with Path(path).open("rb") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(iter(lambda: lines.readline(MAX_BODY), b""), 1):
             if not line.strip():
                 continue
             try:
@@ -111,7 +111,7 @@ def bodies_of(path: str | Path) -> Iterator[bytes]:
 def regress(
     log: str | Path | Sequence[bytes], old: Application, new: Application, *, progress: bool | ProgressCallback = False
 ) -> Regression:
-    """Hand the deliveries of a log, signed again, to two versions of an application, and compare their books.
+    """Send the deliveries of a log, signed again, to two versions of an application, and compare their books.
 
     Args:
         log: File with an event on each line, or the bodies of the deliveries.

@@ -1,4 +1,4 @@
-"""Sessions for tests, each on a sandbox of its own, and assertions on what it received and sent.
+"""Sessions for tests, each on a new sandbox, and assertions on the requests and events of the sandbox.
 
 Coverage tells which operations, answers, events and words of events a session or a test run has touched, and what would
 fill the gaps.
@@ -30,7 +30,7 @@ def session(
     environment: EnvironmentName = "sandbox",
     faults: Any = (),
 ) -> Session:
-    """Open a session on a sandbox of its own, as `wb.connect()` does, whatever profile or class the environment names.
+    """Open a session on a new sandbox, like `wb.connect()` but independent of the profile and class in the environment.
 
     Args:
         seed: Random seed of the sandbox.
@@ -107,7 +107,7 @@ def _how(status: int | None, members: dict[str, Any]) -> str:
 
 
 def _assert(what: str, times: int | None, verb: str, count: int, lines: Iterable[str]) -> None:
-    """Raise AssertionError unless it was there so often; at least once for None."""
+    """Raise AssertionError unless the count matches; None requires at least one."""
     if count != times and (times is not None or not count):
         wanted = "at least once" if times is None else f"{times} times"
         raise AssertionError(_explained(f"{what}: expected {wanted}, {verb} {count} times", list(lines)))
@@ -118,7 +118,7 @@ def _short(body: Any) -> str:
 
 
 def _explained(message: str, lines: list[str]) -> str:
-    """Return a message and the last of what there was."""
+    """Return a message with the last requests or events."""
     skipped = len(lines) - _SHOWN
     more = [f"  ({skipped} earlier)"] if skipped > 0 else []
     listed = [*more, *(f"  {line}" for line in lines[-_SHOWN:])]
@@ -136,7 +136,7 @@ STATUS_MEMBERS = {
 
 
 def possible() -> list[Item]:
-    """Return everything that can be touched."""
+    """Return everything that coverage counts."""
     ends = ((name, (row.success, *(failure.status for failure in row.failures))) for name, row in OPERATIONS.items())
     answers = [("answer", f"{name} {status}") for name, statuses in ends for status in dict.fromkeys(statuses)]
     called = ((label, EVENT_KINDS[kind].words.get(member, ())) for kind, (member, label) in STATUS_MEMBERS.items())
@@ -162,7 +162,7 @@ def touched(sandbox: Any) -> Counter[Item]:
 
 
 class Coverage(Shown):
-    """What was touched of everything that can be."""
+    """Coverage of operations, responses and events."""
 
     def __init__(self, counts: Mapping[Item, int]) -> None:
         self.counts = Counter({item: counts.get(item, 0) for item in possible()})
@@ -194,7 +194,7 @@ class Coverage(Shown):
         ]
 
     def sheet(self) -> Grid:
-        """Return the gaps as they are shown."""
+        """Return the gaps as a sheet."""
         rows = self.rows(gaps=True)
         cells = tuple(tuple(Cell((row[name],)) for name in ("group", "what", "fill with")) for row in rows)
         groups = Counter(group for group, _ in self.counts)
@@ -210,7 +210,7 @@ def fillers() -> dict[Item, str]:
     """Return the first sequence of the catalogue that touches each thing, by running them all once."""
     reached: dict[Item, str] = {}
     for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
-        with session(behavior="observed") as api, suppress(WorkbenchError):  # it may need another sandbox
+        with session(behavior="observed") as api, suppress(WorkbenchError):  # the sequence may need another sandbox
             sequences.run(api, sequence, progress=False)
             reached = dict.fromkeys(touched(api.sandbox), name) | reached
     return reached

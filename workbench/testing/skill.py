@@ -1,4 +1,4 @@
-"""What a coding agent needs to know of the workbench, made from the operation table: `SKILL.md` and `llms.txt`."""
+"""Documentation for coding agents, generated from the operation table: `SKILL.md` and `llms.txt`."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
 """Hypothesis strategies made from the rules of the interface: requests, answers and deliveries of events.
 
-Each is made once: to make one takes longer than to draw from it.
+Strategies are cached, since creating one takes longer than drawing from it.
 """
 
 import string

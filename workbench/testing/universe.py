@@ -25,7 +25,7 @@ _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124",
 
 
 class Universe(Deliveries):
-    """One run of an application. The application is given it, and takes from it what it uses.
+    """One run of an application, which gets its sessions, database and clock from it.
 
     Args:
         given: The application, the sandbox, the decisions and a folder, as of a life.
@@ -53,7 +53,7 @@ class Universe(Deliveries):
         self._cards = self.sandbox.guide()["cards"]["active"]
 
     def after(self, seconds: float, action: Callable[[], object]) -> None:
-        """Do something later, as a part of the traffic."""
+        """Schedule an action as part of the traffic."""
         self._at(self.now + seconds, action)
 
     def request(self, method: str, *arguments: object) -> None:
@@ -118,7 +118,7 @@ class Universe(Deliveries):
         self.after(at, authorize)
 
     def run(self) -> "Universe":
-        """Run it to its end, and check the built-in invariants."""
+        """Run the universe to its end, and check the built-in invariants."""
         self._boot()
         self._scenario(self)
         while not self._over:
@@ -130,7 +130,7 @@ class Universe(Deliveries):
         return self
 
     def _next(self) -> None:
-        """Run one ready callback of the application, or what is planned next."""
+        """Run one ready callback of the application, or the next planned action."""
         process = self._process
         assert process is not None
         if not process.dead:
@@ -154,7 +154,7 @@ class Universe(Deliveries):
             self.move(due)
 
     def _end(self) -> None:
-        """End, unless deliveries are under way."""
+        """End the universe, unless deliveries are in flight."""
         self._over = len(self._agenda) == self._ticks
         if not self._over:
             self._at(self.now + _MINUTE, self._end)

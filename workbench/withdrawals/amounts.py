@@ -10,6 +10,7 @@ import attrs
 
 from workbench.chains.values import refuse_private_key
 from workbench.errors import Problem, UsageError
+from workbench.remedies import Remedy
 from workbench.rendering import money
 
 _DOLLARS = re.compile(r"(0|[1-9][0-9]{0,29})\.([0-9]{2})")
@@ -17,10 +18,6 @@ _UNITS = re.compile(r"[1-9][0-9]{0,77}")
 _BALANCE = re.compile(r"[0-9]{1,90}(?:\.[0-9]{1,90})?")
 _MAX_DECIMALS = 36
 _MAX_DIGITS = 400  # more than any balance and amount have
-_HOW = (
-    'write wb.withdrawals.usd("25.00") for 25 dollars, or wb.withdrawals.native_units(25_000_000) for native units '
-    "of the token"
-)
 
 
 @attrs.frozen
@@ -100,7 +97,7 @@ def native_units(units: int | str) -> NativeUnits:
 def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
     """Yield what is wrong with a value given as an amount, and with a number of decimals."""
     if not isinstance(amount, Cents | NativeUnits):
-        yield Problem("amount", "type", f"has no unit: {_HOW}")
+        yield Problem("amount", "type", "has no unit", Remedy("amount"))
     if decimals is not None and (type(decimals) is not int or not 0 <= decimals <= _MAX_DECIMALS):
         text = f"must be a whole number from 0 to {_MAX_DECIMALS}, or be left out where it is unknown"
         yield Problem("decimals", "range", text)
@@ -208,7 +205,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _type_name(value: object) -> str:
-    return "True or False" if isinstance(value, bool) else f"a {type(value).__name__}"
+    return "true or false" if isinstance(value, bool) else f"a {type(value).__name__}"
 
 
 def _invalid(rule: str, message: str) -> UsageError:

@@ -11,6 +11,7 @@ from workbench.client.base import context_of
 from workbench.client.client import refuse_async
 from workbench.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
+from workbench.remedies import Remedy
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
@@ -74,8 +75,7 @@ def plan(
     problems = [problem for level, problem in graded if level == "refused"]
     overridable = [problem for level, problem in graded if level == "overridable"]
     if allow is None or allow != str(to)[-TAIL:]:
-        how = f"; to continue anyway, pass the last {TAIL} characters of the recipient: allow=…"
-        problems += [attrs.evolve(problem, message=problem.message + how) for problem in overridable]
+        problems += [attrs.evolve(problem, remedy=Remedy("recipient", count=TAIL)) for problem in overridable]
         if allow is not None:
             problems.append(Problem("allow", "typed", f"must be the last {TAIL} characters of the recipient"))
     if problems:
@@ -205,7 +205,7 @@ class Plan(Terms, Shown):
 
     def sheet(self) -> Sheet:
         """Return the plan as a sheet."""
-        sign = 'sign(typed="<number> <last 8 of the recipient>")' if self.needs_confirmation else "sign()"
+        typed = 'typed="<number> <last 8 of the recipient>"' if self.needs_confirmation else ""
         return sheet_of(
             "planned withdrawal",
             {
@@ -217,7 +217,7 @@ class Plan(Terms, Shown):
             words=(f"{self.headline}.", self.summary),
             notes=(
                 *(f"Warning: {warning}." for warning in self.warnings),
-                f"Nothing was requested yet. {sign} requests a signature that allows this.",
+                f"Nothing was requested yet. {Remedy('sign', typed=typed)}.",
             ),
         )
 

@@ -16,6 +16,7 @@ import attrs
 from workbench import chains
 from workbench.chains.values import BytesLike
 from workbench.errors import Problem, UsageError, hide_arguments
+from workbench.remedies import Remedy
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -91,7 +92,7 @@ class Revealed(NotSerializable):
         if self._clock.monotonic() >= self._until:
             self.hide()
         if self._secret is None:
-            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which are over; call reveal() again")
+            raise UsageError(f"revealed for {SHOWN_FOR:.0f} s, which are over; {Remedy('reveal')}")
         return self._secret
 
     def __repr__(self) -> str:
@@ -118,9 +119,12 @@ class ForWallet(Shown):
 
     __slots__ = ()
 
-    def json(self) -> str:
-        """Return it as JSON text, for a wallet."""
-        return json.dumps(self, indent=2)
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return it as JSON text for a wallet, and write it to a file if a path is given."""
+        text = json.dumps(self, indent=2)
+        if path is not None:
+            write_file(Path(path), f"{text}\n".encode(), private=False)
+        return text
 
 
 class AdminMessage(dict[str, Any], ForWallet):
@@ -136,12 +140,6 @@ class AdminMessage(dict[str, Any], ForWallet):
     def digest(self) -> bytes:
         """The 32 bytes that are signed."""
         return chains.digest(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the message to a file as JSON, and return the file's path."""
-        file = Path(path)
-        write_file(file, f"{self.json()}\n".encode(), private=False)
-        return file
 
     @hide_arguments
     def accept(self, signature: BytesLike) -> AdminSignature:
@@ -163,6 +161,7 @@ class AdminMessage(dict[str, Any], ForWallet):
     def sheet(self) -> Sheet:
         """Return the message as a sheet."""
         domain, message = self["domain"], self["message"]
+        assumed = Remedy("assumption", id="withdrawal_admin_message")
         return sheet_of(
             "message for the admin's wallet (EIP-712)",
             {
@@ -177,8 +176,8 @@ class AdminMessage(dict[str, Any], ForWallet):
                 "digest": "0x" + self.digest.hex(),
             },
             notes=(
-                "The wallet should show these same values. json() or save(path) exports it for the wallet.",
-                "What an admin signs is outside the interface document: assumptions(), withdrawal_admin_message.",
+                f"The wallet should show these same values. {Remedy('wallet_file')}",
+                f"What an admin signs is not in the interface document: {assumed}.",
             ),
         )
 
@@ -231,12 +230,12 @@ class Transaction(NotSerializable, dict[str, Any], ForWallet):
         rows = {
             name: value if isinstance(value, str) and name != "data" else repr(value) for name, value in self.items()
         }
-        notes = ["json() exports it for a wallet."]
+        notes = [str(Remedy("wallet_json"))]
         if "parameters" in self:
             notes.append(
                 "It ends here: the call of the contract (on Solana withdrawSingleSignerCollateralAsset, on Stellar "
-                "withdraw_assets, in public examples) takes these parameters. assumptions(), "
-                "withdrawal_ed25519_transaction."
+                "withdraw_assets, in public examples) takes these parameters: "
+                f"{Remedy('assumption', id='withdrawal_ed25519_transaction')}."
             )
         return sheet_of("transaction", rows, notes=notes)
 
@@ -252,7 +251,7 @@ class Parameters(NotSerializable, list[Any], ForWallet):
         rows: dict[str, object] = dict(zip(("proxy", "asset", "amount", "recipient", "expires at"), self, strict=False))
         masked = dict.fromkeys(("salt", "signature"), Cell((DOTS,), "private"))
         key = {"public key": self[7]} if len(self) > 7 else {}
-        return sheet_of("parameters", {**rows, **masked, **key}, notes=("json() exports them in this order.",))
+        return sheet_of("parameters", {**rows, **masked, **key}, notes=(str(Remedy("wallet_json")),))
 
     def __repr__(self) -> str:
         return f"<{len(self)} parameters: {', '.join(map(repr, self[:4]))}, {self[4]}, {DOTS}>"

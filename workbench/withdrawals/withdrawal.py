@@ -15,6 +15,7 @@ from workbench.chains.values import ED25519_PROGRAM, BytesLike, ed25519_instruct
 from workbench.client.guards import ClientContext
 from workbench.errors import Problem, UsageError, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
+from workbench.remedies import Remedy
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -240,7 +241,7 @@ class Withdrawal(NotSerializable, Shown):
         """
         self._require_secret()
         if self.plan.chain.family is not Family.EVM:
-            text = f"is {self.plan.chain}; typed data is for EVM chains, parameters() gives what this one takes"
+            text = f"is {self.plan.chain}; typed data is for EVM chains, {Remedy('parameters')}"
             raise _invalid("chain", text)
         return admin_message(self.plan, self._native_units(units).units, nonce=nonce, salt=salt, admin=admin)
 
@@ -387,11 +388,11 @@ class Withdrawal(NotSerializable, Shown):
         if self.status != "pending":
             return text
         when = f"the service asks to retry after {self.retry_after} s" if self.retry_after is not None else ""
-        return "; ".join(part for part in (text, when, "plan.sign(timeout=60) waits and retries") if part)
+        return "; ".join(part for part in (text, when, str(Remedy("wait"))) if part)
 
     def _native_units(self, given: NativeUnits | None) -> NativeUnits:
         if given is not None and not isinstance(given, NativeUnits):
-            raise _invalid("units", "must be an amount in native units, such as native_units(25_000_000)")
+            raise _invalid("units", f"must be an amount in native units, {Remedy('native_units')}")
         units = self.units or given
         if units is None:
             text = "is required: the amount was requested in cents, and the answer does not state native units"
@@ -430,19 +431,10 @@ class Withdrawal(NotSerializable, Shown):
             return ()
         if self.plan.chain.family is not Family.EVM:
             nonce = "nonce=…" if self.plan.chain.family is Family.SOLANA else ""
-            text = (
-                f"Next: parameters() returns the arguments of the call, transaction({nonce}) what the admin's own "
-                "wallet sends"
-            )
-            return (f"{text}, as far as it is public.",)
+            return (str(Remedy("next_parameters", nonce=nonce)),)
         if self.plan.contract.contract_version == 1:
-            return ("Next: transaction() returns the call, which the contract's owner sends from their own wallet.",)
-        text = (
-            "This is the service's half. Next: typed_data(nonce=…) returns the message for an admin's own wallet to "
-            "sign, "
-            "accept(…) checks the wallet's signature, transaction(…) returns the call that anybody can then send."
-        )
-        return (text,)
+            return (str(Remedy("next_owner")),)
+        return (f"This is the service's half. {Remedy('next_call')}",)
 
     def __repr__(self) -> str:
         state = "expired" if self.answered and self.expired else self.status

@@ -154,7 +154,7 @@ def answers(style: str) -> str:
     for drill in DRILLS.values():
         parts.append(
             f"<h2>drill {escape(drill.name)}: {escape(drill.title)}</h2><p>{drill.minutes} minutes. "
-            f"{escape(drill.situation)}</p>"
+            f"{escape(drill.described())}</p>"
         )
         parts.append(f"<p>A good answer: {escape(drill.answer)}</p>")
     return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))

@@ -4,7 +4,7 @@
 /CODE/production/…                 the same learner's production environment
 /CODE/_class                       GET: name, locks and notes; POST: what the learner tried
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
-/board/page?ticket=…               a page to print, in a tab of its own: with a ticket, which opens one page once
+/board/page?ticket=…               a page to print, in a new tab: the ticket opens one page, once
 """
 
 import asyncio
@@ -175,7 +175,7 @@ class ClassServer:
     """The sandboxes of a class behind one address.
 
     Args:
-        names: Names of the learners; those of the folder are kept.
+        names: Names of the learners, added to those in the folder.
         folder: Keeps everything; a server that is started again with it continues. None keeps everything in memory.
         seed: Seed of all sandboxes, which the notebooks expect.
     """
@@ -593,7 +593,7 @@ def _page(name: str) -> Response:
 
 
 def inline_style() -> str:
-    """Return the style of pages that are files of their own."""
+    """Return the style sheet of standalone pages."""
     return f"<style>{_style()}</style>"
 
 

@@ -66,7 +66,7 @@ class CreationControls(ControlGroup):
         if owner is None:
             raise not_found("Tenant")
         key = add_key(self._engine.store, self._engine.seeds, name, owner["id"], chosen)
-        return TenantKey(name=name, tenant=tenant_name, roles=chosen, api_key=key)
+        return TenantKey(name=name, tenant=tenant_name, roles=tuple(map(str, chosen)), api_key=key)
 
     def _tenant(self, row: Record) -> Tenant:
         keys = tuple(key["name"] for key in self._engine.store.all("key") if key["tenant"] == row["id"])

@@ -1,0 +1,180 @@
+"""The close of months: figures that later events do not change, that tie, and files with the same bytes each time."""
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import reports
+from workbench.errors import UsageError
+from workbench.reports.closing import closing_frames, write_close
+from workbench.schema.rules import FULL
+
+
+def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
+    """Buy, settle, reverse and refund for a month, also what began in earlier months."""
+    cards = api.sandbox.guide()["cards"]["active"][:3]
+    for _ in range(12):
+        api.sandbox.advance(hours=chance.randint(20, 60))
+        bought = api.simulate_authorization(
+            card_id=chance.choice(cards), amount=chance.randint(500, 30_000), currency="USD",
+            merchant_name=f"Shop {chance.randint(1, 4)}", merchant_category_code="5411",
+        )  # fmt: skip
+        if bought.status == "authorized":
+            open_.append(bought.transaction_id)
+        transaction = chance.choice(open_)
+        state = api.sandbox.state(transaction)
+        if state["status"] == "authorized":
+            act = chance.choice(["settle", "settle", "part", "reverse"])
+            if act == "reverse":
+                api.simulate_reversal(transaction_id=transaction, new_amount=FULL)
+            else:
+                api.sandbox.settle(transaction, *([max(state["held"] - 100, 1)] if act == "part" else []))
+        elif state["status"] == "settled" and state["settled"] > state["refunded"]:
+            left = state["settled"] - state["refunded"]
+            api.simulate_refund(transaction_id=transaction, amount=chance.randint(1, left))
+
+
+@pytest.mark.parametrize("seed,tz", [(1, "UTC"), (2, "America/New_York"), (3, "Asia/Tokyo")])
+def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
+    """Later refunds and releases change no figure of an earlier close; balances tie; the ledger ends at zero."""
+    chance, open_ = random.Random(seed), []
+    with wb.connect() as api:
+        before = [api.sandbox.balance(card) for card in api.sandbox.guide()["cards"]["active"][:3]]
+        months, first = ["2026-01", "2026-02", "2026-03"], {}
+        for month in months:
+            while f"{pd.Timestamp(api.sandbox.clock.now()).tz_convert(tz):%Y-%m}" <= month:
+                spend_a_month(api, chance, open_)
+            first[month] = closing_frames(api, month, tz=tz)
+        again = {month: closing_frames(api, month, tz=tz) for month in months}
+        table = reports.postings(api)
+        ledger = tmp_path / "ledger.csv"
+        table[table["net_cents"] != 0].to_csv(ledger, index=False)  # what an application booked, each at its time
+        statements = {
+            month: closing_frames(api, month, tz=tz, ledger=_of(ledger, month, tz, tmp_path))["Reconciliation"]
+            for month in months
+        }
+        after = [api.sandbox.balance(card) for card in api.sandbox.guide()["cards"]["active"][:3]]
+        whole = reports.roll_forward(api, tz=tz)
+
+    for month in months:
+        for name, frame in first[month].items():
+            pd.testing.assert_frame_equal(frame, again[month][name])
+            assert frame.attrs == again[month][name].attrs
+        assert len(statements[month]) == 0
+        assert "Not explained: 0 cents" in statements[month].attrs["statement"]
+    rolled = again["2026-03"]["Roll-forward"]
+    assert rolled["opening_cents"].tolist()[1:] == rolled["closing_cents"].tolist()[:-1]
+    assert rolled["running"].tolist() == [False] * 3
+    net = sum(
+        (now.posted - now.refunded) - (then.posted - then.refunded) for now, then in zip(after, before, strict=True)
+    )
+    assert whole["net_cents"].sum() == net
+    assert whole["closing_cents"].iloc[-1] == sum(now.held - then.held for now, then in zip(after, before, strict=True))
+
+
+def _of(ledger: Path, month: str, tz: str, folder: Path) -> Path:
+    booked = pd.read_csv(ledger)
+    mine = pd.to_datetime(booked["at"], utc=True, format="ISO8601").dt.tz_convert(tz).dt.strftime("%Y-%m") == month
+    booked[mine].to_csv(folder / f"{month}.csv", index=False)
+    return folder / f"{month}.csv"
+
+
+@pytest.fixture(scope="module")
+def frames() -> Any:
+    chance, open_ = random.Random(5), list[str]()
+    with wb.connect() as api:
+        for _ in range(3):
+            spend_a_month(api, chance, open_)
+        yield closing_frames(api, "2026-01")
+
+
+def test_the_same_bytes_twice(frames: Any, tmp_path: Path) -> None:
+    """A close that is written again is the same file; one that exists is not replaced."""
+    written = [write_close(tmp_path / name, frames, "2026-01", tz="UTC") for name in ("a", "b")]
+
+    for one, other in zip(*written, strict=True):
+        assert hashlib.sha256(one.read_bytes()).digest() == hashlib.sha256(other.read_bytes()).digest()
+    with pytest.raises(FileExistsError):
+        write_close(tmp_path / "a", frames, "2026-01", tz="UTC")
+
+
+def test_the_workbook_has_all_that_a_reader_needs(frames: Any, tmp_path: Path) -> None:
+    """Cover with time, zone, currency and completeness, formats, totals, filters, frozen heads, charts, definitions."""
+    workbook, page, ledger = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    book = openpyxl.load_workbook(workbook)
+    sheet = book["Spend by merchant"]
+    heads = {cell.value: cell.column_letter for cell in sheet[1]}
+    merchants = frames["Spend by merchant"]
+    total = sheet[f"{heads['net (USD)']}{len(merchants) + 2}"]
+    cover = " ".join(str(row[0].value) + ": " + str(row[1].value) for row in book["Cover"].iter_rows(max_col=2))
+
+    assert book.sheetnames == ["Cover", *frames, "Definitions"]
+    assert [row.value * 100 for row in sheet[heads["net (USD)"]][1:-1]] == pytest.approx(
+        merchants["net_cents"].tolist()
+    )
+    assert total.value == f"=SUBTOTAL(109,{heads['net (USD)']}2:{heads['net (USD)']}{len(merchants) + 1})"
+    assert (sheet.freeze_panes, sheet.auto_filter.ref is not None) == ("B2", True)
+    assert len(sheet._charts) == 1
+    assert sheet[f"{heads['net (USD)']}2"].number_format == "#,##0.00"
+    for text in ("Time zone: UTC", "Currency: USD", "Data until: 2026-02-01", "Complete", "Signed off by"):
+        assert text in cover
+    assert "net_cents divided by 100" in " ".join(str(row[1].value) for row in book["Definitions"].iter_rows(max_col=2))
+    assert f"{merchants['net_cents'].sum() / 100:,.2f}" in page.read_text()
+    assert pd.read_csv(ledger)["net_cents"].sum() == frames["Postings"]["net_cents"].sum()
+    with zipfile.ZipFile(workbook) as file:
+        assert any(name.startswith("xl/charts/chart") for name in file.namelist())
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    """Formulas, tags and names of sheets that a workbook does not take."""
+    frame = pd.DataFrame(
+        {"merchant_name": ["=1+1", "<script>alert(1)</script>"], "net_cents": pd.array([1, 2], "Int64")}
+    )
+    pack = {"a/b*?:[x]" * 9: frame, "A b": frame, "a b": frame}
+    wb.to_file(pack, tmp_path / "a.xlsx")
+    wb.to_file(pack, tmp_path / "a.html")
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+
+    assert len(book.sheetnames) == len({name.lower() for name in book.sheetnames}) == 5
+    assert book[book.sheetnames[1]]["A2"].data_type == "s"
+    assert "<script>" not in (tmp_path / "a.html").read_text()
+    assert "Completeness unknown" in (tmp_path / "a.html").read_text()
+    with pytest.raises(UsageError, match=r"supported: \.xlsx, \.html"):
+        wb.to_file(pack, tmp_path / "a.csv")
+
+
+def test_a_month_that_is_not_over_is_refused(tmp_path: Path) -> None:
+    """One without any event is a close of zero."""
+    with wb.connect() as api:
+        empty = closing_frames(api, "2025-12")
+        write_close(tmp_path, empty, "2025-12", tz="UTC")
+        assert len(empty["Postings"]) == 0
+        with pytest.raises(UsageError, match="2026-01 is not over: the data end 2026-01-15"):
+            closing_frames(api, "2026-01")
+        with pytest.raises(UsageError, match="month must be as"):
+            closing_frames(api, "June")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
+def test_libreoffice_opens_the_workbook(frames: Any, tmp_path: Path) -> None:
+    """It computes the totals that the file states, and shows no value as too wide."""
+    workbook, *_ = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,4"  # the fourth sheet
+    command = ["soffice", "--headless", "--convert-to", shown, "--outdir", str(tmp_path), str(workbook)]
+    subprocess.run(command, check=True, capture_output=True, env=environment, timeout=120)
+    text = next(tmp_path.glob("*Spend by merchant*.csv")).read_text()
+
+    assert f"{frames['Spend by merchant']['net_cents'].sum() / 100:,.2f}" in text
+    assert "###" not in text

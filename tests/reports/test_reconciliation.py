@@ -1,0 +1,89 @@
+"""A ledger against the postings: all planted differences are found, and only these, and they add up."""
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import reports
+from workbench.errors import UsageError
+from workbench.reports.reconciliation import BREAKS
+
+PLANTED = 7  # of each kind
+
+
+def theirs(rows: int, seed: int) -> pd.DataFrame:
+    """Return settlements in dollars of January to March, and refunds of every tenth."""
+    chance = np.random.default_rng(seed)
+    cents = chance.integers(200, 90_000, rows) * 2 + 1
+    at = pd.Timestamp("2026-01-01", tz="UTC") + pd.to_timedelta(chance.integers(0, 89 * 24, rows), unit="h")
+    frame = pd.DataFrame({"transaction_id": [f"t{n:07}" for n in range(rows)], "net_cents": cents, "at": at})
+    refunds = frame.iloc[::10].assign(net_cents=lambda part: -(part["net_cents"] // 3))
+    return pd.concat([frame, refunds], ignore_index=True).assign(currency="usd")
+
+
+def plant(frame: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame, dict[str, str]]:
+    """Return a ledger and a service that differ in ten ways, and the kind of difference of each key."""
+    chance = random.Random(seed)
+    mine, other = frame.copy(), frame.copy()
+    keys = chance.sample([key for key in frame["transaction_id"].unique() if int(key[1:]) % 10], PLANTED * len(BREAKS))
+    kinds = dict(zip(keys, [kind for kind in BREAKS for _ in range(PLANTED)], strict=True))
+    of = {
+        kind: mine["transaction_id"].isin([key for key, planted in kinds.items() if planted == kind]) for kind in BREAKS
+    }
+    mine.loc[of["sign reversed"], "net_cents"] *= -1
+    mine.loc[of["hundredfold"], "net_cents"] *= 100
+    mine.loc[of["amount differs"], "net_cents"] += 1
+    mine.loc[of["currency differs"], "currency"] = "eur"
+    mine.loc[of["late"], "at"] += pd.Timedelta(days=45)
+    mine.loc[of["orphan refund"], "net_cents"] *= -1
+    other = other[~of["missing there"] & ~of["orphan refund"]]
+    doubled = [mine[of["doubled here"]], other[of["doubled there"].reindex(other.index)]]
+    mine = pd.concat([mine[~of["missing here"]], doubled[0]]).sample(frac=1, random_state=seed)
+    return mine, pd.concat([other, doubled[1]]).sample(frac=1, random_state=seed + 1), kinds
+
+
+@pytest.mark.parametrize("rows,seed", [(91_000, 0), (5_000, 1), (5_000, 2)])
+def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
+    """100,000 rows, ten kinds of breaks: each key has its kind, the breaks explain the difference of the totals."""
+    mine, other, kinds = plant(theirs(rows, seed), seed)
+    breaks = reports.reconcile(mine, other, signed_by="Ada Example")
+
+    assert dict(zip(breaks["transaction_id"], breaks["break"], strict=True)) == kinds
+    assert Counter(breaks["break"]) == dict.fromkeys(BREAKS, PLANTED)
+    assert breaks["difference_cents"].sum() == mine["net_cents"].sum() - other["net_cents"].sum()
+    assert "Not explained: 0 cents" in breaks.attrs["statement"]
+    assert "Signed off by Ada Example" in breaks.attrs["statement"]
+    assert breaks[["cause", "next_step"]].notna().all(axis=None)
+
+
+def test_equal_books_end_in_zero(tmp_path: Path) -> None:
+    """A ledger that booked each settlement and refund of a session, from a CSV file, has no break."""
+    with wb.connect() as api:
+        wb.sequences.run(api, wb.sequences.catalogue["a-cardholders-month"], progress=False)
+        booked = reports.postings(api)
+        booked[booked["net_cents"] != 0].to_csv(tmp_path / "ledger.csv", index=False)
+        breaks = reports.reconcile(tmp_path / "ledger.csv", api)
+
+    assert len(breaks) == 0
+    assert breaks.attrs["statement"][2:] == [
+        "Difference: 0 cents",
+        "Not explained: 0 cents",
+        "Not signed off",
+        "0 breaks explain the difference of 0 cents; 0 are not explained.",
+    ]
+
+
+@pytest.mark.parametrize("mine,how", [
+    (pd.DataFrame({"id": ["a"], "net_cents": [1]}), {}), (pd.DataFrame({"transaction_id": ["a"], "net": [1]}), {}),
+    (pd.DataFrame({"transaction_id": ["a"], "net_cents": [1.5]}), {}), (5, {}),
+    (pd.DataFrame({"transaction_id": ["a"], "net_cents": ["x"]}), {}),
+], ids=range(5))  # fmt: skip
+def test_what_cannot_be_compared_is_said(mine: Any, how: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="must be"):
+        reports.reconcile(mine, theirs(10, 1), **how)

@@ -1,0 +1,157 @@
+"""Help as a person reads it: at two widths, for every command, and each of its examples is run."""
+
+import json
+import re
+import shlex
+from contextlib import closing
+
+import pytest
+
+from tests.terminal.test_everywhere import COMMANDS
+from workbench.sandbox import Sandbox
+from workbench.terminal.commands import example_of
+from workbench.terminal.operations import OPERATIONS, option_members
+from workbench.terminal.where import example_values, kept_path
+
+NOT_RUN = {
+    "agent serve": "serves until its input is closed",
+    "class serve": "serves until it is stopped",
+    "course lab": "opens JupyterLab",
+    "events listen": "listens until it is stopped",
+    "events resend": "needs an application behind a URL",
+    "events tail": "follows a served sandbox until it is stopped",
+    "events trigger": "needs an application behind a URL",
+    "events watch": "follows a served sandbox until it is stopped",
+    "sandbox add-fault": "needs a served sandbox",
+    "sandbox register-endpoint": "needs a served sandbox",
+    "sandbox remove-endpoint": "needs an endpoint",
+    "sandbox update-endpoint": "needs an endpoint",
+    "sandbox resend": "needs an endpoint",
+    "sandbox restore": "follows the example of snapshot",
+    "sandbox serve": "serves until it is stopped",
+    "shell": "opens IPython",
+    "course answer": "needs a drill that is on",
+    "course book": "needs a drill that is on",
+    "course demo": "has its own tests",
+    "profiles arm": "needs a profile",
+    "profiles check": "needs a profile",
+    "profiles show": "needs a profile",
+    "report dashboard": "has its own tests",
+    "sequences compare": "ends with 5, since the two behaviors differ",
+    "course check": "ends with 5 until the drill is solved",
+    "test explore": "needs an application",
+    "test http": "needs an application behind a URL",
+    "test regress": "needs two versions of an application",
+    "bulk resume": "needs an interrupted run",
+    "bulk run": "needs a file of rows",
+    "class add": "needs a class",
+    "class board": "needs a class",
+    "class grade": "needs a class",
+    "class print": "needs a class",
+    "class results": "needs a class",
+    "class verify": "needs a class",
+    "sequences check": "needs a file of the user's",
+    "journal resolve": "needs a call with an unknown outcome",
+    "journal export": "needs the journal of an application",
+    "journal unknown": "needs the journal of an application",
+}
+"""Commands whose examples are checked for their form alone, and why."""
+
+
+def test_a_list_is_a_row_for_each_item(wb, monkeypatch):
+    """At 80 columns a list of contracts is a head, a line and a row for each, and `--full` shows every member."""
+    monkeypatch.setenv("COLUMNS", "80")
+    contracts = json.loads(wb("contracts", "list", "-o", "json").out)
+    short, full = wb("contracts", "list"), wb("contracts", "list", "--full")
+
+    assert len(short.out.splitlines()) == len(contracts) + 3
+    assert all(contract["id"] in short.out for contract in contracts)
+    assert "Not shown: " in short.err
+    assert "deposit address" in full.out
+    assert full.err == ""
+
+
+def test_a_list_of_one_is_its_record(wb):
+    """A list of a single item shows every member."""
+    user = json.loads(wb("sandbox", "guide", "-o", "json").out)["rewards_users"][0]["id"]
+
+    assert "spend category" in wb("rewards", "list", "--user-id", user, "--limit", "1").out
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_argument_names_what_it_takes(wb, name):
+    """The placeholder of a value is a UUID, CENTS, DATE, INT and the like; an assumption is a mark and one footnote."""
+    from workbench.commands import command_of
+
+    out = wb(*command_of(OPERATIONS[name]), "--help").out
+    assumed = [path for path, member in option_members(OPERATIONS[name].request) if member.about.assumed]
+
+    assert not re.search(r"\bSTR\b", out)
+    assert "assumed: " not in out
+    assert out.count("[assumed]: ") == bool(assumed)
+    assert len(re.findall(r"\[assumed\](?!:)", out)) == len(assumed)
+
+
+def test_a_member_of_an_optional_object_is_required_with_it(wb):
+    """The address of a user may be left out; if it is given, its first line is required."""
+    out = " ".join(wb("users", "update", "--help").out.split())
+
+    assert "Street and number. [required if address is given]" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_no_option_is_broken(wb, monkeypatch, columns):
+    """In the help of every command, at two widths, options are whole, types are named and examples are complete."""
+    monkeypatch.setenv("COLUMNS", columns)
+    values = example_values()
+    monkeypatch.setattr("workbench.terminal.where.example_values", lambda: values)
+    for command in COMMANDS:
+        ended = wb(*command, "--help")
+        out = ended.out
+        printed = out[out.index("Example: ") :].removeprefix("Example: ").replace("\\\n", " ")
+
+        assert ended.code == 0
+        assert f"Usage: workbench {' '.join(command)}" in out
+        assert shlex.split(printed)[: 1 + len(command)] == ["workbench", *command]
+        assert not re.search(r"(?:--?|--[a-z.-]+-)\s*$", out, re.MULTILINE), command
+        assert not re.search(r"--[a-z.-]+ STR\b", out), command
+        assert shlex.split(printed) == shlex.split(example_of([*command])), command
+
+
+@pytest.mark.slow
+def test_every_example_runs(wb, monkeypatch, tmp_path):
+    """Each example that needs no server, and no file of the user's, ends with 0 in the user's own sandbox."""
+    monkeypatch.chdir(tmp_path)
+    for name, operation in {"body": "create-user-application", "account": "create-payment-account"}.items():
+        (tmp_path / f"{name}.json").write_text(wb("docs", "skeleton", operation).out, encoding="utf-8")
+    order = ["withdrawals plan", "withdrawals sign", "withdrawals typed-data", "sandbox wallet-sign",
+             "withdrawals transaction", "withdrawals verify", "withdrawals explain", "sandbox execute"]  # fmt: skip
+    others = [" ".join(command) for command in COMMANDS if " ".join(command) not in order]
+    failed = {}
+    for command in [*order, *others]:
+        if command in NOT_RUN:
+            continue
+        if "OPEN-TRANSACTION-ID" in example_of(command.split()):
+            wb(*shlex.split(example_of(["transactions", "authorize"]))[1:])
+        example = example_of(command.split())
+        line, _, into = example.removeprefix("workbench ").partition(" > ")
+        ended = wb(*shlex.split(line))
+        if into:
+            (tmp_path / into.replace("~", "home")).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / into.replace("~", "home")).write_text(ended.out, encoding="utf-8")
+        if ended.code:
+            failed[example] = (ended.code, ended.err[-300:])
+
+    assert failed == {}, "\n".join(f"{line}: {end}" for line, end in failed.items())
+
+
+def test_examples_name_records_of_the_own_sandbox(wb):
+    """The example of `users update` names a user of the own sandbox, and changes that user."""
+    example = example_of(["users", "update"])
+    user = shlex.split(example)[3]
+
+    assert wb(*shlex.split(example)[1:]).code == 0
+    with closing(Sandbox(path=kept_path())) as sandbox:
+        assert user in sandbox.guide()["users"]["approved"]
+        assert sandbox.state(user)["is_active"] is False

@@ -1,0 +1,217 @@
+"""Every public parameter that takes the path of a file or folder, found by its annotation.
+
+Whatever lies there and whatever it is called, no error of Python or of another library is raised, and nothing is read without a limit. A new
+parameter has to be entered in `READERS`, `WRITERS` or `OTHERS`.
+"""
+
+import contextlib
+import functools
+import gzip
+import inspect
+import json
+import random
+import resource
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import workbench as wb
+from tests.canaries.faces import FACES
+from tests.canaries.places import PLACES
+
+Use = Callable[[Path], object]
+PURCHASE = wb.sequences.from_toml("name = 'a'\n[[steps]]\nname = 'list'\ndo = 'list_contracts'\n")
+
+
+def recorded(path: Path) -> None:
+    """Record a call."""
+    with wb.testing.record(session(), path):
+        session().list_contracts()
+
+
+def replayed(path: Path) -> None:
+    """Open a recording."""
+    with wb.testing.replay(path):
+        pass
+
+
+@functools.cache
+def session() -> Any:
+    """Return a session on an embedded sandbox."""
+    return wb.connect()
+
+
+def with_session(use: Callable[[Any], object]) -> None:
+    """Use the session."""
+    use(session())
+
+
+def trusting(path: Path) -> wb.Client:
+    """Return a client that trusts the certificates of a file."""
+    return wb.Client(base_url="https://127.0.0.1:9", api_key="k", journal=False, ca_file=path, timeout=1)
+
+
+KEEPER: Any = SimpleNamespace(receive=lambda headers, body: 204, books=dict)
+"""An application that keeps nothing."""
+
+READERS: dict[str, tuple[str, Use]] = {
+    "bulk.read_rows path": (".csv .xlsx .parquet .json .ndjson", wb.bulk.read_rows),
+    "events.read_log paths": (".ndjson .ndjson.gz", lambda path: list(wb.events.read_log(path))),
+    "sequences.read_toml path": (".toml", wb.sequences.read_toml),
+    "tables.read_parquet path": (".parquet", wb.tables.read_parquet),
+    "testing.replay path": (".har", replayed),
+    "testing.Recording path": (".har", wb.testing.Recording),
+    "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
+    "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
+    "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),
+    "Client ca_file": (".pem", lambda path: trusting(path).list_contracts()),
+    "Journal path": (".db", lambda path: wb.Journal(path).close()),
+    "Inbox path": (".db", lambda path: wb.Inbox(path, accept_unsigned=True).close()),
+    "Sandbox path": (".db", lambda path: wb.Sandbox(path=path).close()),
+    "connect path": (".db", lambda path: wb.connect(path=path).close()),
+    "bulk.run path": (".db", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, [], path=path, progress=False))),
+    "bulk.resume path": (".db", lambda path: with_session(lambda api: wb.bulk.resume(api, path, [], progress=False))),
+    "sequences.run path": (".db", lambda path: with_session(lambda api: wb.sequences.run(api, PURCHASE, path=path, progress=False))),
+    "reports.record_balances path": (".parquet", lambda path: with_session(lambda api: wb.reports.record_balances(api, path))),
+    "rewards.fetch path": ("", lambda path: with_session(lambda api: wb.rewards.fetch(api, api.sandbox.guide()["rewards_users"][0]["id"], path=path, progress=False))),
+}  # fmt: skip
+"""What reads a file that is there: the extensions it knows, and how it is used. The databases are read and written."""
+
+WRITERS: dict[str, tuple[str, Use]] = {
+    "to_file path": (".csv .xlsx .parquet", lambda path: wb.to_file(pd.DataFrame({"a": [1]}), path)),
+    "testing.record path": (".har", recorded),
+}
+"""What writes a file alone."""
+
+OTHERS = {
+    "AsyncClient journal": "as Journal", "AsyncClient ca_file": "as Client", "Client journal": "as Journal", "connect journal": "as Journal",
+    "connect ca_file": "as Client", "connect_async journal": "as Journal", "connect_async ca_file": "as Client", "connect_async path": "as connect",
+    "testing.session behavior": "as Sandbox", "bulk.run rejects": "as to_file", "bulk.resume rejects": "as to_file", "panel.bulk path": "as bulk.run",
+    "panel.sequence path": "as sequences.run", "course.board ca_file": "as Client", "Sandbox.serve certfile": "its own test",
+    "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
+    "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
+    "AsyncSession inbox": "what connect makes", "testing.HttpApplication.universe folder": "what a campaign makes",
+}  # fmt: skip
+"""Those that pass the path on to one above, or take another path."""
+
+
+def path_parameters() -> Iterator[str]:
+    """Yield the public parameters that look like a path, as "function parameter"."""
+    seen: list[Any] = []
+
+    def within(owner: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+        for name in dir(owner):
+            thing = None if name.startswith("_") else getattr(owner, name, None)
+            if isinstance(thing, ModuleType):
+                if thing not in seen and thing.__name__.startswith("workbench"):
+                    seen.append(thing)
+                    yield from within(thing, f"{prefix}{name}.")
+            elif callable(thing) and not (inspect.isclass(thing) and issubclass(thing, BaseException)):
+                yield prefix + name, thing
+                if inspect.isclass(thing):
+                    yield from within(thing, f"{prefix}{name}.")
+
+    for name, thing in within(wb, ""):
+        with contextlib.suppress(ValueError, TypeError):
+            for parameter in inspect.signature(thing).parameters.values():
+                of_path = any(kind in str(parameter.annotation) for kind in ("Path", "PathLike"))
+                if of_path or parameter.name in ("path", "paths", "file", "folder"):
+                    yield f"{name} {parameter.name}"
+
+
+def test_every_path_parameter_is_tried() -> None:
+    """A new public function that takes a path is entered here, and so falls under what follows."""
+    assert {*path_parameters()} == {*READERS, *WRITERS, *OTHERS}
+
+
+DATA = random.Random(29).randbytes(3_000)
+CORPUS = {
+    "empty": b"", "random": DATA, "null": b"\0" * 5_000, "text": b"a,b\n1,2\n", "no UTF-8": b"\xff\xfe\xfa\n" * 20, "json": b'{"a":[1,{"b":null}]}',
+    "deep": b"[" * 100_000, "deep objects": b'{"a":' * 50_000, "list": b"[]", "number": b"9" * 10_000, "log": b'{"log":{"entries":[{}]}}',
+    "log of numbers": b'{"log":{"entries":[1,2]}}', "log without end": b'{"log":{"entries":[{"request":{"url":"http://[","method":1}}]}}',
+    "zip": b"PK\x03\x04" + DATA, "gzip": gzip.compress(b"{}\n" * 50)[:-9], "bomb": gzip.compress(b"[" * 3_000_000), "parquet": b"PAR1" + DATA + b"PAR1",
+    "database": b"SQLite format 3\0" + DATA, "certificate": b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "toml": b"a = 1\n[[steps]]\n",
+    "dots": b"'a'" + b".'a'" * 50_000 + b" = 1", "event": json.dumps({"id": 1, "resource": [], "action": {}, "body": "x"}).encode() + b"\n",
+    "line": b"x" * 3_000_000, "quotes": b'"' * 9_999,
+}  # fmt: skip
+NAMES = {
+    "NUL": "a\0b", "300 characters": "a" * 300, "many folders": "d/" * 3_000 + "a", "brackets": "[a", "surrogate": "a\udcff", "folder": "folder",
+    "missing folder": "missing/a",
+}  # fmt: skip
+USES = {
+    f"{name} {ending}".strip(): (ending, use)
+    for name, (endings, use) in (READERS | WRITERS).items()
+    for ending in endings.split() or [""]
+}
+
+
+def allowed(use: Use, path: Path) -> bool:
+    """Return whether a use ends well, with an error of ours, or with that of the file system."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            use(path)
+        except wb.WorkbenchError:
+            return True
+        except OSError as error:  # a missing file, a folder in its place
+            return type(error).__module__ == "builtins" and type(error) is not OSError
+    return True
+
+
+@pytest.mark.parametrize("name", [name for name in USES if name.rpartition(" ")[0] in READERS or name in READERS])
+def test_no_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
+    """Whatever lies under the name; and a reader of rows or logs leaves it unchanged."""
+    ending, use = USES[name]
+    for number, (kind, data) in enumerate(CORPUS.items()):
+        path = tmp_path / f"{number}{ending}"
+        path.write_bytes(data)
+        assert allowed(use, path), kind
+
+
+@pytest.mark.parametrize("name", USES)
+def test_no_name_of_a_file_raises_an_error_of_python(name: str, tmp_path: Path) -> None:
+    """However it is called, and where it is a folder or in one that is missing."""
+    ending, use = USES[name]
+    (tmp_path / f"folder{ending}").mkdir()
+    for kind, called in NAMES.items():
+        assert allowed(use, tmp_path / f"{called}{ending}"), kind
+
+
+@pytest.mark.parametrize("name", [name for name in USES if name.rpartition(" ")[0] in READERS])
+def test_every_reader_has_limits(name: str, tmp_path: Path) -> None:
+    """A file of 8 GB is refused, or is not read as a whole: there is no memory for it."""
+    ending, use = USES[name]
+    path = tmp_path / f"large{ending}"
+    with path.open("wb") as file:
+        file.truncate(8 * 2**30)
+    held = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + 3 * 2**30, held[1]))
+    try:
+        with pytest.raises(wb.WorkbenchError):
+            use(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, held)
+
+
+SEARCHED = {
+    "to_file path": ("CSV", "XLSX", "Parquet", "exports of the panel", "reports about a client"),
+    "testing.record path": ("recordings and exports of calls",),
+    "Journal path": ("the journal", "the journal of production"), "Inbox path": ("the inbox",), "Sandbox path": ("the state folder",),
+    "connect path": ("the state folder",), "bulk.run path": ("a bulk run's file",), "bulk.resume path": ("a bulk run's file",),
+    "sequences.run path": ("a kept sequence's file",), "rewards.fetch path": ("tables",), "reports.record_balances path": ("Parquet",),
+}  # fmt: skip
+"""The places of `tests/canaries` that search what a function writes."""
+
+
+def test_every_writer_is_searched_for_private_values() -> None:
+    """Each public function that writes a file has a place in which planted values are looked for."""
+    written = {name for name, (endings, _) in READERS.items() if endings in (".db", "")}
+
+    assert {*WRITERS} | written | {"reports.record_balances path"} == {*SEARCHED}
+    assert {place for places in SEARCHED.values() for place in places} <= {*PLACES, *FACES}

@@ -1,0 +1,27 @@
+"""Certificates that a connection trusts."""
+
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UnusableFile, visible
+
+MAX_BYTES = 10_000_000
+
+
+def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
+    """Return a TLS context that trusts the certificates of a file, or True for the default ones.
+
+    Raises:
+        UnusableFile: The file holds no certificates, or is too large.
+        OSError: The file cannot be read.
+    """
+    if ca_file is None:
+        return True
+    if Path(ca_file).stat().st_size > MAX_BYTES:
+        raise UnusableFile(f"{ca_file} has more than {MAX_BYTES:,} bytes; it should hold certificates.")
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as error:
+        raise UnusableFile(f"{ca_file} holds no certificates in PEM format: {visible(str(error), 100)}") from None
