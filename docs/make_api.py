@@ -1,4 +1,4 @@
-"""Write the names in docs/api.md, made from the code. Run: python docs/make_api.py; `--count` prints how many."""
+"""Write the names in docs/reference.md, made from the code. Run: python docs/make_api.py; `--count` prints how many."""
 
 import ast
 import inspect
@@ -10,8 +10,9 @@ from typing import Any
 import workbench as wb
 from workbench.interface.table import OPERATIONS
 
-PAGE = Path(__file__).parent / "api.md"
-MARK = "<!-- names: python docs/make_api.py writes the rest -->\n"
+PAGE = Path(__file__).parent / "reference.md"
+MARK = "<!-- names: python docs/make_api.py writes this part -->\n"
+END = "<!-- names: end -->\n"
 GROUPS = {
     "Connect": ("connect", "connect_async", "Session", "AsyncSession", "Client", "AsyncClient", "Sandbox", "Inbox", "Journal", "Limits", "FULL"),
     "At hand": ("form", "browse", "dashboard", "to_frame", "to_file", "sql", "compare_behavior", "compare_records", "assumptions"),
@@ -68,15 +69,16 @@ def counts() -> dict[str, int]:
 
 
 def page() -> str:
-    """Return the page: what is written by hand up to the mark, then the names."""
-    text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    """Return the page: the names between the two marks, and the text before and after them, written by hand."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARK)
+    after = rest.partition(END)[2]
     spaces = [name for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)]
     listed = [name for group in GROUPS.values() for name in group]
     missing = sorted(set(dir(wb)) - set(listed) - set(spaces)) + sorted(set(listed) - set(dir(wb)))
     if missing:
         raise SystemExit(f"in no group, or no public name: {', '.join(missing)}")
     parts = [
-        f"{text}{MARK}\n## The names\n",
+        f"{before}{MARK}\n## The names\n",
         "`import workbench as wb` offers these names. Each is loaded when it is first used.\n",
     ]
     for title, names in GROUPS.items():
@@ -94,7 +96,7 @@ def page() -> str:
                 f"The operations are methods: {', '.join(f'`{one}`' for one in OPERATIONS)}. Each is described in [the interface](interface.md).\n"
             ]
         parts += [table(members(getattr(wb, name)))]
-    return "\n".join(parts)
+    return "\n".join(parts) + f"\n{END}{after}"
 
 
 def nodes() -> dict[str, tuple[int, int]]:
@@ -123,4 +125,4 @@ if __name__ == "__main__" and "--count" in sys.argv:
     )
 elif __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
-    sys.stderr.write("wrote docs/api.md\n")
+    sys.stderr.write("wrote docs/reference.md\n")

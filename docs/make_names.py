@@ -10,10 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).parent / "names.md"
-BEFORE = "842a076"  # the last commit of 0.2
+BEFORE = "2939b9e"  # before 0.3, as in architecture.md
 LIST = """
-import hashlib, inspect, json, sys, types
-sys.modules.setdefault("sha3", types.SimpleNamespace(keccak_256=hashlib.sha3_256))  # which 0.2 needed; names do not
+import hashlib, inspect, json, sys, types, unittest.mock
+sys.modules.setdefault("sha3", types.SimpleNamespace(keccak_256=hashlib.sha3_256))  # libraries that 0.2 needed;
+sys.modules.setdefault("aiohttp", unittest.mock.MagicMock())  # its names do not depend on them
 import workbench as wb
 names = {"wb": dir(wb)}
 names |= {f"wb.{name}": dir(getattr(wb, name)) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}
@@ -50,7 +51,7 @@ def page() -> str:
     counts = [sum(map(len, names.values())) for names in (before, after)]
     lines = [
         "# Public names before and after 0.3\n",
-        f"What `dir()` shows at `{BEFORE}`, the last commit of 0.2, and now: {counts[0]} names before, {counts[1]} after.",
+        f"What `dir()` shows at `{BEFORE}`, before 0.3, and now: {counts[0]} names before, {counts[1]} after.",
         "[CHANGELOG.md](../CHANGELOG.md) says what to write instead of a name that went.",
         "`python docs/make_names.py` writes this page.\n",
         "| Object | Names, before and after | Gone | New | Unchanged |",

@@ -42,8 +42,13 @@ def clean() -> dict[str, str]:
 
 def closure(extras: Iterable[str] = ()) -> set[str]:
     """Return the names of the distributions that the workbench needs with some of its extras, without its own."""
+    return closure_of(WORKBENCH, extras) - {WORKBENCH}
+
+
+def closure_of(distribution: str, extras: Iterable[str] = ()) -> set[str]:
+    """Return the names of a distribution, with some of its extras, and of all that it needs."""
     found: set[str] = set()
-    waiting = [(WORKBENCH, frozenset(extras))]
+    waiting = [(distribution, frozenset(extras))]
     seen = set()
     while waiting:
         name, wanted = waiting.pop()
@@ -55,7 +60,7 @@ def closure(extras: Iterable[str] = ()) -> set[str]:
             needed = Requirement(text)
             if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in wanted or {""}):
                 waiting.append((canonicalize_name(needed.name), frozenset(needed.extras) or frozenset({""})))
-    return found - {WORKBENCH}
+    return found
 
 
 def pinned(file: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""docs/api.md: its examples run in order, and its names are those of the code."""
+"""docs/api.md: its examples run in order. docs/reference.md: its names are those of the code."""
 
 import json
 import re
@@ -16,11 +16,17 @@ from workbench.bulk.outcomes import BulkResult
 ROOT = Path(__file__).parent.parent
 
 PAGE = make_api.PAGE.read_text(encoding="utf-8")
+EXAMPLES = (ROOT / "docs/api.md").read_text(encoding="utf-8")
 
 
 def test_the_page_is_up_to_date() -> None:
     """`python docs/make_api.py` would change nothing."""
     assert make_api.page() == PAGE
+
+
+def test_the_page_of_examples_is_short() -> None:
+    """One example for each task fits 60 lines."""
+    assert len(EXAMPLES.splitlines()) <= 60
 
 
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +36,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     rows = [{**person, "email": f"ada{i}@example.com", "externalId": f"page-{i}"} for i in range(100)]
     pd.json_normalize(rows).to_csv(tmp_path / "people.csv", index=False)
     names: dict[str, object] = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```python\n(.*?)^```$", EXAMPLES, re.MULTILINE | re.DOTALL):
         exec(block, names)
 
     assert isinstance(names["result"], BulkResult)

@@ -80,3 +80,16 @@ def test_pyright_knows_the_types(tmp_path: Path) -> None:
     ]
 
     assert [message.split(' is "', 1)[1].rstrip('"') for message in found] == list(TYPES.values())
+
+
+def test_the_script_of_a_shell_needs_the_base_install_alone() -> None:
+    """The completion of all commands is written without pandas, matplotlib, IPython or uvicorn."""
+    code = (
+        "import sys\n"
+        "sys.modules.update(dict.fromkeys(('pandas', 'matplotlib', 'IPython', 'ipywidgets', 'uvicorn', 'mcp', 'duckdb')))\n"
+        "from workbench.terminal import make_app\n"
+        "print(len(make_app().generate_completion(shell='bash')) > 1000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -5,7 +5,7 @@
     api = wb.connect()  # a session on an embedded sandbox: no key, no network
     api.list_contracts()
 
-`docs/api.md` lists every public name. Each is loaded when it is first used.
+`docs/reference.md` lists every public name. Each is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -21,7 +21,7 @@ FAULTS = [
 
 def recipe() -> Any:
     """Return the block of the page, compiled: a function of the session and a purchase that returns nothing or raises."""
-    text = PAGE.read_text(encoding="utf-8").partition("know how a call ended")[2]
+    text = PAGE.read_text(encoding="utf-8").partition("Know how a call ended")[2]
     block = re.search(r"```python\n(try:\n.*?)```", text, re.DOTALL)
     assert block is not None
     body = re.sub(r"\n    \.\.\.", "\n    handled.append(True)", block[1])

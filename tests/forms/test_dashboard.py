@@ -168,3 +168,16 @@ def test_a_program_is_the_first_part_of_an_external_id() -> None:
 def test_something_else_is_refused() -> None:
     with pytest.raises(wb.errors.UsageError, match="a Client or a session"):
         wb.dashboard("primary")
+
+
+def test_the_head_follows_every_filter(shown: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zone or a program that is chosen stands in the head, not only in the figures; open holds are of now."""
+    sent(shown, monkeypatch, do="show", number=1)
+    program = shown.books.programs[0]
+    messages = sent(shown, monkeypatch, do="show", number=2, filters={"zone": "America/New_York", "program": program})
+    title = next(message["text"] for message in messages if message.get("part") == "title")
+    tiles = [message["text"] for message in messages if message.get("part") == "tiles"][-1]
+
+    assert "(America/New_York)" in title
+    assert program in title
+    assert " authorized now" in tiles

@@ -57,27 +57,33 @@ def test_the_pages_name_what_they_need() -> None:
     } <= set(PAGES)
 
 
-@pytest.mark.parametrize("written", PAGES)
-def test_examples_run_with_the_extra_of_the_page(
-    written: str, environment: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """All examples of a page, one after the other, in an empty folder with the file of people that some read."""
+def run_page(python: Path, written: str, folder: Path) -> str:
+    """Run all examples of a page in a folder with the file of people that some read; return what they printed."""
+    folder.mkdir(exist_ok=True)
     person = json.loads(SAMPLE.read_bytes())
     columns = {name: value for name, value in person.items() if not isinstance(value, dict)}
     columns |= {f"address.{name}": value for name, value in person["address"].items()}
     rows = [columns | {"email": f"ada{i}@example.com", "externalId": f"page-{i}"} for i in range(100)]
     lines = [",".join(columns), *(",".join(f'"{row[name]}"' for name in columns) for row in rows)]
-    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "people.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for number, content in enumerate(
         re.findall(r"^```toml\n(.*?)^```$", (ROOT / written).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     ):
-        (tmp_path / ("coat.toml" if not number else f"{number}.toml")).write_text(content, encoding="utf-8")
+        (folder / ("coat.toml" if not number else f"{number}.toml")).write_text(content, encoding="utf-8")
     state = {
-        "WORKBENCH_STATE": str(tmp_path / "state"),
-        "HOME": str(tmp_path),
-        "WORKBENCH_CONFIG": str(tmp_path / "none.toml"),
+        "WORKBENCH_STATE": str(folder / "state"),
+        "HOME": str(folder),
+        "WORKBENCH_CONFIG": str(folder / "none.toml"),
     }
-    printed = environments.run(environment(PAGES[written]), "-c", RUNNER, ROOT / written, cwd=tmp_path, **state)
+    return environments.run(python, "-c", RUNNER, ROOT / written, cwd=folder, **state)
+
+
+@pytest.mark.parametrize("written", PAGES)
+def test_examples_run_with_the_extra_of_the_page(
+    written: str, environment: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """All examples of a page, one after the other, in an empty folder."""
+    printed = run_page(environment(PAGES[written]), written, tmp_path)
 
     assert re.search(r"^examples run: [1-9]", printed, re.MULTILINE)
 

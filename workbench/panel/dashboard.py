@@ -254,6 +254,8 @@ class Dashboard(Displayed):
             head = self.head(live=True)
             body = f'{head}<div data-part="tiles" aria-busy="true"></div><div class="cards">{places}</div>'
             self.page.send({"number": number, "html": body})
+        else:
+            self.page.send({"number": number, "part": "title", "text": self._title()})
         for name, text in self.parts(live=True):
             self.page.send({"number": number, "part": name, "text": text})
         self.page.send({"number": number, "say": "", "done": True})
@@ -273,18 +275,22 @@ class Dashboard(Displayed):
 
     def head(self, *, live: bool) -> str:
         """Return the title, where the data come from, the range, and the filters as controls or as words."""
+        return f'<header data-part="title">{self._title()}</header>{self._controls() if live else ""}'
+
+    def _title(self) -> str:
+        """Return what the head says; it follows every filter, and so is a part of the page."""
         api, now = self.books.api, things.now(self.books.api)
         info, clock = api.info(), "sandbox clock" if sandbox_of(api) is not None else "now"
         where = str(info["environment"])
         since, until = (edge.astimezone(ZoneInfo(self.filters.zone)) for edge in self.filters.period(now))
         last = (until - timedelta(seconds=1)).date()
         text = " to ".join(dict.fromkeys(f"{day.day} {day:%b %Y}" for day in (since.date(), last)))
-        title = (
+        program = f" · {isolated(self.filters.program)}" if self.filters.program else ""
+        return (
             f'<h1>Dashboard</h1><span class="where {escape(where)}">{escape(where.upper())}</span>'
-            f'<span class="quiet">{isolated(self.filters.tenant)} · {text} ({escape(self.filters.zone)}) · '
+            f'<span class="quiet">{isolated(self.filters.tenant)}{program} · {text} ({escape(self.filters.zone)}) · '
             f"{clock} {now:%Y-%m-%d %H:%M} UTC</span>"
         )
-        return f"<header>{title}</header>{self._controls() if live else ''}"
 
     def _controls(self) -> str:
         chosen, programs = self.filters, self.books.programs
@@ -328,7 +334,7 @@ class Dashboard(Displayed):
         tiles_html = [
             tile("Approval rate", _rate(asked), note, to, declined),
             tile("Net spend", money(spent[0]), f"today {money(spent[1])}", to, paid),
-            tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized", to, "status:authorized"),
+            tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized now", to, "status:authorized"),
             *(tile(*shown.values()) for shown in tiles(books.panel) if shown["label"] in _OF_PANEL),
         ]
         yield "tiles", _tiles(tiles_html, tile("Points outstanding", "…", "being read", "rewards", ""))

@@ -18,7 +18,6 @@ from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import screen_of
 from workbench.schema.walk import camel
 from workbench.system.files import write_file
-from workbench.tables.frames import to_file
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, REFUSED, UNKNOWN, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Text, Where, Whole, complete_ids, complete_operations, session
@@ -207,6 +206,7 @@ def read_rewards(
 ) -> int:
     """Read the activity of users, then show or save it."""
     from workbench.rewards.reading import fetch
+    from workbench.tables.frames import to_file
 
     rewards = fetch(api, users, type=kind, path=path)
     frame = rewards.frame()

@@ -1,0 +1,160 @@
+"""What a developer does with the workbench, one script each, from a built wheel where only what the script names is installed.
+
+    python -m tests.jobs            runs every script, and prints the table
+    python -m tests.jobs NAME …     runs some
+    python -m tests.jobs --write    writes docs/jobs.md too
+    python -m tests.jobs --pages    runs the examples of every page with every extra, for the matrix
+
+A script ends with status 0 if it does what its first line says. Times are those of the process, from its start to its end.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests import environments
+from tests.install.test_pages import PAGES, ROOT, run_page
+
+SCRIPTS = Path(__file__).parent / "scripts"
+PAGE = ROOT / "docs" / "jobs.md"
+EXTRAS = ("", "tables", "server", "lab", "agents", "test")
+TESTS = {
+    "Clients of four OpenAPI generators make all twelve calls": "tests/openapi",
+    "The image, its health, and the compose story": "tests/install/test_image.py",
+    "A missing library names the command that installs it": "tests/install/test_extras.py",
+    "A thirteenth operation, in three files": "tests/interface/test_thirteenth.py",
+    "Completion in an editor, and at a prompt": "tests/test_completion.py",
+    "Type checkers on a program of a user": "tests/test_docs_types.py",
+    "A proxy, private authorities, certificates of clients": "tests/client/test_network.py tests/client/test_options.py",
+    "Files of earlier versions": "tests/test_earlier_files.py",
+    "Schemathesis as it comes": "tests/service/test_schemathesis.py",
+}
+"""Shown by tests of the checkout, since they need other programs."""
+INTRODUCTION = """# What a developer does
+
+Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the built wheel, in an environment that has only what the line names.
+`python -m tests.jobs --write` runs all of them and writes this page; the seconds are those of one run, the start of Python included.
+"""
+
+
+class Job(NamedTuple):
+    """A script, what it shows, and what it needs: an extra, and other distributions."""
+
+    path: Path
+    title: str
+    extra: str
+    others: tuple[str, ...]
+
+
+def jobs(names: Iterable[str] = ()) -> list[Job]:
+    """Return the scripts, or those of some names."""
+    chosen = set(names)
+    found = []
+    for path in sorted(SCRIPTS.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        stated = re.match(r'"""(.+)\.\n\nNeeds: (\w+)((?: \+ [\w-]+)*)\.\n"""', text)
+        assert stated, path
+        others = tuple(name for name in stated[3].split(" + ") if name)
+        if not chosen or path.stem in chosen:
+            found.append(Job(path, stated[1], "" if stated[2] == "base" else stated[2], others))
+    return found
+
+
+class Environments:
+    """Environments with the built wheel, each made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.wheel = environments.wheel(folder / "wheel")
+
+    def python(self, extra: str, others: Iterable[str] = ()) -> Path:
+        """Return the Python of an environment with an extra and other distributions."""
+        made = self.folder / "-".join([extra or "base", *others])
+        if not made.exists():
+            needed = environments.closure([extra] if extra else [])
+            for name in others:
+                needed |= environments.closure_of(name)
+            environments.make(made, needed)
+            environments.install(made / "bin" / "python", self.wheel)
+        return made / "bin" / "python"
+
+
+def run(job: Job, python: Path, folder: Path) -> tuple[bool, float, str]:
+    """Run a script in an empty folder; return whether it succeeded, its seconds, and what it printed."""
+    folder.mkdir()
+    (folder / "job.py").write_bytes(job.path.read_bytes())
+    state = {"WORKBENCH_STATE": str(folder / "state"), "WORKBENCH_CONFIG": str(folder / "none"), "HOME": str(folder)}
+    begun = time.monotonic()
+    done = subprocess.run(
+        [python, "job.py"], cwd=folder, env={**environments.clean(), **state}, capture_output=True, text=True,
+        check=False, timeout=300,
+    )  # fmt: skip
+    return done.returncode == 0, time.monotonic() - begun, done.stdout + done.stderr
+
+
+def matrix(made: Environments, folder: Path) -> list[str]:
+    """Return the table of pages and extras: whether all examples of a page run with an extra."""
+    head = "| Page | Names | " + " | ".join(extra or "base" for extra in EXTRAS) + " |"
+    lines = [head, "|---|---|" + "---|" * len(EXTRAS)]
+    for page, named in PAGES.items():
+        cells = []
+        for extra in EXTRAS:
+            try:
+                run_page(made.python(extra), page, folder / f"{Path(page).stem}-{extra or 'base'}")
+                cells.append("yes")
+            except AssertionError:
+                cells.append("**no**" if extra == named else "no")
+        lines.append(f"| `{page}` | {named or 'base'} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for; return 1 if a script failed."""
+    names = [name for name in arguments if not name.startswith("--")]
+    failed = 0
+    lines = ["| What | Installed | Seconds |", "|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        made = Environments(Path(folder))
+        for job in jobs(names):
+            python = made.python(job.extra, job.others)
+            fine, seconds, printed = run(job, python, Path(folder) / f"run-{job.path.stem}")
+            failed += not fine
+            installed = " + ".join([job.extra or "base", *job.others])
+            lines.append(
+                f"| {job.title} (`{job.path.stem}`) | {installed} | {f'{seconds:.1f}' if fine else '**failed**'} |"
+            )
+            print(lines[-1], flush=True)
+            if not fine:
+                print(printed[-2000:], file=sys.stderr)
+        pages = matrix(made, Path(folder)) if "--pages" in arguments else []
+    if "--write" in arguments and not names:
+        PAGE.write_text("\n".join(page_lines(lines, pages)) + "\n", encoding="utf-8")
+    return int(failed > 0)
+
+
+def page_lines(lines: list[str], pages: list[str]) -> list[str]:
+    """Return the lines of the page; without a new matrix the stored one stays."""
+    if not pages and PAGE.exists():
+        stored = PAGE.read_text(encoding="utf-8").partition("## Pages and extras\n")[2]
+        pages = [line for line in stored.splitlines() if line.startswith("|")]
+    tests = ["| What | Test |", "|---|---|", *(f'| {what} | `pytest -m "" {path}` |' for what, path in TESTS.items())]
+    shown = [INTRODUCTION, *lines, "", "What needs other programs is shown by tests of the checkout:", "", *tests]
+    if not pages:
+        return shown
+    about = (
+        "Whether all examples of a page run in an environment with the extra alone (`python -m tests.jobs --pages --write`). A page names the\n"
+        "extra that it needs, and a test runs it with that."
+    )
+    return [*shown, "", "## Pages and extras", "", about, "", *pages]
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,13 @@
+"""What is not installed says how to install it.
+
+Needs: base.
+"""
+
+import workbench as wb
+
+try:
+    wb.Sandbox().serve().__enter__()
+except ImportError as error:
+    assert "pip install" in str(error) and ".whl" in str(error), error
+else:
+    raise AssertionError("the base install serves")
