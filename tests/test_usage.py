@@ -103,7 +103,7 @@ MISTAKES = {
     "a kind of event": (lambda: wb.events.sample("user.update"), "did you mean user.updated"),
     "a kind to wait for": (lambda: wb.Inbox(keys=["k"]).wait("user.update"), "did you mean user.updated"),
     "a kind to handle": (_handler_of_a_misspelled_kind, "did you mean transaction.completed"),
-    "a period": (lambda: wb.reports.approvals([], "year"), "must be one of day, week, month"),
+    "a period": (lambda: wb.reports.approvals([], "decade"), "must be one of day, week, month, quarter, year"),
     "an exercise": (lambda: wb.course.check("start1"), "did you mean start-1"),
     "a seed": (lambda: wb.connect(seed="a"), "connect: seed must be a whole number"),
     "a seed of a sandbox": (lambda: wb.Sandbox(seed="a"), "Sandbox: seed must be a whole number"),

@@ -26,7 +26,7 @@ amount = int(books[books["step"] == "fuel settles"]["amount"].iloc[0])
 """,
     "contracts-credit": """
 values = wb.reports.contract_values(api.list_contracts())
-amount = int(values["advance"].iloc[3] * 100)
+amount = int(values["advance_usd"].iloc[3] * 100)
 """,
     "withdrawals-balance": """
 plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd("25.00"), admin=admin, to=to, decimals=6)

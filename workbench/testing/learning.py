@@ -613,7 +613,7 @@ def learn(
         UnusableFile: A file cannot be read, is damaged, or holds nothing of this kind.
         UsageError: No file is given, or a name is unknown.
     """
-    files = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
+    files = [Path(path) for path in _given(paths)]
     unknown = [name for name in names or {} if name not in DEFAULT_NAMES]
     if not files or unknown:
         text = f"is not one of {', '.join(DEFAULT_NAMES)}" if unknown else "is required: at least one file"
@@ -626,6 +626,20 @@ def learn(
     for path in events:
         _learn_from(learner, traffic(path, names or {}))
     return learner.finish()
+
+
+def _given(paths: object) -> list[str | os.PathLike[str]]:
+    """Return the paths that were given, one or several.
+
+    Raises:
+        UsageError: Something else was given.
+    """
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    if isinstance(several, Iterable) and not isinstance(several, bytes | bytearray):
+        given = list(several)
+        if all(isinstance(path, str | os.PathLike) for path in given):
+            return given
+    raise UsageError([Problem("paths", "type", "must be a path, or several paths")], of="learn")
 
 
 def _learn_from(learner: _Learner, items: Iterator[Exchange | Delivery], only_exchanges: bool = False) -> bool:
