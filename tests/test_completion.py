@@ -50,7 +50,7 @@ def test_a_function_shows_its_arguments() -> None:
     (signature,) = jedi.Script(f"{SESSION}wb.connect(").get_signatures(3, 11)
 
     assert {"where", "behavior", "seed", "timeout"} <= {parameter.name for parameter in signature.params}
-    assert "Seconds for a whole call" in signature.docstring()
+    assert "Seconds per call" in signature.docstring()
 
 
 TYPES = {

@@ -126,7 +126,7 @@ def test_rows_doubled_by_concat_count_once() -> None:
 
 
 def test_groups_are_any_columns_and_periods() -> None:
-    """Also of one's own; a fiscal quarter begins in its own month."""
+    """Columns of the user too; a fiscal quarter begins in its first month."""
     log = [*bought("a", 1_000, 0), *bought("b", 500, 40), event("created", "c", 700, 41, status="declined")]
     table = reports.transactions(log).assign(team=["A", "B", "B"])
 

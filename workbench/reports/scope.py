@@ -75,7 +75,7 @@ def grouped(
 
     Args:
         table: The rows.
-        by: Columns, of one's own too, or periods.
+        by: Columns, including your own, or periods.
         of: Name of the report, for errors.
         time: Column from which periods are computed.
         tz: Time zone of periods.

@@ -5,13 +5,14 @@ from pathlib import Path
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
+from workbench.terminal.where import Name, Setting
 
 
 def learn(
     *files: Path,
     out: Path | None = None,
-    check: str | None = None,
-    name: tuple[str, ...] = (),
+    check: Name | None = None,
+    name: tuple[Setting, ...] = (),
     how: Output = Output(),
 ) -> int:
     """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.

@@ -25,7 +25,7 @@ from workbench.session import sandbox_of
 from workbench.terminal.commands import read_duration
 from workbench.terminal.exits import DONE, exit_code, say, usage_error, waiting_for_signals
 from workbench.terminal.operations import option_members
-from workbench.terminal.where import Where, arguments_of, ids_of, session
+from workbench.terminal.where import Name, Text, Where, arguments_of, ids_of, session
 
 _BANNER = """api      {api}
 sandbox  controls: sandbox.settle(…), sandbox.review(…), sandbox.advance(days=2), sandbox.guide()
@@ -252,7 +252,7 @@ def dashboard(
     *,
     out: Path = Path("dashboard.html"),
     open_: Annotated[bool, Parameter(name="--open")] = False,
-    every: str | None = None,
+    every: Text | None = None,
     where: Where = Where(),
 ) -> None:
     """Write a dashboard of approvals, declines, spend, points, reviews and deliveries into an HTML file.
@@ -294,12 +294,12 @@ def dashboard(
 
 def close(
     *logs: Path,
-    month: str,
+    month: Annotated[str, Parameter(metavar="MONTH")],
     out: Path,
-    tz: str = "UTC",
-    currency: str = "usd",
+    tz: Name = "UTC",
+    currency: Name = "usd",
     ledger: Path | None = None,
-    signed_by: str = "",
+    signed_by: Name = "",
     where: Where = Where(),
 ) -> None:
     """Write the close of a month: workbook, page and postings, from what was known when the month ended.

@@ -11,7 +11,7 @@ from cyclopts import App
 
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, INTERRUPTED, PARTLY, say, usage_error
-from workbench.terminal.where import Line, Name, Url, Whole
+from workbench.terminal.where import CommandLine, Name, Url, Whole
 
 KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
@@ -87,8 +87,8 @@ def http(
     deliveries: Url,
     books: Url,
     reset: Url | None = None,
-    kill: Line = "",
-    start: Line = "",
+    kill: CommandLine = "",
+    start: CommandLine = "",
     api_port: Whole | None = None,
     universes: Whole = 20,
     seed: Whole = 1,

@@ -67,7 +67,7 @@ class Exchange:
     path_members: Mapping[str, str] = {}
     body: Json = None  # the body of the request as JSON; None without one
     answer: Json = None  # the body of the answer as JSON
-    notes: dict[str, Any] = attrs.field(factory=dict)  # what observers found out, for the others
+    notes: dict[str, Any] = attrs.field(factory=dict)  # findings of observers, for the others
 
     @property
     def ok(self) -> bool:
