@@ -147,7 +147,7 @@ class Traffic:
             call("GET", path)
         call("GET", "/payment-routes", authorization=f"Bearer {self.keys['full']}")
         call("PATCH", f"/issuing/users/{user}", {"isActive": True}, idempotency_key="order-1")
-        call("PATCH", f"/issuing/users/{user}", {"isActive": None})
+        call("PATCH", f"/issuing/users/{user}", {"isActive": None, "firstName": "Ada"})
         call("PATCH", f"/issuing/users/{user}", {"firstName": 7})
         call("PATCH", f"/issuing/users/{user}", {"isActive": True, "surprise": 1})
         call("PATCH", f"/issuing/users/{user}", {})

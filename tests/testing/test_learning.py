@@ -2,9 +2,12 @@
 
 import hashlib
 import hmac
+import io
 import json
 import random
+import re
 import tomllib
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,10 @@ from workbench import testing
 from workbench.errors import UnusableFile, UsageError
 from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
 from workbench.sandbox import Sandbox
+from workbench.terminal import main
 from workbench.testing.learning import Learned, learn
 
+PAGE = Path(__file__).parent.parent.parent / "docs" / "learning.md"
 RETRIES = ("event_retries", "event_retry_spread", "event_ids")
 """Settings that show in repeated deliveries alone."""
 NEEDS = {"withdrawal_scope": {"withdrawal_other_while_active": "409"}}
@@ -78,6 +83,15 @@ def test_each_setting_changes_the_sandbox_and_is_learned(name, value, tmp_path) 
     assert learn([tmp_path / "calls.har", tmp_path / "webhooks.ndjson"], against=tmp_path / "acme.toml").ok
 
 
+HIDING = [
+    ("evidence_total", "evidence_appended"),
+    ("disputes_closed", "empty_patch"),
+    ("user_event_terms", "terms_not_accepted"),
+    ("previously_authorized", "transaction_events"),
+]
+"""Settings of which the second one keeps this traffic from showing the first."""
+
+
 def different(dice: random.Random, count: int) -> dict[str, Any]:
     """Return a behavior that differs in some settings which do not hide each other."""
     hidden = {
@@ -86,6 +100,7 @@ def different(dice: random.Random, count: int) -> dict[str, Any]:
         "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_by_clock", "settle_bounds",
         "wrong_state", "body_size", "duplicate_external_id", "full_reversal_status", "event_statuses_shown", "content_type",
     }  # fmt: skip
+    hidden |= {dice.choice(pair) for pair in HIDING}
     return dict(dice.sample([(name, value) for name, value in values() if name not in hidden], count))
 
 
@@ -246,6 +261,27 @@ def test_damaged_and_foreign_files_are_named(name, tmp_path) -> None:
     path.write_bytes(DAMAGED[name])
     with pytest.raises(UnusableFile, match=name.replace(".", r"\.")):
         learn(path)
+
+
+def test_the_page_runs(tmp_path, monkeypatch) -> None:
+    """From a HAR file to the check of CI: each example of the page prints what the page says."""
+    monkeypatch.chdir(tmp_path)
+    page, names = PAGE.read_text(encoding="utf-8"), {}
+    for code, output in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page, re.DOTALL):
+        with redirect_stdout(io.StringIO()) as printed:
+            exec(compile(code, PAGE.name, "exec"), names)
+        assert printed.getvalue().strip() == output.strip()
+
+
+def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
+    """`workbench sandbox learn` writes the file; `--check` ends with 5 where traffic differs from it."""
+    command = ["sandbox", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
+
+    assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
+    assert tomllib.loads((tmp_path / "acme.toml").read_text())["refund_bounds"] == "422"
+    assert main([*command, "--check", str(tmp_path / "acme.toml")]) == 0
+    assert main(["sandbox", "learn", *map(str, documented), "--check", str(tmp_path / "acme.toml")]) == 5
+    assert "refund_bounds" in capsys.readouterr().out
 
 
 def test_wrong_arguments(tmp_path) -> None:

@@ -247,7 +247,8 @@ class _Learner:
         operation, place = x.operation, x.place
         if x.ok:
             if operation.assumed:
-                self.note(operation.name, x.status == operation.success, place)
+                expected = self.base["success_codes"].get(operation.name, operation.success)
+                self.note(operation.name, x.status == expected, place)
             self._sent(operation.request, x.members, place)
             for item in x.answer if isinstance(x.answer, list) else [x.answer]:
                 if isinstance(item, dict):
