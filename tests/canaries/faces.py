@@ -226,7 +226,7 @@ def _drills(_: Life, __: Path) -> Iterator[str]:
     for name in DRILLS:
         with wb.connect(seed=7) as api:
             _people(api)
-            made = drill(name, api)
+            made = drill(api, name)
             for shown in (made, made.check(), made.debrief()):
                 yield from (str(shown), repr(shown), shown._repr_html_())
             yield repr(made.ledger)

@@ -320,7 +320,7 @@ def test_every_drill_is_tried() -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_good_answer_solves_a_drill(api: wb.Session, name: str) -> None:
-    run = drill(name, api)
+    run = drill(api, name)
 
     assert not run.check().solved
     assert solved(api, run, ANSWERS[name][0]), run.check()
@@ -329,7 +329,7 @@ def test_a_good_answer_solves_a_drill(api: wb.Session, name: str) -> None:
 
 @pytest.mark.parametrize("name, number", [(name, number) for name in ANSWERS for number in (1, 2)])
 def test_a_bad_answer_does_not_solve_a_drill(api: wb.Session, name: str, number: int) -> None:
-    run = drill(name, api)
+    run = drill(api, name)
 
     assert not solved(api, run, ANSWERS[name][number])
 
@@ -349,7 +349,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def test_live_traffic_arrives_while_a_drill_is_on(api: wb.Session, later: Callable[[int], None]) -> None:
-    run = drill("fraud-burst", api)
+    run = drill(api, "fraud-burst")
     before = len(api.sandbox.records("transaction"))
     later(65)
     run.check()
@@ -362,7 +362,7 @@ def test_live_traffic_arrives_while_a_drill_is_on(api: wb.Session, later: Callab
 
 
 def test_live_bookings_are_right(api: wb.Session, later: Callable[[int], None]) -> None:
-    run = drill("duplicate-bookings", api)
+    run = drill(api, "duplicate-bookings")
     later(95)
     run.check()
 
@@ -372,7 +372,7 @@ def test_live_bookings_are_right(api: wb.Session, later: Callable[[int], None]) 
 
 
 def test_a_debrief_shows_who_did_what_and_when(api: wb.Session, later: Callable[[int], None]) -> None:
-    run = drill("fraud-burst", api)
+    run = drill(api, "fraud-burst")
     later(70)
     run.check()
     lock_release_refund(api, run)
@@ -389,34 +389,34 @@ def test_a_debrief_shows_who_did_what_and_when(api: wb.Session, later: Callable[
 
 
 def test_a_drill_has_one_run_in_a_process(api: wb.Session) -> None:
-    run = drill("rate-limits", api)
+    run = drill(api, "rate-limits")
 
-    assert drill("rate-limits", api) is run
+    assert drill(api, "rate-limits") is run
     run.stop()
-    assert drill("rate-limits", api) is not run
+    assert drill(api, "rate-limits") is not run
 
 
 def test_a_drill_goes_on_where_it_was(api: wb.Session) -> None:
-    run = drill("duplicate-bookings", api)
+    run = drill(api, "duplicate-bookings")
     correct_one(api, run)
 
-    assert drill("duplicate-bookings", api).ledger == run.ledger
+    assert drill(api, "duplicate-bookings").ledger == run.ledger
 
 
 def test_another_sandbox_starts_the_drill_anew(api: wb.Session) -> None:
-    drill("fraud-burst", api)
+    drill(api, "fraud-burst")
     with wb.connect(seed=7) as other:
-        assert all(other.sandbox.state(one) for one in drill("fraud-burst", other).facts["own"])
+        assert all(other.sandbox.state(one) for one in drill(other, "fraud-burst").facts["own"])
 
 
 def test_a_stopped_drill_leaves_no_fault(api: wb.Session) -> None:
-    run = drill("rate-limits", api)
+    run = drill(api, "rate-limits")
     run.stop()
 
     assert not api.sandbox.list_faults()
-    assert drill("rate-limits", api).facts["started_at"]
+    assert drill(api, "rate-limits").facts["started_at"]
 
 
 def test_an_unknown_drill_names_those_there_are(api: wb.Session) -> None:
     with pytest.raises(wb.errors.UsageError, match="half-migration"):
-        drill("nothing", api)
+        drill(api, "nothing")

@@ -10,6 +10,7 @@ from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sequences import catalogue
 from workbench.tables.frames import to_frame
+from workbench.testing.flips import flipped
 
 
 @pytest.mark.slow
@@ -52,7 +53,7 @@ def test_sessions_are_compared_as_their_names_are() -> None:
 @pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
 def test_every_other_setting_is_found(row) -> None:
     """Between sandboxes that differ in one setting, also where no call shows it."""
-    other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, row.observed)})
+    other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, flipped(row.id, row.documented))})
     found = wb.compare_behavior(wb.Sandbox(), other)
 
     assert not found.ok, found.verdict

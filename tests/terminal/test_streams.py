@@ -24,7 +24,9 @@ WB = [sys.executable, "-m", "workbench"]
 
 def test_color_on_a_terminal_and_none_in_a_pipe(piped):
     """A terminal gets colors; a pipe, and NO_COLOR, get none."""
-    child = pexpect.spawn(sys.executable, ["-m", "workbench", "contracts", "list", "--fresh"], cwd=ROOT, timeout=60)
+    child = pexpect.spawn(
+        sys.executable, ["-m", "workbench", "contracts", "list", "--full", "--fresh"], cwd=ROOT, timeout=60
+    )
     shown = child.read()
     child.close()
 
@@ -254,7 +256,7 @@ def test_what_is_taller_than_a_terminal_is_paged():
     """A table of more lines than a terminal has goes through the pager; one that fits does not."""
     for rows, paged in ((10, True), (300, False)):
         child = pexpect.spawn(
-            sys.executable, ["-m", "workbench", "contracts", "list", "--fresh"], cwd=ROOT, timeout=60,
+            sys.executable, ["-m", "workbench", "contracts", "list", "--full", "--fresh"], cwd=ROOT, timeout=60,
             dimensions=(rows, 100), env={**os.environ, "PAGER": "less"}, encoding="utf-8",
         )  # fmt: skip
         if paged:

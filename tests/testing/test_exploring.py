@@ -110,7 +110,7 @@ def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
     "universes",
     [
         30,
-        pytest.param(1_000, marks=pytest.mark.slow),
+        pytest.param(1_000, marks=pytest.mark.soak),
         pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

@@ -56,8 +56,13 @@ def test_a_right_application_passes(tmp_path: Path) -> None:
     assert "right" not in str(result)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind, crashes", [("checks, then acts", False), ("two commits", True)])
+@pytest.mark.parametrize(
+    "kind, crashes",
+    [
+        pytest.param("checks, then acts", False, marks=pytest.mark.slow),
+        pytest.param("two commits", True, marks=pytest.mark.soak),
+    ],
+)
 def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bool, tmp_path: Path) -> None:
     """A campaign that delivered one after the other, and crashed between deliveries, called both of these right."""
     with served(kind, tmp_path, crashes=crashes) as application:

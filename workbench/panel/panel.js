@@ -492,7 +492,7 @@ function render({ model, el }) {
     const back = h("button", { class: "edge", "aria-label": "Back", onclick: () => step(past, future) }, "←");
     const forth = h("button", { class: "edge", "aria-label": "Forward", onclick: () => step(future, past) }, "→");
     show(headline, back, forth, h("strong", {}, "Workbench"), info.environment ? h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()) : null,
-      info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet" }, info.host), info.key ? h("span", { class: "quiet" }, `key ${info.key}`) : null,
+      info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet host" }, info.host), info.key ? h("span", { class: "quiet key" }, `key ${info.key}`) : null,
       h("span", { class: "quiet far clock" }, info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
       info.as_of ? h("button", { class: "edge theme", onclick: theme }, "Light or dark") : h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
   }
