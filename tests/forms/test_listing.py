@@ -172,3 +172,11 @@ def test_a_hundred_thousand_rows_turn_within_a_second() -> None:
         took[name] = time.process_time() - began
 
     assert {name: seconds for name, seconds in took.items() if seconds >= 1} == {}
+
+
+def test_a_word_before_a_comparison_is_a_word() -> None:
+    """It was lost: "coffee status:settled" showed everything that is settled."""
+    assert [(term.column, term.value) for term in terms("coffee status:settled")] == [
+        (None, "coffee"),
+        ("status", "settled"),
+    ]

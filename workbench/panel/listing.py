@@ -22,7 +22,7 @@ from workbench.rendering.text import minor_digits, status_cell
 
 _LONGEST = 500  # characters of a cell
 _MANY = 2_000  # rows whose texts take a noticeable time
-_TERM = re.compile(r'(?:([\w .]*?\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))')
+_TERM = re.compile(r'(?:([\w.]*\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))')
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {"=": eq, "!=": ne, ">": gt, "<": lt, ">=": ge, "<=": le}
 
 
@@ -39,7 +39,7 @@ def terms(text: str) -> list[Term]:
     """Return the terms of a filter: `status:declined amount>200 merchant:"Coats and More" coffee`."""
     parsed = []
     for name, compare, quoted, bare in (match.groups() for match in _TERM.finditer(text)):
-        parsed.append(Term(name.rpartition(" ")[2] if name else None, compare or ":", (quoted or bare or "").lower()))
+        parsed.append(Term(name or None, compare or ":", (quoted or bare or "").lower()))
     return [term for term in parsed if term.value]
 
 

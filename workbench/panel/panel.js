@@ -65,12 +65,12 @@ function kept(change) {
 // The model of a file
 
 const COMPARE = { "=": (a, b) => a === b, "!=": (a, b) => a !== b, ">": (a, b) => a > b, "<": (a, b) => a < b, ">=": (a, b) => a >= b, "<=": (a, b) => a <= b };
-const TERM = /(?:([\w .]*?\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))/gu;
+const TERM = /(?:([\w.]*\w)(:|>=|<=|!=|=|>|<))?(?:"([^"]*)"|(\S+))/gu;
 
 /** Read a filter as the kernel does: `status:declined amount>200 merchant:"Coats and More" coffee`. */
 function parsed(text) {
   return [...text.matchAll(TERM)].map(([, name, compare, quoted, bare]) =>
-    ({ column: name ? name.split(" ").at(-1) : null, compare: compare || ":", value: (quoted || bare || "").toLowerCase() })).filter((one) => one.value);
+    ({ column: name || null, compare: compare || ":", value: (quoted || bare || "").toLowerCase() })).filter((one) => one.value);
 }
 
 /** Write an amount of minor units: `1,234.56 USD`. */
@@ -82,7 +82,7 @@ function money(cents, currency, digits = 2) {
 
 /** Write a text for a spreadsheet, which must not run it as a formula. */
 function guarded(text) {
-  const safe = /^\s*[=+\-@\t\r]|^'/.test(text) ? `'${text}` : text;
+  const safe = /^ *[=+\-@\t\r\n＝＋－＠]|^'/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -205,9 +205,9 @@ class Stored {
     if (compare === ":") return (row) => this.shown(list, row, place).toLowerCase().includes(value);
     const { kind } = list.columns[place], test = COMPARE[compare];
     if (kind === "money" || kind === "number") {
-      const wanted = number(value), factor = kind === "money" ? 100 : 1;
+      const typed = number(value), wanted = typed === null || kind === "number" ? typed : Number((typed * 100).toFixed(2));
       if (wanted === null) return () => false;
-      return (row) => { const found = number(list.values[place][row] ?? ""); return found !== null && test(found, Math.round(wanted * factor * 1e6) / 1e6); };
+      return (row) => { const found = number(list.values[place][row] ?? ""); return found !== null && test(found, wanted); };
     }
     const size = kind === "time" || kind === "wall" ? value.length : undefined; // 2026-01 covers the month
     return (row) => { const text = this.plain(list, row, place).toLowerCase().slice(0, size); return text !== "" && test(text, value); };
