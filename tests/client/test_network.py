@@ -536,6 +536,23 @@ def test_without_a_certificate_of_the_client(
     assert server.requests == []
 
 
+def test_an_alert_while_the_answer_is_awaited(
+    call: Caller, authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TLS 1.3 refuses a client after the handshake: in any step of the connection the call ends as unanswered."""
+
+    def alert(*_: Any, **__: Any) -> bytes:
+        raise ssl.SSLError(1, "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] certificate required")
+
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    for step in ("read", "write"):
+        with monkeypatch.context() as patch, RawServer(answering([]), _tls(authority, "127.0.0.1")) as server:
+            patch.setattr(f"httpcore._backends.anyio.AnyIOStream.{step}", alert)
+            patch.setattr(f"workbench.client.transports.TimelyStream.{step}", alert)
+            result, _ = call(server.url, "list_contracts", ca_file=tmp_path / "ca.pem", http={"retries": 0})
+        assert isinstance(result, NoAnswer)
+
+
 def test_a_certificate_that_cannot_be_loaded(call: Caller, authority: trustme.CA, tmp_path: Path) -> None:
     """A file that holds no certificate, or an encrypted key, is refused before anything is sent, and nobody is asked."""
     from cryptography.hazmat.primitives import serialization

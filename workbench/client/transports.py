@@ -216,6 +216,8 @@ class _Incoming:
             yield
         except _ERRORS as failure:
             self._broken = _broken(failure, outgoing)
+        except ssl.SSLError:  # an alert after the handshake, which httpcore's asynchronous streams pass on
+            self._broken = Broken(_FAILURES["ReadError"].words, left=not outgoing.surely_not_sent)
         except TimeoutError:
             self._broken = Broken("no answer in time", left=not outgoing.surely_not_sent, timeout=True)
         except _TooLarge:
