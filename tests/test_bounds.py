@@ -169,6 +169,7 @@ def test_answers_of_many_values_are_read_in_a_bounded_time(body: bytes) -> None:
     assert took < 2
 
 
+@pytest.mark.slow
 def test_the_largest_number_of_values_is_read_in_time() -> None:
     """An answer with as many of the smallest values as are read takes less than its deadline."""
     body = b"[" + b",".join([b"{}"] * (strict_json.MAX_VALUES // 2 - 2)) + b"]"

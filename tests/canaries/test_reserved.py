@@ -17,7 +17,7 @@ PUBLIC = {"93.184.215.14"}  # what example.com has had: tests of deliveries reso
 
 RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mailboxes": (
-        r"[A-Za-z0-9._%+-]+@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)",
+        r"(?<=[A-Za-z0-9._%+-])@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)",
         lambda host: re.search(r"(?:^|\.)example(?:\.(?:com|org|net))?$", host) or host == "127.0.0.1",
     ),
     "national ids": (

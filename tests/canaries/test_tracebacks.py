@@ -104,7 +104,9 @@ def test_no_traceback_holds_one(end: End, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::workbench.errors.AdviceWarning")
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["Minimal", "Plain", "Context", "Verbose"])
+@pytest.mark.parametrize(
+    "mode", ["Minimal", "Verbose", *(pytest.param(mode, marks=pytest.mark.soak) for mode in ("Plain", "Context"))]
+)
 def test_no_mode_of_ipython_shows_one(mode: str, shell: Any, tmp_path: Path) -> None:
     """In each mode of `%xmode`, for every kind of error, frames of ours and of libraries show none."""
     shell.InteractiveTB.set_mode(mode=mode)

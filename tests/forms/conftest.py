@@ -22,13 +22,13 @@ PERSON: dict[str, Any] = {
     },
     "ip_address": "203.0.113.7",
     "occupation": "Kanarienvogel keeper",
-    "annual_salary": "40000",
+    "annual_salary": "400009752081",
     "account_purpose": "everyday spending",
     "expected_monthly_volume": "500",
     "wallet_address": "0x" + "1" * 40,
     "is_terms_of_service_accepted": True,
 }  # fmt: skip
-SECRETS = ("kanarienvogel", "1987-06-05", "000456789", "203.0.113.7", "40000")
+SECRETS = ("kanarienvogel", "1987-06-05", "000456789", "203.0.113.7", "400009752081")
 ACCOUNT: dict[str, Any] = {
     "type": "externalFiatAccount",
     "external_fiat_account": {

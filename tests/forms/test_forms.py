@@ -663,6 +663,7 @@ def test_a_closed_form_leaves_no_widget_model(api: Session, purchase: dict[str, 
     assert models() - before == set()
 
 
+@pytest.mark.slow
 def test_submitted_forms_keep_a_bounded_number_of_widgets(api: Session, purchase: dict[str, Any]) -> None:
     """The last twenty are live; an earlier one shows its answer, and one below which a form is open stays."""
     first = form(api.simulate_authorization, **purchase)

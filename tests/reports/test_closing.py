@@ -44,7 +44,14 @@ def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
             api.simulate_refund(transaction_id=transaction, amount=chance.randint(1, left))
 
 
-@pytest.mark.parametrize("seed,tz", [(1, "UTC"), (2, "America/New_York"), (3, "Asia/Tokyo")])
+@pytest.mark.parametrize(
+    "seed,tz",
+    [
+        pytest.param(1, "UTC", marks=pytest.mark.slow),
+        (2, "America/New_York"),
+        pytest.param(3, "Asia/Tokyo", marks=pytest.mark.slow),
+    ],
+)
 def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     """Later refunds and releases change no figure of an earlier close; balances tie; the ledger ends at zero."""
     chance, open_ = random.Random(seed), []

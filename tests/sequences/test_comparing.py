@@ -49,8 +49,13 @@ def test_sessions_are_compared_as_their_names_are() -> None:
     assert sessions[0].sandbox.requests() == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("row", SETTABLE, ids=lambda row: row.id)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=row.id, marks=pytest.mark.soak if number % 8 else pytest.mark.slow)
+        for number, row in enumerate(SETTABLE)
+    ],
+)
 def test_every_other_setting_is_found(row) -> None:
     """Between sandboxes that differ in one setting, also where no call shows it."""
     other = wb.Sandbox(behavior={row.id: OTHER_VALUES.get(row.id, flipped(row.id, row.documented))})

@@ -169,6 +169,7 @@ def _run_all(folder: str, seed: int, count: int) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.soak)])
 def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> None:
     """Each hostile query is refused as a usage error; none reads or makes a file, and the process is still there."""
