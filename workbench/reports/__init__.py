@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
     from workbench.reports.data_checks import anomalies as anomalies
+    from workbench.reports.explanations import explain as explain
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.reconciliation import reconcile as reconcile
@@ -36,6 +37,7 @@ _NAMES = {
     "declines": "workbench.reports.activity",
     "deliveries": "workbench.reports.record_counts",
     "disputes": "workbench.reports.record_counts",
+    "explain": "workbench.reports.explanations",
     "liability": "workbench.reports.balances",
     "monthly_changes": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",

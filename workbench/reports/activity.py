@@ -14,6 +14,7 @@ import pandas as pd
 from workbench.errors import UsageError, visible
 from workbench.reports.posting_rows import postings
 from workbench.reports.scope import Columns, columns_of, grouped, in_scope, without_repeats
+from workbench.reports.traces import Find, Part, Trace, rows_of
 from workbench.reports.transaction_rows import MONEY, until_of
 from workbench.reports.transaction_rows import transactions as transactions_frame
 from workbench.tables.periods import (
@@ -46,8 +47,10 @@ def _table(
     return (table[table["authorized_cents"].notna()] if begun else table), notes
 
 
-def _marked(frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], **more: object) -> pd.DataFrame:
-    return mark_report(frame, kind, notes, source, **more)
+def _marked(
+    frame: pd.DataFrame, source: pd.DataFrame, kind: str, notes: Iterable[str], find: Find, **more: object
+) -> pd.DataFrame:
+    return mark_report(frame, kind, notes, source, trace=Trace(find, source), **more)
 
 
 def approvals(
@@ -86,7 +89,14 @@ def approvals(
     frame["rate"] = (frame["approved"] / frame["authorizations"]).astype("Float64")
     if freq:
         frame["running"] = running(frame[names[0]], freq, tz, until_of(table, "authorized_at"))
-    return _marked(frame, table, "approvals", notes, freq=freq, tz=tz, currency=currency)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(data, dict(zip(names, names, strict=True)), row)
+        declined = rows["declined"].astype("Int64")
+        parts = {"authorizations": Part(rows), "declined": Part(rows, declined), "approved": Part(rows, 1 - declined)}
+        return parts["approved"].over(len(rows)) if column == "rate" else parts.get(column)
+
+    return _marked(frame, table, "approvals", notes, find, freq=freq, tz=tz, currency=currency)
 
 
 def declines(transactions: object, by: Columns = "declined_reason", *, currency: str = "usd") -> pd.DataFrame:
@@ -108,8 +118,14 @@ def declines(transactions: object, by: Columns = "declined_reason", *, currency:
     counted = counted.astype({"declined": "Int64", "amount_cents": "Int64"})
     counted = counted.rename(columns={"declined_reason": "reason"})
     counted["share"] = (counted["declined"] / counted["declined"].sum()).astype("Float64")
-    names = ["reason" if name == "declined_reason" else name for name in names]
-    return _marked(_largest(counted, "declined", names), table, "declines", notes, currency=currency)
+    keys = {"reason" if name == "declined_reason" else name: name for name in names}
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(data, keys, row)
+        parts = {"declined": Part(rows), "amount_cents": Part(rows, rows["authorized_cents"])}
+        return parts["declined"].over(len(data)) if column == "share" else parts.get(column)
+
+    return _marked(_largest(counted, "declined", [*keys]), table, "declines", notes, find, currency=currency)
 
 
 def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
@@ -136,8 +152,17 @@ def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame
     frame = pd.DataFrame({"stage": pd.array(list(stages), dtype=TEXT)})
     frame["transactions"] = pd.array([count for count, _ in stages.values()], dtype="Int64")
     frame["amount_cents"] = pd.array([amount for _, amount in stages.values()], dtype="Int64")
-    frame["share"] = (frame["amount_cents"] / max(int(frame["amount_cents"][0]), 1)).astype("Float64")
-    return _marked(frame, table, "spend_funnel", notes, currency=currency)
+    whole = max(int(frame["amount_cents"][0]), 1)
+    frame["share"] = (frame["amount_cents"] / whole).astype("Float64")
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        stage, rows = row["stage"], table[approved] if row["stage"] == "approved" else table
+        amounts = rows["authorized_cents" if stage in ("requested", "approved") else f"{stage}_cents"]
+        amount = Part(rows, amounts)
+        count = Part(rows) if stage in ("requested", "approved") else Part(rows, (amounts > 0).astype("Int64"))
+        return {"transactions": count, "amount_cents": amount, "share": amount.over(whole)}.get(column)
+
+    return _marked(frame, table, "spend_funnel", notes, find, currency=currency)
 
 
 def spend(
@@ -165,11 +190,18 @@ def spend(
     sums = groups[["posted_cents", "refunded_cents", "net_cents"]].sum()
     sums.insert(0, "transactions", (groups["transaction_id"].nunique() if periods else groups.size()).astype("Int64"))
     frame, until = sums.reset_index(), until_of(table, "at", "posted_at")
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(data, dict(zip(names, names, strict=True)), row)
+        if column == "transactions":
+            return Part(rows.drop_duplicates("transaction_id") if periods else rows)
+        return Part(rows, rows[column]) if column in ("posted_cents", "refunded_cents", "net_cents") else None
+
     if not periods:
-        return _marked(_largest(frame, "net_cents", names), table, "spend", notes, by=by, currency=currency)
+        return _marked(_largest(frame, "net_cents", names), table, "spend", notes, find, by=by, currency=currency)
     name = period_name(periods[0])
     frame["running"] = running(frame[name], periods[0], tz, until)
-    return _marked(frame, table, "spend", notes, by=by, tz=tz, currency=currency)
+    return _marked(frame, table, "spend", notes, find, by=by, tz=tz, currency=currency)
 
 
 def _largest(frame: pd.DataFrame, column: str, names: list[str]) -> pd.DataFrame:
@@ -193,7 +225,14 @@ def posting_times(transactions: object, by: Columns | None = None) -> pd.DataFra
     frame = frame.astype(
         {"transactions": "Int64", **{name: "Float64" for name in frame if str(name).endswith("_hours")}}
     )
-    return _marked(frame, table, "posting_times", notes, by=by)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(data.assign(hours=hours), dict(zip(names, names, strict=True)), row)
+        statistics = {"median_hours": "median", "p90_hours": "0.9 quantile", "longest_hours": "max"}
+        parts = {name: Part(rows, rows["hours"], statistic) for name, statistic in statistics.items()}
+        return {"transactions": Part(rows), **parts}.get(column)
+
+    return _marked(frame, table, "posting_times", notes, find, by=by)
 
 
 def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
@@ -220,7 +259,17 @@ def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> 
     counted["cohort"] = counted["cohort"].to_numpy().astype("datetime64[M]").astype("datetime64[s]")
     counted = counted.astype({"month": "Int64", "users": "Int64", "net_cents": "Int64"})
     counted["running"] = running(pd.Series(months), "month", tz, until)
-    return _marked(counted, table, "cohorts", notes, tz=tz, currency=currency)
+    shown = table.assign(cohort=data["cohort"].to_numpy().astype("datetime64[M]"), month=data["month"].to_numpy())
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(shown, {"cohort": "cohort", "month": "month"}, row)
+        users = Part(rows.drop_duplicates("user_id"))
+        if column == "share":
+            first = rows_of(shown, {"cohort": "cohort", "month": "month"}, {**row, "month": 0})
+            return users.over(first["user_id"].nunique())
+        return {"users": users, "net_cents": Part(rows, rows["net_cents"])}.get(column)
+
+    return _marked(counted, table, "cohorts", notes, find, tz=tz, currency=currency)
 
 
 def monthly_changes(
@@ -272,7 +321,18 @@ def monthly_changes(
     compared["change_cents"] = compared["now_cents"] - compared["before_cents"]
     compared = compared.iloc[(-compared["change_cents"].abs()).argsort(kind="stable")].reset_index(drop=True)
     more = {"month": str(now)[:7], "currency": currency, "running": is_running}
-    return _marked(compared, table, "monthly_changes", notes, by=by, tz=tz, **more)
+    keyed = table.assign(**{f"key {name}": key for name, key in zip(names, keys, strict=True)})
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        changes = keyed["net_cents"].where(months == now, -keyed["net_cents"])
+        chosen = {"before_cents": in_before, "now_cents": months == now, "change_cents": in_before | (months == now)}
+        if column not in chosen:
+            return None
+        rows = rows_of(keyed[chosen[column]], {name: f"key {name}" for name in names}, row)
+        rows = rows.drop(columns=[f"key {name}" for name in names])
+        return Part(rows, changes[rows.index] if column == "change_cents" else rows["net_cents"])
+
+    return _marked(compared, table, "monthly_changes", notes, find, by=by, tz=tz, **more)
 
 
 def _movements(transactions: object) -> pd.DataFrame:

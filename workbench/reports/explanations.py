@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from workbench.errors import Problem, UsageError, not_allowed
 from workbench.reports.posting_rows import AMOUNTS, postings
-from workbench.reports.traces import Part, Trace
+from workbench.reports.traces import Part, Trace, cells_of
 from workbench.session import sandbox_of
-from workbench.tables.rows import EXACT, TEXT, decimal_series, decimals, is_missing, mark_report
+from workbench.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report
 
 _MAX_EVENTS = 10_000  # rows whose events are listed
 _RECORDS = frozenset({"postings", "status_history", "time_in_status", "contract_values", "balances", "anomalies"})
@@ -34,14 +34,15 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
     Raises:
         UsageError: The frame is no report of this process, there is no such cell, or it was changed since.
     """
-    if isinstance(row, bool) or not isinstance(row, int) or not -len(frame) <= row < len(frame):
+    if not 0 <= row < len(frame):
         raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
     if column not in frame:
         raise UsageError([not_allowed("column", column, frame.columns)], of=_OF)
-    cells = frame.iloc[row].to_dict()
+    cells = cells_of(frame, row)
     trace, kind = frame.attrs.get("trace"), str(frame.attrs.get("kind"))
+    part: Part | None
     if isinstance(trace, Trace):
-        part = trace.find(cells, column)
+        part = trace.part_of(cells, column)
     elif kind in _RECORDS:
         part = Part(frame.iloc[[row]], None if is_missing(cells[column]) else cells[column], "record")
     else:
@@ -53,7 +54,7 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
     number, total, formula = cells[column], *_total(part)
     if not (is_missing(number) and total is None) and not _is_same(number, total):
         raise UsageError(f"{column} is {number} here and {total} in the report: it was changed since", of=_OF)
-    result = _with_events(part, column, trace)
+    result = _with_events(part, trace)
     notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]
     if len(part.rows) > _MAX_EVENTS:
         notes.append(f"{len(part.rows):,} rows contribute; events and requests are listed for at most {_MAX_EVENTS:,}.")
@@ -63,29 +64,9 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
 _OF = "reports.explain"
 
 
-def audit(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the explanations of all numbers of a report below each other, with the row and the column of each.
-
-    Raises:
-        UsageError: The frame is no report of this process.
-    """
-    if not isinstance(frame.attrs.get("trace"), Trace):
-        raise UsageError("audit=True takes a report of this process, such as reports.spend(api)", of="to_file")
-    parts = []
-    for row in range(len(frame)):
-        cells = frame.iloc[row].to_dict()
-        for column in frame:
-            part = frame.attrs["trace"].find(cells, str(column))
-            if part is not None:
-                parts.append(_contributions(part).assign(row=row + 1, column=str(column)))
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    first = ["row", "column", "contribution"]
-    return mark_report(table[[*first, *(name for name in table if name not in first)]], "audit", [])
-
-
 def _total(part: Part) -> tuple[Any, str]:
     """Return the number that the contributions make, and how."""
-    values = _values(part)
+    values = part.contributions()
     count = f"{len(values):,} contributions"
     if part.statistic == "record":
         return part.values, "the value of one record"
@@ -103,41 +84,27 @@ def _total(part: Part) -> tuple[Any, str]:
     return int(total) / part.divisor if part.divisor else None, f"{total:,} divided by {part.divisor:,}"
 
 
-def _is_same(number: Any, total: Any) -> bool:
+def _is_same(number: object, total: object) -> bool:
     if is_missing(number) or is_missing(total):
         return is_missing(number) and is_missing(total)
     if isinstance(total, float):
-        return float(number) == total
-    return bool(number == total if isinstance(total, str | pd.Timestamp) else Decimal(str(number)) == Decimal(str(total)))
+        return float(str(number)) == total
+    if isinstance(total, str | pd.Timestamp):
+        return bool(number == total)
+    return Decimal(str(number)) == Decimal(str(total))
 
 
-def _values(part: Part) -> "pd.Series[Any]":
-    if isinstance(part.values, pd.Series):
-        return part.values.reset_index(drop=True)
-    return pd.Series([part.values] * len(part.rows), dtype="Int64" if isinstance(part.values, int) else None)
-
-
-def _contributions(part: Part) -> pd.DataFrame:
-    rows = part.rows.reset_index(drop=True)
-    values = _values(part)
-    if part.statistic == "sum" and not part.divisor:
-        keep = (values != 0).to_numpy(dtype=bool, na_value=False)
-        rows, values = rows[keep].reset_index(drop=True), values[keep].reset_index(drop=True)
-    table = rows.drop(columns=["all", "contribution"], errors="ignore")
-    table.attrs = {}
-    table.insert(0, "contribution", values)
-    return table
-
-
-def _with_events(part: Part, column: str, trace: Any) -> pd.DataFrame:
-    """Return the contributions, of transactions each with its postings where they add up to the same, and the events."""
-    table = _contributions(part)
+def _with_events(part: Part, trace: object) -> pd.DataFrame:
+    """Return the contributions with their events; of transactions their postings, if those add up to the same."""
+    table = part.table()
     known = getattr(trace, "events", None)
     if known is None or "transaction_id" not in table or len(table) > _MAX_EVENTS:
         return table
     data, source = known
     wanted = pa.array(table["transaction_id"].dropna().unique().tolist(), pa.large_string())
     own = data[data["body.id"].isin(wanted.to_pylist())]
+    if "event_id" not in table and part.statistic == "sum" and part.divisor is None:
+        table = _as_postings(table, own)
     if "event_id" not in table:
         table["event_ids"] = table["transaction_id"].map(own.groupby("body.id")["id"].agg(", ".join)).astype(TEXT)
     else:
@@ -151,7 +118,22 @@ def _with_events(part: Part, column: str, trace: Any) -> pd.DataFrame:
     return table
 
 
-def _requests(source: Any) -> dict[str, str]:
+def _as_postings(table: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+    """Return the postings of transactions, if one of their amounts makes the same contributions."""
+    rows = postings(events)
+    contributed = table.groupby("transaction_id")["contribution"].sum()
+    for amount in AMOUNTS:
+        changes = rows[rows[amount] != 0]
+        sums = changes.groupby("transaction_id")[amount].sum()
+        if len(sums) == len(contributed) and bool((sums == contributed.reindex(sums.index)).all()):
+            listed = changes.reset_index(drop=True)
+            listed.attrs = {}
+            listed.insert(0, "contribution", listed[amount])
+            return listed
+    return table
+
+
+def _requests(source: object) -> dict[str, str]:
     """Return by event the operation and the answer of the request that caused it, as a sandbox knows them."""
     sandbox = sandbox_of(source)
     if sandbox is None:

@@ -1,5 +1,6 @@
 """Reports on applications, disputes and webhook deliveries."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
 from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
+from workbench.reports.traces import Part, Trace, rows_of
 from workbench.reports.transaction_rows import until_of
 from workbench.schema.walk import build
 from workbench.session import sandbox_of
@@ -55,7 +57,13 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
     notes = list(history.attrs.get("notes", ()))
     if len(timed) < len(history):
         notes.append(f"{len(history) - len(timed):,} changes without a time are left out.")
-    return mark_report(table, "applications", notes, freq=freq, tz=tz)
+    shown = timed.assign(**{name: data[name]})
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        known = shown[shown[name] <= row[name]].drop_duplicates("user_id", keep="last")
+        return Part(known[known["status"] == row["status"]]) if column == "applications" else None
+
+    return mark_report(table, "applications", notes, history, trace=Trace(find), freq=freq, tz=tz)
 
 
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
@@ -96,7 +104,13 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
         )
     if in_review := int((status == str(DisputeStatus.IN_REVIEW)).sum()):
         notes.append(f"{in_review:,} disputes that are in review may have been pending at that moment.")
-    return mark_report(counted, "disputes", notes, disputes, at=moment_of_report.isoformat())
+    shown = table.assign(status=status, age=age.astype(TEXT), days=days)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(shown, {"status": "status", "age": "age"}, row)
+        return {"disputes": Part(rows), "oldest_days": Part(rows, rows["days"], "max")}.get(column)
+
+    return mark_report(counted, "disputes", notes, disputes, trace=Trace(find), at=moment_of_report.isoformat())
 
 
 def _dispute(dispute: object) -> Any:
@@ -154,4 +168,14 @@ def deliveries(api: Any) -> pd.DataFrame:
         .reset_index()
     )
     dtypes = {name: "Float64" if name.endswith("_seconds") else "Int64" for name in table.columns[1:]}
-    return mark_report(table.astype({"endpoint": TEXT, **dtypes}), "deliveries", [])
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(data, {"endpoint": "endpoint"}, row)
+        seconds = {"median_seconds": "median", "slowest_seconds": "max"}.get(column)
+        if seconds:
+            return Part(rows, rows["seconds"].astype("Float64"), seconds)
+        counts = {"deliveries": 1, "attempts": rows["attempts"]}
+        states = {name: (rows["state"] == name).astype("Int64") for name in ("delivered", "waiting", "failed")}
+        return Part(rows, {**counts, **states}[column]) if column in {**counts, **states} else None
+
+    return mark_report(table.astype({"endpoint": TEXT, **dtypes}), "deliveries", [], trace=Trace(find))
