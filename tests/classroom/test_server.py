@@ -22,10 +22,12 @@ import pytest
 
 import workbench as wb
 from workbench.course import membership
+from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
+from workbench.course.classroom.class_state import MAX_WRONG_CODES
 from workbench.course.classroom.exports import FORMS
-from workbench.course.classroom.server import MAX_ENTRIES_A_MINUTE, MAX_WRONG_CODES, ClassServer
+from workbench.course.classroom.learner_sandboxes import MAX_ENTRIES_A_MINUTE
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
 from workbench.system.messages import Request
@@ -266,7 +268,7 @@ def test_reports_of_other_pages_are_refused(ann: Caller) -> None:
 
 
 def test_a_learner_who_fills_the_disk_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.course.classroom.server.MAX_LEARNER_BYTES", 2**20)
+    monkeypatch.setattr("workbench.course.classroom.learner_sandboxes.MAX_LEARNER_BYTES", 2**20)
     with closing(ClassServer(["Ann", "Bob"], tmp_path)) as server, server.serve() as url:
         ann, bob = (Caller(url, one.code) for one in server.learners)
         for number in range(600):

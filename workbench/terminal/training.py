@@ -113,9 +113,9 @@ def grade(
     A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles
     and HOME.
     """
+    from workbench.course.classroom.class_state import DEFAULT_SEED
     from workbench.course.classroom.exports import export
     from workbench.course.classroom.grading import grade as graded
-    from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
         print(export(kept, form, DEFAULT_SEED), end="")
