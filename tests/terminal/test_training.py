@@ -137,7 +137,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
     sheets = wb("class", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
     key = wb("class", "print", "answers").out
 
-    assert f"/{server.learners[0].code}'" in sheets
+    assert f"workbench class join https://class.example/{server.learners[0].code}<" in sheets
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
     assert "api.sandbox.settle(coffee.transaction_id)" in key
@@ -211,3 +211,16 @@ def _coffee(card: str) -> list[str]:
         "merchant-category-code": "5814",
     }
     return [word for name, value in given.items() for word in (f"--{name}", value)]
+
+
+@pytest.mark.slow
+def test_a_class_is_joined_and_left(wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve():
+        link = server.results.link(server.learners[0])
+        assert "CLASS: Ann" in wb("class", "join", link, "--no-lab").out
+        wrong = wb("class", "join", f"{link}x", "--no-lab")
+    left = wb("class", "leave")
+
+    assert (wrong.code, "letter by letter" in wrong.err) == (2, True)
+    assert "not in a class" in left.out

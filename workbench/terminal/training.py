@@ -48,8 +48,9 @@ def serve(
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
-        yield "Learners join with their code: wb.connect('URL/CODE'), or WORKBENCH_CLASS=URL/CODE."
-        show([{"learner": learner.name, "code": learner.code} for learner in server.learners], Output())
+        yield "Learners join by their link: workbench class join LINK, or wb.course.join('LINK') in a cell."
+        rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
+        show(rows, Output())
 
     kept = f"Everything is kept in {folder}; start it again to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
@@ -98,11 +99,10 @@ def board(
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
-    """Add a learner to a class, which may be served, and print the code."""
+    """Add a learner to a class, which may be served, and print the link to join."""
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         late = kept.enroll_late(name)
-        say(f"Join: {kept.get('url', 'URL')}/{late.code}")
-    print(late.code)
+        print(kept.link(late))
 
 
 def grade(
@@ -138,7 +138,8 @@ def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = 
     if folder is None:
         raise usage_error("--folder: sheets are those of a class.")
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        print(sheets(kept.learners(), url or kept.get("url", "URL"), inline_style()), end="")
+        links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
+        print(sheets(links, inline_style()), end="")
 
 
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
@@ -153,14 +154,36 @@ def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, fold
     return DONE if right else PARTLY
 
 
+def join(
+    link: Annotated[str, Parameter(help="Link of your sheet.")],
+    /,
+    *,
+    no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,
+) -> int:
+    """Join a class by a link, and open JupyterLab; notebooks and commands of your account then use your sandbox there."""
+    from workbench.terminal import shell
+
+    print(course.join(link))
+    return DONE if no_lab else shell.lab()
+
+
+def leave() -> None:
+    """Leave the class that was joined by a link. Your progress is kept."""
+    from workbench.course.joining import leave as leave_class
+
+    print(leave_class())
+
+
 def _existing(folder: Path) -> Path:
     if not (folder / "class.db").is_file():
         raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
     return folder
 
 
-class_app = App(name="class", help="Serve a class, show its board, export its results, and grade notebooks.")
+class_app = App(name="class", help="Serve or join a class, show its board, export its results, and grade notebooks.")
 class_app.command(serve)
+class_app.command(join)
+class_app.command(leave)
 class_app.command(board)
 class_app.command(results)
 class_app.command(add)

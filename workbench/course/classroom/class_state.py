@@ -153,7 +153,8 @@ class ClassState:
             self.results.set("paused", self._paused)
             learners = ()
         if action == "enroll":
-            return {"done": {arguments["name"]: self.enroll(arguments["name"]).code}, "failed": {}}
+            learner = self.enroll(arguments["name"])
+            return {"done": {learner.name: self.results.link(learner, self.url)}, "failed": {}}
         done: dict[str, Any] = {}
         failed: dict[str, WorkbenchError] = {}
         for name in learners:

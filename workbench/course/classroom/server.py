@@ -22,13 +22,14 @@ from urllib.parse import unquote, urlsplit
 
 import attrs
 
+from workbench.course import membership
 from workbench.course.classroom.class_results import MAX_LEARNERS
 from workbench.course.classroom.class_state import TITLES, ClassState
 from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_MINUTE, LearnerSandboxes
 from workbench.course.learner import EXERCISES
 from workbench.errors import WorkbenchError
 from workbench.rendering import design
-from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, refused
+from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.schema import strict_json
 from workbench.system.http_server import Handler, PortTaken, serving
 from workbench.system.locks import FileLock
@@ -37,7 +38,6 @@ from workbench.system.messages import LOOPBACK, Request, Response
 T = TypeVar("T")
 MAX_ENTRIES = 5_000  # of a learner
 MAX_BODY = 2**18  # bytes
-NO_LEARNER = "No learner has this code"
 TRAINER_KEY = "trainer-key"
 _JSON = {"content-type": "application/json"}
 _PAGE_HEADERS = {
@@ -102,6 +102,7 @@ class ClassServer(ClassState):
             self.results.set("url", url)
             self.results.set("port", urlsplit(url).port)
             self.results.set("certificate", None if certfile is None else str(Path(certfile).resolve()))
+            self.results.set("fingerprint", "" if certfile is None else own_fingerprint(Path(certfile)))
             return self.handle
 
         before = self.results.get("port", 0)
@@ -144,7 +145,9 @@ class ClassServer(ClassState):
         place = self._by_code.get(unquote(code)) or await self._late(unquote(code))
         if place is None:
             often = self._count_wrong_code(request.peer)
-            return refused(429, "Too many wrong codes from your address") if often else refused(404, NO_LEARNER)
+            return (
+                refused(429, "Too many wrong codes from your address") if often else refused(404, membership.NO_LEARNER)
+            )
         self._connected[place.learner.name] = time.time()
         if rest in ("_class", "production/_class"):
             return await self._class(place, request)
