@@ -160,7 +160,7 @@ def join(
     *,
     no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,
 ) -> int:
-    """Join a class by a link, and open JupyterLab; notebooks and commands of your account then use your sandbox there."""
+    """Join a class by a link, and open JupyterLab; notebooks and commands then use your sandbox there."""
     from workbench.terminal import shell
 
     print(course.join(link))
