@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from tests.notebooks.reading import COURSE, cells
+from tests.notebooks.test_again import failures
 from workbench.course import membership
 from workbench.course.classroom import ClassServer
 from workbench.course.joining import leave
+from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
 from workbench.system.process import HOSTED
 
@@ -122,3 +125,17 @@ def test_a_class_in_the_environment_comes_before_the_link(server: ClassServer, m
         monkeypatch.setitem(os.environ, "WORKBENCH_CLASS", f"{url}/other")
 
         assert membership.class_url() == f"{url}/other"
+
+
+def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServer, tmp_path: Path) -> None:
+    """Receivers are on the learner's machine; what its process posted to them is what the class server counts."""
+    certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
+    self_signed(certificate, key, ["localhost"])
+    notebook = next(path for path in COURSE if path.name.startswith("03"))
+    with server.serve("0.0.0.0", hosts=["localhost"], certfile=certificate, keyfile=key):
+        wb.course.join(link(server))
+        solutions = [EXERCISES[exercise].hints[-1] for exercise in ("webhooks-1", "webhooks-2")]
+        code = [*cells(notebook, "code"), *solutions]
+
+        assert failures([(notebook.name, code)], tmp_path / "here", WORKBENCH_STATE=str(tmp_path / "state")) == ""
+        assert [server.check("Ann", exercise) for exercise in ("webhooks-1", "webhooks-2")] == [[], []]

@@ -334,7 +334,7 @@ def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
         with closing(Results(tmp_path / "class.db")) as elsewhere:  # as the command does
             late = elsewhere.enroll_late("Late")
-        other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"]
+        other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]
 
         assert Caller(url, late.code).buy(100)
         assert Caller(url, other).buy(100)
@@ -671,17 +671,25 @@ def test_a_class_is_joined_over_tls(server: ClassServer, tmp_path: Path, monkeyp
             assert api.list_contracts()
 
 
-def test_a_class_for_others_does_not_send_webhooks_to_this_machine(server: ClassServer) -> None:
+def test_a_class_for_others_does_not_send_webhooks_to_its_own_machine(server: ClassServer) -> None:
     with ExitStack() as stack:
         warned = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
+        inbox = wb.Inbox(keys=["k" * 20])
+        receiver = stack.enter_context(inbox.serve())
         url = stack.enter_context(server.serve("0.0.0.0", hosts=["class.example"]))
         port = url.rpartition(":")[2]
         place = f"http://127.0.0.1:{port}/{server.learners[0].code}/_sandbox"
         headers = {"host": f"class.example:{port}"}
         guide = httpx.get(f"{place}/guide", headers=headers).json()
         key = {"api-key": guide["api_keys"]["full"], **headers}
-        refused = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://127.0.0.1:9/"}, headers=key)
+        httpx.post(f"{place}/register_endpoint", json={"endpoint_url": receiver}, headers=key)
+        httpx.post(f"{place}/deposit", json={"amount": "0.45"}, headers=key)
+        httpx.post(f"{place}/flush", json={}, headers=key)
+        delivered = httpx.post(f"{place}/deliveries", json={}, headers=key).json()
+        elsewhere = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://10.0.0.1/"}, headers=key)
 
-    assert refused.status_code == 400
+    assert delivered[0]["attempts"][0]["error"] == "no process that registered this URL is connected"
+    assert not inbox.refusals
+    assert elsewhere.status_code == 400
     assert any("without TLS" in str(one.message) for one in warned)

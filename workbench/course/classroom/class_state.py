@@ -102,11 +102,14 @@ class ClassState:
         self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def _make_app(self, learner: Learner, prefix: str) -> App:
-        """Make or open a sandbox of a learner; webhooks of a class that others reach do not go to this machine."""
+        """Make or open a sandbox of a learner. Webhooks of a class that others reach never go to this machine; a
+        process of the learner fetches them.
+        """
         environment: Any = prefix.removeprefix("/") or "sandbox"
         path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
         sandbox = Sandbox(self.seed, environment, path=path, random_keys=True)
-        return sandbox._http_app(f"{self.url}/{learner.code}{prefix}", self._local)
+        relay = None if self._local else self._by_code[learner.code].relay.post
+        return sandbox._http_app(f"{self.url}/{learner.code}{prefix}", self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
         """Count a wrong code of an address, and return whether it sent too many in the last minute."""

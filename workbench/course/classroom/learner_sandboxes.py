@@ -13,7 +13,8 @@ import attrs
 
 from workbench.course.classroom.class_results import Learner
 from workbench.sandbox import Sandbox
-from workbench.sandbox.server import CONTROL_PATH, App, refused
+from workbench.sandbox.relay import MAX_URLS, DeliveryRelay
+from workbench.sandbox.server import CONTROL_PATH, NOT_JSON, App, is_json, refused
 from workbench.schema import strict_json
 from workbench.system.messages import Request, Response
 
@@ -31,12 +32,14 @@ class LearnerSandboxes:
 
     Attributes:
         drained: Number of the last event that the learner's inbox has fetched.
+        relay: Deliveries to receivers on the learner's machine.
         entries: Times of the last entries of the learner.
     """
 
     def __init__(self, learner: Learner, make: Callable[[Learner, str], App], folder: Path | None) -> None:
         self.learner = learner
         self.drained = 0
+        self.relay = DeliveryRelay()
         self.entries: deque[float] = deque(maxlen=MAX_ENTRIES_A_MINUTE)
         self._make = make
         self._folder = folder
@@ -67,6 +70,20 @@ class LearnerSandboxes:
                 return await self._answer(request)
         finally:
             self._waiting -= 1
+
+    async def exchange_deliveries(self, request: Request) -> Response:
+        """Take responses of the learner's receivers, and return deliveries to them."""
+        if not is_json(request):
+            return refused(415, NOT_JSON)
+        try:
+            content = strict_json.loads(request.body)
+            self.relay.answer(content["results"])
+            urls = [str(url) for url in content["urls"]][:MAX_URLS]
+            deliveries = await self.relay.fetch(urls, wait=content["wait"] is True)
+        except (strict_json.NotJson, KeyError, TypeError, ValueError):
+            return refused(400, "the deliveries cannot be read")
+        body = strict_json.dumps({"deliveries": deliveries})
+        return Response(status=200, headers={"content-type": "application/json"}, body=body)
 
     async def _answer(self, request: Request) -> Response:
         prefix = _PRODUCTION if request.path.startswith(f"{_PRODUCTION}/") else ""

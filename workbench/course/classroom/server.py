@@ -2,6 +2,7 @@
 
 /CODE/v1/…, /CODE/_sandbox/…       the learner's sandbox, with its controls
 /CODE/production/…                 the same learner's production environment
+/CODE/_relay                       deliveries to receivers on the learner's machine, and their responses
 /CODE/_class                       GET: name, locks and notes; POST: what the learner tried
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
 /board/page?ticket=…               a page to print, in a new tab: the ticket opens one page, once
@@ -29,6 +30,7 @@ from workbench.course.classroom.learner_sandboxes import AT_ONCE, MAX_ENTRIES_A_
 from workbench.course.learner import EXERCISES
 from workbench.errors import WorkbenchError
 from workbench.rendering import design
+from workbench.sandbox.relay import RELAY_PATH
 from workbench.sandbox.server import FOREIGN, NOT_JSON, is_foreign, is_json, own_fingerprint, refused
 from workbench.schema import strict_json
 from workbench.system.http_server import Handler, PortTaken, serving
@@ -151,6 +153,8 @@ class ClassServer(ClassState):
         self._connected[place.learner.name] = time.time()
         if rest in ("_class", "production/_class"):
             return await self._class(place, request)
+        if not self._local and f"/{rest}" in (RELAY_PATH, f"/production{RELAY_PATH}"):
+            return refused(403, FOREIGN) if is_foreign(request, self.url) else await place.exchange_deliveries(request)
         if self._paused and request.method != "GET" and not rest.endswith("_sandbox/drain"):
             return refused(403, "The class is paused by your trainer")
         return await place.handle(attrs.evolve(request, path=f"/{rest}"))
