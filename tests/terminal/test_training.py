@@ -224,3 +224,16 @@ def test_a_class_is_joined_and_left(wb, tmp_path: Path, monkeypatch: pytest.Monk
 
     assert (wrong.code, "letter by letter" in wrong.err) == (2, True)
     assert "not in a class" in left.out
+
+
+@pytest.mark.slow
+def test_a_program_that_does_nothing_fails_its_exam(wb, tmp_path: Path):
+    report = tmp_path / "exam.xml"
+    options = ["--drill", "stuck-reviews", "--junit", str(report), "-o", "json"]
+    ended = wb("course", "exam", *options, "--", sys.executable, "-S", "-c", "print(1)")
+
+    assert (ended.code, json.loads(ended.out)[0]["passed"]) == (5, False)
+    assert 'tests="1" failures="1"' in report.read_text(encoding="utf-8")
+    assert wb("course", "exam", "--drill", "stuck-reviews").code == 2
+    assert wb("course", "exam", "--drill", "stuck-reviews", "--", str(tmp_path / "none")).code == 2
+    assert "rotated-key" not in wb("course", "exam", "--drill", "rotated-key", "--", "true").out

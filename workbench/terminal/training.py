@@ -14,6 +14,7 @@ from workbench import course
 from workbench.course import classroom
 from workbench.course.drills import DRILLS
 from workbench.errors import visible
+from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
@@ -267,6 +268,33 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     _run(name, where, lambda run: run.stop())
 
 
+def exam(
+    *program: Annotated[str, Parameter(help="Program and its arguments, after --.", allow_leading_hyphen=True)],
+    drill: Annotated[list[str] | None, Parameter(help="Drill to examine; all if omitted.")] = None,
+    seconds: Annotated[Whole, Parameter(help="Time limit of each drill.")] = 300,
+    junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
+    how: Output = Output(),
+) -> int:
+    """Examine a program by drills, each in a new sandbox, by what that holds at the end. Exit code 5 if it fails one.
+
+    WORKBENCH_DRILL names the drill. WORKBENCH_CLASS is the URL of the sandbox, on which sessions, commands and
+    `workbench agent serve` of the program act. `drill.json` in its folder has the situation and the ids.
+    """
+    from workbench.course.classroom.exam import examine, to_junit
+
+    if not program:
+        raise usage_error("a program is missing: workbench course exam -- PROGRAM")
+    graded = list(examine(program, drill, seconds=seconds))
+    if junit is not None:
+        write_file(junit, to_junit(graded), private=False)
+    rows = [
+        {"drill": result.drill, "passed": result.passed, "seconds": result.seconds, "missing": " ".join(result.missing)}
+        for result in graded
+    ]
+    show(rows, how)
+    return DONE if all(result.passed for result in graded) else PARTLY
+
+
 course_app = App(
     name="course", help="Open the course; solve incidents in the sandbox, graded by what it holds at the end."
 )
@@ -275,5 +303,5 @@ course_app.command(
     "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
 )
 course_app.command(list_drills, name="drills")
-for _command in (start, check, answer, book, ledger, debrief, stop):
+for _command in (start, check, answer, book, ledger, debrief, stop, exam):
     course_app.command(_command)
