@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from workbench.course.classroom.class_results import ExerciseResult, Learner, Results
+from workbench.course.classroom.class_results import ExerciseResult, Results
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.errors import UsageError, visible
@@ -160,9 +160,12 @@ def answers(style: str) -> str:
     return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
 
 
-def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
-    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick
-    off.
+def sheets(links: Mapping[str, str], style: str) -> str:
+    """Return a page for each learner to hand out: how to join, what helps, and the exercises to tick off.
+
+    Args:
+        links: The link of each learner, by name.
+        style: HTML that brings the style of a page.
     """
     lessons: dict[str, list[str]] = {}
     for exercise in EXERCISES.values():
@@ -170,12 +173,13 @@ def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
     course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
     helps = _table(("in a cell", "what it does"), _HELPS)
     pages = (
-        f"<section class='certificate'><h1>{escape(visible(learner.name))}</h1><p>Your code is yours alone. Begin a "
-        "notebook with:</p>"
-        f"<pre>import workbench as wb\napi = wb.connect({f'{url}/{learner.code}'!r})</pre>"
-        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(learner.code)} before you start Jupyter; then the "
-        f"notebooks run unchanged.</p>{helps}{course}</section>"
-        for learner in learners
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>The link has your code, which is yours "
+        "alone. Join in a terminal, which then opens JupyterLab:</p>"
+        f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
+        f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
+        f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
+        f"{helps}{course}</section>"
+        for name, link in links.items()
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
 
