@@ -42,17 +42,17 @@ def failures(notebooks: Sequence[tuple[str, list[str]]], folder: Path, **variabl
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_all_run_three_times_in_one_class_sandbox_in_any_order(tmp_path: Path) -> None:
-    order = [path for number in range(3) for path in Random(number).sample(COURSE, len(COURSE))]
+@pytest.mark.parametrize(
+    "times", [pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.soak)], ids=str
+)
+def test_all_run_again_in_one_class_sandbox_in_any_order(tmp_path: Path, times: int) -> None:
+    order = [path for number in range(times) for path in Random(number).sample(COURSE, len(COURSE))]
     with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve() as url:
         joined = f"{url}/{server.learners[0].code}"
+        given = [(path.name, cells(path, "code")) for path in order]
 
-        assert (
-            failures([(path.name, cells(path, "code")) for path in order], tmp_path / "here", WORKBENCH_CLASS=joined)
-            == ""
-        )
+        assert failures(given, tmp_path / "here", WORKBENCH_CLASS=joined) == ""
 
 
 @pytest.mark.slow

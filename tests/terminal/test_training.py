@@ -140,6 +140,7 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
     assert f"workbench class join https://class.example/{server.learners[0].code}<" in sheets
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
+    assert "☐ disputes-1" in wb("class", "print", "support").out
     assert "api.sandbox.settle(coffee.transaction_id)" in key
     assert wb("class", "print", "sheets").code == 2
 

@@ -122,17 +122,23 @@ def grade(
         print(export(kept, form, DEFAULT_SEED), end="")
 
 
-def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = None, url: Url | None = None) -> None:
-    """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key.
+_Page = Literal["sheets", "answers", "product", "support", "developer"]
+
+
+def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
+    """Print a page as HTML: sheets with each learner's link, the answer key, or the plan of half a day for a role.
 
     Args:
-        what: Sheets, one for each learner; or answers, the key.
+        what: Sheets, one for each learner; answers, the key; or the role of the plan.
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; that of its last start if omitted.
     """
-    from workbench.course.classroom.exports import answers, sheets
+    from workbench.course.classroom.exports import answers, handout, sheets
     from workbench.course.classroom.server import inline_style
 
+    if what not in ("sheets", "answers"):
+        print(handout(what, inline_style()), end="")
+        return
     if what == "answers":
         print(answers(inline_style()), end="")
         return

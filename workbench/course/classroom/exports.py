@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -182,6 +184,23 @@ def sheets(links: Mapping[str, str], style: str) -> str:
         for name, link in links.items()
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+
+
+PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
+)
+"""Half a day of the course by role: title, and rows of minutes, what is done, and what to look for."""
+
+
+def handout(role: str, style: str) -> str:
+    """Return the plan of a role as a page for its learners, with the exercises to tick off."""
+    plan, minutes, rows = PLANS[role], 0, []
+    for length, what, look_for in plan["rows"]:
+        exercises = "   ".join(f"☐ {exercise.id}" for exercise in EXERCISES.values() if exercise.notebook == what)
+        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
+        minutes += length
+    table = _table(("from", "time", "what", "what to look for", "exercises"), rows)
+    return _PAGE.format(title=escape(plan["title"]), style=style, parts=f"<h1>{escape(plan['title'])}</h1>{table}")
 
 
 _HELPS = (
