@@ -63,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["WORKBENCH_CONFIG"] = str(Path(folder.name) / "profiles.toml")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: tests interrupt themselves and children
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # children do not inherit a handler, so they end at a hangup
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:

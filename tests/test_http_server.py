@@ -125,6 +125,16 @@ def test_answer_that_is_cut(url: str) -> None:
     assert body == b"x" * 5
 
 
+@pytest.mark.parametrize("requests", [1, 2])
+def test_client_that_ends_its_side_first(url: str, requests: int) -> None:
+    """It gets its answers, and then the end; the connection does not wait for a further request."""
+    with connected(url) as connection:
+        connection.sendall(HEAD % b"" * requests)
+        connection.shutdown(socket.SHUT_WR)
+
+        assert rest(connection).count(b"HTTP/1.1 200 OK") == requests
+
+
 def test_slow_response_body(url: str) -> None:
     """A slow body arrives complete, byte by byte."""
     with connected(url) as connection:

@@ -5,6 +5,7 @@ import json
 import logging
 import re
 import stat
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -123,14 +124,19 @@ BODIES: dict[str, Callable[[Planted], Any]] = {
     "HTML": lambda values: f"<html><body>{html.escape(said(values))}</body></html>",
     "form": lambda values: {"message": "&".join(f"{name}={quote(value)}" for name, value in values.items())},
     "other dates": lambda values: {"message": [as_day(value) for value in values.values()]},
+    "lists": lambda values: [[[*values.values()]]],
+    "letters apart": lambda values: {"message": [letter.join(value) for value in values.values() for letter in (" ", "\u200b", "\\\"")]},
+    "wide letters": lambda values: {"message": said(values).translate(WIDE)},
+    "UTF-16": lambda values: said(values).encode("utf-16-le"),
     "long": lambda values: {"message": "x" * 1_990 + said(values), "rest": "y" * 3_990 + said(values)},
 }  # fmt: skip
+WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
 FORMATS = ("pytest", "notebook", "har")
 
 
 def letters(text: str) -> str:
     """Return letters and digits alone, as in no case; accents and escapes are kept out of it by the caller."""
-    return re.sub(r"[\W_]", "", text).casefold()
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", text)).casefold()
 
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+|\d+\.\d{4,}(?!\.)")
@@ -185,7 +191,7 @@ def test_nothing_that_an_error_repeats_is_written(
     operation, arguments = CASES[case]
     values = planted(operation, arguments)
     body = BODIES[form](values)
-    content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    content = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
     transport = httpx.MockTransport(
         lambda _: httpx.Response(
             status,
@@ -207,7 +213,7 @@ def test_nothing_that_an_error_repeats_is_written(
             try:
                 call()
             except wb.errors.WorkbenchError as error:
-                errors.append(str(error))
+                errors.append(f"{error} {error!r} {error.__dict__!r}")
         texts = [("errors", " ".join(errors)), ("recording", (tmp_path / "a.har").read_text())]
         texts += [(to, testing.to_text(answers, to)) for to in ("har",)]
     else:

@@ -168,3 +168,32 @@ def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "tls.crt").write_text("nothing")
     with pytest.raises(UnusableFile, match=r"tls\.crt"), Sandbox().serve(certfile=tmp_path / "tls.crt"):
         pass
+
+
+def test_a_shared_sandbox_has_keys_of_its_own() -> None:
+    """Keys made from the seed, which any installation has, are refused at its URL; those of the guide there are taken, in controls too."""
+    with wb.connect(seed=1) as api:
+        url = api.sandbox.share()
+        everywhere = wb.Sandbox(seed=1).guide()["api_keys"]
+        there = httpx.get(f"{url}/_sandbox/guide").json()["api_keys"]
+        asked = f"{url}/v1/issuing/tenants/contracts"
+
+        assert there.keys() == everywhere.keys()
+        assert not {*there.values()} & {*everywhere.values()}
+        for headers in ({"Api-Key": everywhere["full"]}, {"Authorization": f"Bearer {everywhere['full']}"}):
+            assert httpx.get(asked, headers=headers).status_code == 401
+            assert httpx.post(f"{url}/_sandbox/advance", headers=headers, json={"hours": 1}).status_code == 401
+        assert httpx.get(asked, headers={"Api-Key": there["full"]}).status_code == 200
+        with wb.connect(url) as other:
+            assert other.list_contracts() == api.list_contracts()
+            assert other.sandbox.events() is not None
+            assert other.sandbox.guide(api_key=there["full"])["api_keys"] == there
+        assert api.list_contracts()  # in this process nothing changed
+
+
+def test_a_shared_sandbox_keeps_random_keys() -> None:
+    sandbox = Sandbox(random_keys=True)
+    try:
+        assert httpx.get(f"{sandbox.share()}/_sandbox/guide").json()["api_keys"] == sandbox.guide()["api_keys"]
+    finally:
+        sandbox.close()

@@ -101,7 +101,7 @@ def _plain(value: object) -> Iterator[Any]:
 
 def _letters(text: str) -> str:
     """Return the letters and digits of a text, without case and accents."""
-    plain = text if text.isascii() else unicodedata.normalize("NFD", text)
+    plain = text if text.isascii() else unicodedata.normalize("NFKD", text)
     return re.sub(r"[\W_]", "", plain).casefold()
 
 
@@ -127,14 +127,15 @@ def _forms(value: object) -> Iterator[str]:
 
 _NAMES = "January February March April May June July August September October November December"
 _MONTHS = {f"{number:02}": name for number, name in enumerate(re.findall(r"\w+", _NAMES), 1)}
-_SEPARATOR = r"(?:[\W_]|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#?\w{1,6};){0,4}?"
+_SEPARATOR = r"(?:[\W_]|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#?\w{1,6};){0,6}?"
 
 
 @cache
 def _character(character: str) -> str:
-    """Return the pattern of a letter or digit: in either case, with or without its accent, or escaped."""
+    """Return the pattern of a letter or digit: in either case, with or without its accent, wide, or escaped."""
     plain = unicodedata.normalize("NFD", character)[0]
     forms = {form for c in (character, plain) for form in (c, c.upper(), c.lower())}
+    forms |= {chr(ord(form) + 0xFEE0) for form in forms if len(form) == 1 and form.isascii()}
     forms |= {unicodedata.normalize("NFD", character), f"\\u{ord(character):04x}", f"\\u{ord(character):04X}"}
     forms |= {quote(character), quote(character).lower(), f"&#{ord(character)};"}
     return "(?:" + "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)) + ")"
@@ -152,4 +153,5 @@ def _grouped(text: str) -> str:
     if any(map(str.isdigit, letters)):
         letter_groups = [_character(c) for c in (letters.lstrip("0") if len(letters.lstrip("0")) > 3 else letters)]
         return "0*" + _SEPARATOR.join(letter_groups)
-    return _SEPARATOR.join(letter_groups)
+    apart = _SEPARATOR.replace("{0,", "{1,").join(map(_character, letters))  # as in a text of another encoding
+    return f"{_SEPARATOR.join(letter_groups)}|{apart}"

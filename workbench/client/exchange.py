@@ -501,10 +501,13 @@ class Exchange:
         too_large = broken is not None and broken.too_large
         if too_large:
             text = f"{accepted} is larger than {messages.CAP // 1_000_000} MB and was not read to its end."
+        body = raw if isinstance(raw, dict) else self.clean(raw)  # an object hides its values when it is printed
         if operation.effect:
-            raise errors.UnreadableEffect(text, attempt=self.named, problems=problems, body=raw, status=response.status)
+            raise errors.UnreadableEffect(
+                text, attempt=self.named, problems=problems, body=body, status=response.status
+            )
         kind = errors.ResponseTooLarge if too_large else errors.UnexpectedAnswer
-        raise kind(text, problems=problems, body=raw, status=response.status)
+        raise kind(text, problems=problems, body=body, status=response.status)
 
     # what an answer says besides
 

@@ -36,6 +36,7 @@ from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 ServiceEnvironment = Literal["sandbox", "production"]
 WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
+    from workbench.sandbox.delivery import Post
     from workbench.sandbox.server import App
     from workbench.sandbox.transport import SandboxTransport
 
@@ -245,9 +246,6 @@ class Sandbox(Controls):
             UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a
                 wildcard.
         """
-        from workbench.sandbox.server import refused
-        from workbench.system import http_server
-
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
             raise UsageError(
@@ -255,25 +253,32 @@ class Sandbox(Controls):
                 "sandbox with "
                 "api_key=… or random_keys=True."
             )
+        return self._serving(host=host, port=port, hosts=hosts, certfile=certfile, keyfile=keyfile)
+
+    def _serving(
+        self, *, host: str = "127.0.0.1", with_new_keys: bool = False, **options: Any
+    ) -> AbstractContextManager[str]:
+        from workbench.sandbox.server import refused
+        from workbench.system import http_server
+
         return http_server.serving(
-            lambda url: self._http_app(url, host in LOOPBACK).handle,
+            lambda url: self._http_app(url, host in LOOPBACK, with_new_keys).handle,
             host=host,
-            port=port,
-            hosts=hosts,
             max_body=MAX_BODY,
             refusal=refused,
-            certfile=certfile,
-            keyfile=keyfile,
             private="the API keys",
+            **options,
         )
 
     def share(self) -> str:
         """Serve to this machine until this sandbox is closed, and return the URL: commands and curl act on it as well.
 
-        The URL stays the same. `workbench --url URL …` needs no key; curl sends the one of the guide.
+        The URL stays the same. `workbench --url URL …` needs no key; curl sends the one of the guide there. At this
+        URL random keys replace those made from the seed, which are the same everywhere.
         """
         if not self._shared:
-            serving = self.serve()
+            settings = self._engine.store.get("meta", "made")
+            serving = self._serving(with_new_keys=not settings.get("random_keys"))
             self._shared[:] = serving, serving.__enter__()
         return self._url
 
@@ -282,18 +287,22 @@ class Sandbox(Controls):
         """The URL that `share` returned; empty if it was not called."""
         return self._shared[1] if self._shared else ""
 
-    def _http_app(self, url: str, local: bool = True) -> "App":
+    def _http_app(
+        self, url: str, local: bool = True, with_new_keys: bool = False, relay: "Post | None" = None
+    ) -> "App":
         """Return the HTTP application that `serve` runs.
 
         Args:
             url: URL it is served at.
             local: Whether only this machine can connect, so that the guide needs no key.
+            with_new_keys: Whether random keys take the place of those made from the seed.
+            relay: Posts deliveries on the caller's machine, for a caller from another one.
         """
         from workbench.sandbox.server import App
 
         if not local:
-            self._engine.dispatcher.distrust_callers()
-        return App(self._engine, self, url, local)
+            self._engine.dispatcher.distrust_callers(relay)
+        return App(self._engine, self, url, local, with_new_keys)
 
     def close(self) -> None:
         """Stop serving and webhook deliveries, and close the file."""

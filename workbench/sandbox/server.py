@@ -10,6 +10,7 @@ Requests of browser pages are rejected: other hosts and origins, and bodies that
 import asyncio
 import copy
 import json
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,8 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import attrs
 
 from workbench.errors import ApiError, FileBusy, UnusableFile, UsageError
 from workbench.interface import table
@@ -78,9 +81,13 @@ class App:
         sandbox: The sandbox.
         url: Address it is served at.
         local: Whether only this machine can connect.
+        with_new_keys: Whether random keys take the place of those made from the seed, which are refused.
     """
 
-    def __init__(self, engine: Engine, sandbox: Any, url: str, local: bool) -> None:
+    def __init__(self, engine: Engine, sandbox: Any, url: str, local: bool, with_new_keys: bool = False) -> None:
+        keys = [key for key, _ in engine.store.items("key")] if with_new_keys else []
+        self._new_keys = {key: f"sandbox_{secrets.token_hex(16)}" for key in keys}
+        self._own_keys = dict.fromkeys(keys, "replaced") | {new: key for key, new in self._new_keys.items()}
         self._engine = engine
         self.sandbox = sandbox
         self._url = url
@@ -92,6 +99,9 @@ class App:
         """Answer a request."""
         if is_foreign(request, self._url):
             return refused(403, FOREIGN)
+        if self._new_keys:
+            headers = {name: self._with_own_key(value) for name, value in request.headers.items()}
+            request = attrs.evolve(request, headers=headers)
         try:
             if request.path.startswith(CONTROL_PATH):
                 return await self._control(request)
@@ -107,6 +117,11 @@ class App:
         except UnusableFile as error:
             busy = isinstance(error, FileBusy)
             return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
+
+    def _with_own_key(self, header: str) -> str:
+        """Return a header with the key of the sandbox for the one of this address."""
+        scheme, space, key = header.rpartition(" ")  # a key alone, or one after "Bearer"
+        return scheme + space + self._own_keys.get(key, key)
 
     def _describe(self, request: Request, headers: Mapping[str, str], body: bytes) -> Response:
         if request.method != "GET":
@@ -156,6 +171,8 @@ class App:
 
     def _perform(self, name: str, arguments: Mapping[str, Any]) -> Response:
         sandbox, lists = copy.copy(self.sandbox), list[Iterable[Any]]()
+        if isinstance(key := arguments.get("api_key"), str):
+            arguments = {**arguments, "api_key": self._own_keys.get(key, key)}
 
         def collect_later(rows: Iterable[Any]) -> list[Any]:
             lists.append(rows)
@@ -171,6 +188,7 @@ class App:
             return Response(status=error.status, headers=_JSON | self._identity, body=service.error_body(error))
         if name == "guide":
             result["base_url"] = f"{self._url}{table.PREFIX}"
+            result["api_keys"] = {name: self._new_keys.get(key, key) for name, key in result["api_keys"].items()}
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 
     def _listed(self, rows: Iterator[Any]) -> bytes:
@@ -217,6 +235,18 @@ def introduction(sandbox: Any, url: str) -> list[str]:
         _NOTICE,
         "Press Ctrl-C to stop.",
     ]
+
+
+def own_fingerprint(certfile: Path) -> str:
+    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits; empty for another one."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    try:
+        certificate = x509.load_pem_x509_certificate(certfile.read_bytes())
+    except (OSError, ValueError):
+        return ""  # serving says what is wrong with it
+    return certificate.fingerprint(hashes.SHA256()).hex() if certificate.issuer == certificate.subject else ""
 
 
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:

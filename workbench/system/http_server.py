@@ -189,6 +189,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _timed: str | None = None  # part that the timer is for
     _timer: asyncio.TimerHandle | None = None
     _head = 0  # bytes received of the head
+    _ended = False  # whether the client has ended its side
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -210,6 +211,7 @@ class _LimitedProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """Return whether a client that has ended its side is answered yet: its request is complete, and waits."""
+        self._ended = True
         answered = getattr(self.cycle, "response_complete", True)  # there is none before the first request
         return self._part is None and not answered and self.scheme == "http"
 
@@ -226,6 +228,11 @@ class _LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self._part = None
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._ended and self.cycle.response_complete:
+            self.transport.close()  # no further request can come
 
     def shutdown(self) -> None:
         super().shutdown()
