@@ -618,3 +618,20 @@ def test_entries_are_listed_and_filtered() -> None:
     assert json.loads(json.dumps(api.journal.to_dicts()))[0]["id"] == api.journal.list()[0].id
     assert [] == api.journal.list(operation="update_user")
     assert 1 == len(api.journal.list(operation="simulate_authorization", outcome="done"))
+
+
+@pytest.mark.parametrize(
+    "changes,said",
+    [
+        ({"status": "canceled"}, "cancel"),
+        ({"text_evidence": "late"}, "text evidence"),
+        ({"status": "canceled", "text_evidence": "late"}, "cancel and text evidence"),
+    ],
+)
+def test_an_entry_says_what_is_changed_in_a_dispute(changes: dict[str, Any], said: str) -> None:
+    """The line of the journal names what the request holds, and nothing else."""
+    service = Service(httpx.Response(204))
+    client = client_on(service)
+    client.update_dispute(dispute_id=CARD, **changes)
+
+    assert [entry.what for entry in client.journal] == [f"PATCH dispute {CARD} ({said})"]

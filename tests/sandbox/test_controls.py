@@ -9,6 +9,7 @@ import pytest
 from tests.sandbox.driver import state_of
 from workbench.errors import BadRequest, NotFound, UsageError, WorkbenchError
 from workbench.interface.table import OPERATIONS
+from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
 from workbench.sandbox.remote import RemoteSandbox
@@ -176,3 +177,12 @@ def test_a_snapshot_can_be_restored_again_and_again(api):
         assert api.settle(transaction, amount=1).status == 200
         api.sandbox.restore("held")
         assert api.sandbox.state(transaction)["status"] == "authorized"
+
+
+def test_webhooks_go_to_public_addresses_only_where_that_is_asked_for() -> None:
+    """By default endpoints are receivers on this machine."""
+    url = "https://93.184.215.14/hook"
+    with pytest.raises(UsageError, match="only receivers on this machine"):
+        Sandbox().register_endpoint(url)
+
+    assert Sandbox(public_webhooks=True).register_endpoint(url).url == url

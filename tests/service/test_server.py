@@ -104,9 +104,11 @@ def test_refused_in_the_documented_shape(door: Plain, case: tuple[int, str, str,
 def test_key_of_another_role_controls_nothing(plain: Plain) -> None:
     """A key that may not do everything does not reach the controls."""
     limited = plain.guide["api_keys"]["read only"]
-    status, _, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
+    status, said, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": limited})
+    unknown, also_said, _ = plain.send("POST", "/_sandbox/reset", {}, {"Api-Key": "a key of nobody"})
 
-    assert status == 403
+    assert (status, said["message"]) == (403, "Controls need the full key")
+    assert (unknown, also_said["message"]) == (401, "Invalid or missing API key")
 
 
 @pytest.mark.parametrize("name", ["api-key", "API-KEY", "aPi-KeY"])
