@@ -571,9 +571,9 @@ def _fetched(place: _LearnerSandboxes, kind: str) -> list[Any]:
     """Return the events of a kind that the learner's inbox has fetched, as a check looks at them."""
     long_ago = datetime.min.replace(tzinfo=UTC)
     return [
-        SimpleNamespace(event=SimpleNamespace(id=event["event"]["id"]), arrived=long_ago)
+        SimpleNamespace(event=SimpleNamespace(id=event.payload["id"]), arrived=long_ago)
         for event in place.sandbox.events(kind)
-        if event["sequence"] <= place.drained
+        if event.sequence <= place.drained
     ]
 
 
