@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workbench.panel.page import to_file as to_file
     from workbench.panel.panel import browse as browse
     from workbench.panel.panel import form as form
-    from workbench.reports.activity import sql as sql
+    from workbench.reports.queries import sql as sql
     from workbench.sandbox import Sandbox as Sandbox
     from workbench.schema.rules import FULL as FULL
     from workbench.session import AsyncSession as AsyncSession
@@ -97,7 +97,7 @@ _NAMES = {
     "reports": "workbench.reports",
     "rewards": "workbench.rewards",
     "sequences": "workbench.sequences",
-    "sql": "workbench.reports.activity",
+    "sql": "workbench.reports.queries",
     "tables": "workbench.tables",
     "testing": "workbench.testing",
     "to_frame": "workbench.tables.frames",

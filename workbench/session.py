@@ -19,6 +19,7 @@ from workbench.client.pace import Clock
 from workbench.client.profiles import client_settings, open_profile
 from workbench.errors import (
     InvalidProfile,
+    NotSent,
     Problem,
     UsageError,
     WrongEnvironment,
@@ -324,7 +325,10 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if own is not None and not (embedded.keys() - {"seed", "environment"} or "wire_names" in client):
         # The journal is new, as for an embedded sandbox: a reset sandbox has no earlier calls.
         client = {"journal": Journal(), **({"ca_file": own.ca_file} if own.ca_file else {}), **client}
-        return _served(own.url, client)
+        try:
+            return _served(own.url, client)
+        except NotSent as error:
+            raise (NotSent(f"{error} {own.advice}") if own.advice else error) from error.__cause__
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):

@@ -21,7 +21,7 @@ from workbench.course.classroom.exports import FORMS
 from workbench.course.drill_run import drill
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
-from workbench.reports.activity import SESSION
+from workbench.reports.queries import SESSION
 from workbench.terminal.watch import screen
 from workbench.testing.agent_tools import make_server
 from workbench.testing.exports import call_as

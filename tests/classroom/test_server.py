@@ -22,10 +22,12 @@ import pytest
 
 import workbench as wb
 from workbench.course import membership
+from workbench.course.classroom import ClassServer
 from workbench.course.classroom.actions import ACTIONS, EVENTS, LESSONS
 from workbench.course.classroom.class_results import _LETTERS, _WORDS, MAX_LEARNERS, Results, read_roster
+from workbench.course.classroom.class_state import MAX_WRONG_CODES
 from workbench.course.classroom.exports import FORMS
-from workbench.course.classroom.server import MAX_ENTRIES_A_MINUTE, MAX_WRONG_CODES, ClassServer
+from workbench.course.classroom.learner_sandboxes import MAX_ENTRIES_A_MINUTE
 from workbench.course.learner import EXERCISES
 from workbench.sandbox.server import self_signed
 from workbench.system.messages import Request
@@ -266,7 +268,7 @@ def test_reports_of_other_pages_are_refused(ann: Caller) -> None:
 
 
 def test_a_learner_who_fills_the_disk_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.course.classroom.server.MAX_LEARNER_BYTES", 2**20)
+    monkeypatch.setattr("workbench.course.classroom.learner_sandboxes.MAX_LEARNER_BYTES", 2**20)
     with closing(ClassServer(["Ann", "Bob"], tmp_path)) as server, server.serve() as url:
         ann, bob = (Caller(url, one.code) for one in server.learners)
         for number in range(600):
@@ -332,7 +334,7 @@ def test_a_late_learner_joins_while_the_class_is_served(tmp_path: Path) -> None:
     with closing(ClassServer(["Ann"], tmp_path)) as server, server.serve() as url:
         with closing(Results(tmp_path / "class.db")) as elsewhere:  # as the command does
             late = elsewhere.enroll_late("Late")
-        other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"]
+        other = Trainer(server, url).act("all", "enroll", name="Later").json()["done"]["Later"].rpartition("/")[2]
 
         assert Caller(url, late.code).buy(100)
         assert Caller(url, other).buy(100)
@@ -669,17 +671,25 @@ def test_a_class_is_joined_over_tls(server: ClassServer, tmp_path: Path, monkeyp
             assert api.list_contracts()
 
 
-def test_a_class_for_others_does_not_send_webhooks_to_this_machine(server: ClassServer) -> None:
+def test_a_class_for_others_does_not_send_webhooks_to_its_own_machine(server: ClassServer) -> None:
     with ExitStack() as stack:
         warned = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
+        inbox = wb.Inbox(keys=["k" * 20])
+        receiver = stack.enter_context(inbox.serve())
         url = stack.enter_context(server.serve("0.0.0.0", hosts=["class.example"]))
         port = url.rpartition(":")[2]
         place = f"http://127.0.0.1:{port}/{server.learners[0].code}/_sandbox"
         headers = {"host": f"class.example:{port}"}
         guide = httpx.get(f"{place}/guide", headers=headers).json()
         key = {"api-key": guide["api_keys"]["full"], **headers}
-        refused = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://127.0.0.1:9/"}, headers=key)
+        httpx.post(f"{place}/register_endpoint", json={"endpoint_url": receiver}, headers=key)
+        httpx.post(f"{place}/deposit", json={"amount": "0.45"}, headers=key)
+        httpx.post(f"{place}/flush", json={}, headers=key)
+        delivered = httpx.post(f"{place}/deliveries", json={}, headers=key).json()
+        elsewhere = httpx.post(f"{place}/register_endpoint", json={"endpoint_url": "http://10.0.0.1/"}, headers=key)
 
-    assert refused.status_code == 400
+    assert delivered[0]["attempts"][0]["error"] == "no process that registered this URL is connected"
+    assert not inbox.refusals
+    assert elsewhere.status_code == 400
     assert any("without TLS" in str(one.message) for one in warned)

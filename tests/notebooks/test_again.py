@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -29,31 +30,33 @@ os._exit(0)
 """
 
 
-def failures(notebooks: list[Path], folder: Path, **variables: str) -> str:
-    """Run notebooks one after the other in one folder, and return the cells that failed."""
+def failures(notebooks: Sequence[tuple[str, list[str]]], folder: Path, **variables: str) -> str:
+    """Run the cells of notebooks, one after the other in one folder, and return those that failed."""
     folder.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
     env = {**kept, "MPLBACKEND": "agg", "WORKBENCH_STATE": str(folder.with_name("state")), **variables}
-    given = json.dumps([(path.name, cells(path, "code")) for path in notebooks])
     done = subprocess.run(
         [sys.executable, "-u", "-W", "ignore", "-c", RUN.replace("os._exit(0)", "sys.stdout.flush(); os._exit(0)")],
-        input=given, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+        input=json.dumps(notebooks), cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
     )  # fmt: skip
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_all_run_three_times_in_one_class_sandbox_in_any_order(tmp_path: Path) -> None:
-    order = [path for number in range(3) for path in Random(number).sample(COURSE, len(COURSE))]
+@pytest.mark.parametrize(
+    "times", [pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.soak)], ids=str
+)
+def test_all_run_again_in_one_class_sandbox_in_any_order(tmp_path: Path, times: int) -> None:
+    order = [path for number in range(times) for path in Random(number).sample(COURSE, len(COURSE))]
     with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve() as url:
         joined = f"{url}/{server.learners[0].code}"
+        given = [(path.name, cells(path, "code")) for path in order]
 
-        assert failures(order, tmp_path / "here", WORKBENCH_CLASS=joined) == ""
+        assert failures(given, tmp_path / "here", WORKBENCH_CLASS=joined) == ""
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_all_run_twice_in_one_folder_and_leave_nothing_in_it(tmp_path: Path) -> None:
-    assert failures([*NOTEBOOKS, *NOTEBOOKS], tmp_path / "here") == ""
+    assert failures([(path.name, cells(path, "code")) for path in (*NOTEBOOKS, *NOTEBOOKS)], tmp_path / "here") == ""
     assert list((tmp_path / "here").iterdir()) == []

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.tables import samples
 from workbench.errors import UsageError
 from workbench.interface.events import Event
-from workbench.reports import event_logs
+from workbench.reports import log_lines
 from workbench.reports.event_logs import read_log
 from workbench.tables.frames import to_frame
 
@@ -109,7 +109,7 @@ def test_a_typed_frame(log: Path) -> None:
 
 def test_parquet_in_batches(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file larger than a batch has one schema: all kinds' columns, or one's; a revealed amount is exact."""
-    monkeypatch.setattr(event_logs, "BLOCK", 500)
+    monkeypatch.setattr(log_lines, "BLOCK", 500)
     events = read_log(log)
     everything = pq.read_table(events.to_parquet(tmp_path / "all.parquet"))
     deposits = pq.read_table(
@@ -174,12 +174,12 @@ def test_progress_is_reported(log: Path, tmp_path: Path) -> None:
 
 def test_rare_members_nulls_and_escapes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Members that do not occur among the first lines, explicit nulls and escaped letters make the same frame."""
-    monkeypatch.setattr(event_logs, "_SAMPLE", 1)
+    monkeypatch.setattr(log_lines, "_SAMPLE", 1)
     lines = [ONE_LINE[0], SALE, SALE.replace(b"Shop", b"Caf\\u00e9"), SALE.replace(b'"Shop"', b"null")]
     lines += [SALE.replace(b'"Shop"', b'"Shop","merchantName":null'), CARD.replace(b'"body"', b' "body" ')][1:]
     (tmp_path / "events.ndjson").write_bytes(b"\n".join(lines))
     expected = to_frame(list(read_log(tmp_path / "events.ndjson")))
-    monkeypatch.setattr(event_logs, "_strict", None)  # no line is read by itself
+    monkeypatch.setattr(log_lines, "read_strictly", None)  # no line is read by itself
 
     pd.testing.assert_frame_equal(expected, read_log(tmp_path / "events.ndjson").frame())
 

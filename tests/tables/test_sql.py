@@ -14,7 +14,7 @@ import pytest
 
 import workbench as wb
 from workbench.errors import UsageError
-from workbench.reports import activity
+from workbench.reports import queries
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def _hostile(seed: int, count: int) -> list[str]:
 def _run_all(folder: str, seed: int, count: int) -> None:
     """Run the queries, in a process of their own; print what was answered."""
     os.chdir(folder)
-    activity._MAX_SECONDS, activity._MAX_RESULT = 1.0, 2**26
+    queries._MAX_SECONDS, queries._MAX_RESULT = 1.0, 2**26
     Path("canary.csv").write_text("canary\n31337\n")
     spent = wb.to_frame([{"a": 1}])
     before = sorted(Path().iterdir())

@@ -137,9 +137,10 @@ def test_sheets_and_the_answer_key_are_printed(wb, tmp_path: Path):
     sheets = wb("class", "print", "sheets", "--folder", str(tmp_path / "class"), "--url", "https://class.example").out
     key = wb("class", "print", "answers").out
 
-    assert f"/{server.learners[0].code}'" in sheets
+    assert f"workbench class join https://class.example/{server.learners[0].code}<" in sheets
     assert "Ann &lt;b&gt;" in sheets
     assert all(name in key for name in DRILLS)
+    assert "☐ disputes-1" in wb("class", "print", "support").out
     assert "api.sandbox.settle(coffee.transaction_id)" in key
     assert wb("class", "print", "sheets").code == 2
 
@@ -211,3 +212,29 @@ def _coffee(card: str) -> list[str]:
         "merchant-category-code": "5814",
     }
     return [word for name, value in given.items() for word in (f"--{name}", value)]
+
+
+@pytest.mark.slow
+def test_a_class_is_joined_and_left(wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    with closing(ClassServer(["Ann"], tmp_path / "class")) as server, server.serve():
+        link = server.results.link(server.learners[0])
+        assert "CLASS: Ann" in wb("class", "join", link, "--no-lab").out
+        wrong = wb("class", "join", f"{link}x", "--no-lab")
+    left = wb("class", "leave")
+
+    assert (wrong.code, "letter by letter" in wrong.err) == (2, True)
+    assert "not in a class" in left.out
+
+
+@pytest.mark.slow
+def test_a_program_that_does_nothing_fails_its_exam(wb, tmp_path: Path):
+    report = tmp_path / "exam.xml"
+    options = ["--drill", "stuck-reviews", "--junit", str(report), "-o", "json"]
+    ended = wb("course", "exam", *options, "--", sys.executable, "-S", "-c", "print(1)")
+
+    assert (ended.code, json.loads(ended.out)[0]["passed"]) == (5, False)
+    assert 'tests="1" failures="1"' in report.read_text(encoding="utf-8")
+    assert wb("course", "exam", "--drill", "stuck-reviews").code == 2
+    assert wb("course", "exam", "--drill", "stuck-reviews", "--", str(tmp_path / "none")).code == 2
+    assert "rotated-key" not in wb("course", "exam", "--drill", "rotated-key", "--", "true").out

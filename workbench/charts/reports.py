@@ -42,6 +42,7 @@ from workbench.errors import UsageError
 from workbench.rendering.design import BLUE, GRAY, GREEN, RED, TEAL, Look, look, word
 from workbench.reports import activity as analysis
 from workbench.reports import balances as reports
+from workbench.reports import record_counts
 from workbench.tables.periods import PERIODS
 from workbench.tables.rows import decimals
 
@@ -321,7 +322,7 @@ def applications_chart(applications: object, *, ax: Axes | None = None, size: Si
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
-    data = _report(applications, "applications", analysis.applications, "status", "applications")
+    data = _report(applications, "applications", record_counts.applications, "status", "applications")
     by = _group(data, "status", "applications")
     grid = data.pivot(index=by, columns="status", values="applications").fillna(0)
     lines = {word(str(name)): [Decimal(int(value)) for value in grid[name]] for name in grid.columns}

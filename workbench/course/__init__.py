@@ -12,6 +12,7 @@ from workbench.lazy import public_names
 
 if TYPE_CHECKING:
     from workbench.course.drill_run import drill as drill
+    from workbench.course.joining import join as join
     from workbench.course.learner import begin as begin
     from workbench.course.learner import check as check
     from workbench.course.learner import hint as hint
@@ -30,6 +31,7 @@ _NAMES = {
     "drill": "workbench.course.drill_run",
     "hint": "workbench.course.learner",
     "in_class": "workbench.course.learner",
+    "join": "workbench.course.joining",
     "notes": "workbench.course.learner",
     "progress": "workbench.course.learner",
     "quiz": "workbench.course.learner",

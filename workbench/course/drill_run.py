@@ -19,9 +19,10 @@ from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
+from workbench.session import Session
 
 _PURCHASE: Mapping[str, Any] = {"currency": "USD", "merchant_category_code": "5411"}
-_FILE = "drills.json"
+FILE = "drills.json"
 _INTERNAL = frozenset(
     {"ledger", "requests", "started_at", "solved_at", "answers", "bookings", "after", "until", "own", "before", "nonce",
      "world", "used", "played", "live", "looks"}
@@ -69,7 +70,7 @@ class DrillRun(Shown):
         """Make the purchases of the live traffic that are due; none after the drill is solved or its time is over."""
         with self._lock:
             traffic, facts = self.drill.traffic, self.facts
-            kept = read_stored(_FILE).get(self.drill.name, {})
+            kept = read_stored(FILE).get(self.drill.name, {})
             if kept.get("world") == facts["world"]:
                 facts.update(kept)  # what another process did, as a command
             end = facts.get("solved_at") or debrief.now()
@@ -114,7 +115,7 @@ class DrillRun(Shown):
         looks = self.facts["looks"]
         if did or not looks or looks[-1][1:3] != counts:
             looks.append([seconds_between(self.facts["started_at"], debrief.now()), *counts, did])
-        write_stored(_FILE, {**read_stored(_FILE), self.drill.name: self.facts})
+        write_stored(FILE, {**read_stored(FILE), self.drill.name: self.facts})
 
     # what a learner does
 
@@ -177,16 +178,15 @@ class DrillRun(Shown):
             for endpoint in self._api.sandbox.endpoints():
                 if endpoint.id == self.facts.get("endpoint"):
                     self._api.sandbox.remove_endpoint(endpoint.id)
-            write_stored(_FILE, {name: run for name, run in read_stored(_FILE).items() if name != self.drill.name})
+            write_stored(FILE, {name: run for name, run in read_stored(FILE).items() if name != self.drill.name})
 
     __repr__ = Shown.__str__
 
     def sheet(self) -> Sheet:
         """Return the situation, and the facts to work with."""
-        shown = {name: value for name, value in self.facts.items() if name not in _INTERNAL}
         check = self.drill.command("check")
         planned = f"Planned time: {self.drill.minutes} minutes. {check} tells what is missing."
-        lines = tuple(line for name, value in shown.items() for line in _lines(name, value))
+        lines = tuple(line for name, value in shown_facts(self.facts).items() for line in _lines(name, value))
         title = f"Drill {self.drill.name}: {self.drill.title}"
         return Sheet(title=title, words=(self.drill.described(), planned), code=lines)
 
@@ -213,6 +213,21 @@ _SOLVED = Cell(("✓ solved",), "status:done")
 _NOT_SOLVED = Cell(("○ not solved",), "status:planned")
 
 
+def begin(api: Session, drill: Drill) -> Facts:
+    """Make the incident of a drill in a session's sandbox, and return its facts."""
+    cards = api.sandbox.guide()["cards"]["active"]
+    bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in drill.purchases]
+    facts = dict(drill.set_up(api, bought))
+    facts |= {"world": api.sandbox._world_id(), "used": cards[drill.traffic["card"]], "started_at": debrief.now()}
+    facts |= {"played": 0, "live": [], "looks": [], "requests": len(api.sandbox.requests(all_tenants=True))}
+    return facts
+
+
+def shown_facts(facts: Facts) -> Facts:
+    """Return the facts that a drill tells."""
+    return {name: value for name, value in facts.items() if name not in _INTERNAL}
+
+
 def drill(api: Any, name: str) -> DrillRun:
     """Start a drill on a session's sandbox, or return the one that is on; see `DRILLS` for all.
 
@@ -225,7 +240,7 @@ def drill(api: Any, name: str) -> DrillRun:
         WrongEnvironment: The session is on a real service.
     """
     named_drill = named(DRILLS, name, "drill", "course.drill")
-    kept, on = read_stored(_FILE).get(name, {}), _ON.get(name)
+    kept, on = read_stored(FILE).get(name, {}), _ON.get(name)
     world = api.sandbox._world_id()  # another one after a reset, and in another sandbox
     if on is not None:
         if kept.get("world") == world and on._api is api and not on._stopped.is_set():
@@ -234,12 +249,7 @@ def drill(api: Any, name: str) -> DrillRun:
     if kept.get("world") == world:
         _ON[name] = DrillRun(named_drill, api, kept)
         return _ON[name]
-    cards = api.sandbox.guide()["cards"]["active"]
-    used = cards[named_drill.traffic["card"]]
-    bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in named_drill.purchases]
-    facts = dict(named_drill.set_up(api, bought))
-    facts |= {"world": world, "used": used, "started_at": debrief.now(), "played": 0, "live": [], "looks": []}
-    facts["requests"] = len(api.sandbox.requests(all_tenants=True))
+    facts = begin(api, named_drill)
     run = _ON[name] = DrillRun(named_drill, api, facts)
     run._keep()
     report(api, "start", f"drill-{name}")

@@ -1,8 +1,10 @@
-"""The class that this process belongs to: by WORKBENCH_CLASS, or since it connected to a learner's sandbox.
+"""The class that this process belongs to: by WORKBENCH_CLASS, by the link that was joined, or since it connected to a
+learner's sandbox.
 
 In a class no call with an effect goes out to a real service, and `connect()` opens the learner's sandbox.
 """
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +14,30 @@ if TYPE_CHECKING:
     from workbench.sandbox.remote import RemoteSandbox
 
 
+NO_LEARNER = "No learner has this code"
+JOINED = "class.json"
+"""File of the user's state with the class that was joined by a link."""
+
+
 def class_url() -> str:
-    """Return the URL of this learner's sandbox in a class, from WORKBENCH_CLASS; empty where there is none."""
+    """Return the URL of this learner's sandbox in a class: of WORKBENCH_CLASS, else of the link that was joined."""
+    return _variable() or stored().get("url", "")
+
+
+def _variable() -> str:
     return at_start("WORKBENCH_CLASS") or os.environ.get("WORKBENCH_CLASS", "")
+
+
+def stored() -> dict[str, str]:
+    """Return the URL and the certificate file of the class that was joined; empty if none was."""
+    from workbench.client.keys import state_path  # a session has loaded it, `import workbench` does not
+
+    try:
+        kept = json.loads((state_path() / JOINED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    is_whole = isinstance(kept, dict) and all(isinstance(kept.get(name), str) for name in ("url", "ca_file"))
+    return kept if is_whole else {}
 
 
 def joined() -> bool:
@@ -45,11 +68,21 @@ def report(sandbox: "RemoteSandbox", kind: str, exercise: str, **detail: object)
 
 
 def _guard(*, effect: bool, production: bool) -> str:
-    return "this is a class" if (effect or production) and joined() else ""
+    if not ((effect or production) and joined()):
+        return ""
+    return "this is a class" + ("" if _variable() or not stored() else " (`workbench class leave` ends it)")
 
 
 def _resolve(production: bool) -> Address | None:
-    if not (url := class_url()):
-        return None
     path = "/production" if production else ""
-    return Address(url.rstrip("/") + path, os.environ.get("WORKBENCH_CLASS_CA") or None)
+    if url := _variable():
+        return Address(url.rstrip("/") + path, os.environ.get("WORKBENCH_CLASS_CA") or None)
+    if not (kept := stored()):
+        return None
+    return Address(kept["url"] + path, kept["ca_file"] or None, _OVER)
+
+
+_OVER = (
+    "You joined a class there. If it is over, `workbench class leave` returns to embedded sandboxes, and your progress "
+    "is kept; else ask the trainer whether the server runs."
+)

@@ -36,6 +36,7 @@ def to_file(
     overwrite: bool = False,
     formulas: Literal["guard", "keep"] = "guard",
     tz: str = "UTC",
+    audit: bool = False,
 ) -> "Saved":
     """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel, dashboard or run to an .html file.
 
@@ -56,6 +57,7 @@ def to_file(
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
             leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
+        audit: Add a sheet with the rows that each number of a report is made of, as in `reports.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -65,9 +67,10 @@ def to_file(
     from workbench.tables.frames import to_file as to_table
 
     if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
-        return to_table(of, path, overwrite=overwrite, formulas=formulas, tz=tz)
-    if not str(path).lower().endswith(".html"):
-        return to_table(of if is_tabular(of) else to_frame(of), path, overwrite=overwrite, formulas=formulas, tz=tz)
+        return to_table(of, path, overwrite=overwrite, formulas=formulas, tz=tz, audit=audit)
+    if audit or not str(path).lower().endswith(".html"):
+        frame = of if is_tabular(of) else to_frame(of)
+        return to_table(frame, path, overwrite=overwrite, formulas=formulas, tz=tz, audit=audit)
     path = Path(path)
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")

@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING
 from workbench.lazy import public_names
 
 if TYPE_CHECKING:
-    from workbench.reports.activity import applications as applications
     from workbench.reports.activity import approvals as approvals
     from workbench.reports.activity import cohorts as cohorts
     from workbench.reports.activity import declines as declines
-    from workbench.reports.activity import deliveries as deliveries
-    from workbench.reports.activity import disputes as disputes
     from workbench.reports.activity import monthly_changes as monthly_changes
     from workbench.reports.activity import posting_times as posting_times
     from workbench.reports.activity import spend as spend
@@ -22,20 +19,25 @@ if TYPE_CHECKING:
     from workbench.reports.balances import status_history as status_history
     from workbench.reports.balances import time_in_status as time_in_status
     from workbench.reports.data_checks import anomalies as anomalies
+    from workbench.reports.explanations import explain as explain
     from workbench.reports.posting_rows import postings as postings
     from workbench.reports.posting_rows import roll_forward as roll_forward
     from workbench.reports.reconciliation import reconcile as reconcile
+    from workbench.reports.record_counts import applications as applications
+    from workbench.reports.record_counts import deliveries as deliveries
+    from workbench.reports.record_counts import disputes as disputes
     from workbench.reports.transaction_rows import transactions as transactions
 
 _NAMES = {
     "anomalies": "workbench.reports.data_checks",
-    "applications": "workbench.reports.activity",
+    "applications": "workbench.reports.record_counts",
     "approvals": "workbench.reports.activity",
     "cohorts": "workbench.reports.activity",
     "contract_values": "workbench.reports.balances",
     "declines": "workbench.reports.activity",
-    "deliveries": "workbench.reports.activity",
-    "disputes": "workbench.reports.activity",
+    "deliveries": "workbench.reports.record_counts",
+    "disputes": "workbench.reports.record_counts",
+    "explain": "workbench.reports.explanations",
     "liability": "workbench.reports.balances",
     "monthly_changes": "workbench.reports.activity",
     "outstanding": "workbench.reports.balances",

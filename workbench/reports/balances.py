@@ -11,6 +11,7 @@ import pandas as pd
 from workbench.chains.addresses import chain_of
 from workbench.errors import UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
+from workbench.reports.traces import Part, Trace, rows_of
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
 from workbench.tables.frames import read_parquet, to_file, to_frame
@@ -88,7 +89,12 @@ def _totals(values: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
             for place, number in zip(places, column, strict=True):
                 sums[place] += number or 0
             totals[name] = decimal_series(sums)
-    return mark_report(totals, "contract_totals", values.attrs["notes"])
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(values, {name: name for name in keys}, row)
+        return Part(rows, rows[column]) if column in numbers else None
+
+    return mark_report(totals, "contract_totals", values.attrs["notes"], trace=Trace(find))
 
 
 def record_balances(
@@ -227,7 +233,12 @@ def outstanding(
         [before + e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
     )
     balances = balances[[*([by] if by else []), "earned", "redeemed", "outstanding", "rows"]]
-    return mark_report(balances, "points_outstanding", notes, rewards, at=until and until.isoformat(), on=on, tz=tz)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        return _points_part(rows_of(data, {by: by} if by else {}, row), column, before)
+
+    about = {"at": until and until.isoformat(), "on": on, "tz": tz}
+    return mark_report(balances, "points_outstanding", notes, rewards, trace=Trace(find), **about)
 
 
 def liability(
@@ -270,7 +281,33 @@ def liability(
     if usd_per_point is not None:
         frame["value_usd"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
     frame["running"] = running(frame["month"], "month", tz, _end_of_read(rewards, data))
-    return mark_report(frame, "points_liability", notes, rewards, on=on, tz=tz)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        if column in ("earned", "redeemed"):
+            return _points_part(rows_of(data, {"month": "month"}, row), column, before)
+        part = _points_part(data[data["month"] <= row["month"]], "outstanding", before)
+        if column == "value_usd" and part is not None and usd_per_point is not None:
+            values = [None if v is None else EXACT.multiply(v, usd_per_point) for v in decimals(part.contributions())]
+            return Part(part.rows, decimal_series(values))
+        return part if column == "outstanding" else None
+
+    return mark_report(frame, "points_liability", notes, rewards, trace=Trace(find), on=on, tz=tz)
+
+
+def _points_part(rows: pd.DataFrame, column: str, before: Decimal) -> Part | None:
+    """Return the rows of a number of points; a balance begins with the opening, as a row without an id."""
+    signs = {"earned": (1, 0), "redeemed": (0, 1), "outstanding": (1, -1)}
+    if column not in signs:
+        return Part(rows) if column == "rows" else None
+    earned, redeemed = signs[column]
+    values = [
+        None if points is None else abs(points) * redeemed if is_redeemed else points * earned
+        for points, is_redeemed in zip(decimals(rows["points"]), rows["redeemed"], strict=True)
+    ]
+    if column == "outstanding" and before:
+        opening = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=rows.columns).astype(dict(rows.dtypes))
+        rows, values = pd.concat([opening, rows], ignore_index=True), [before, *values]
+    return Part(rows, decimal_series(values))
 
 
 def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:

@@ -1,9 +1,13 @@
 """Postings, one row for each hold, release, settlement and refund; and balances rolled forward over periods."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from workbench.reports.scope import in_scope
+from workbench.reports.traces import Part, Trace, rows_of
 from workbench.reports.transaction_rows import ASSUMED, transaction_events, until_of
 from workbench.tables.event_frames import DELIVERY
 from workbench.tables.periods import Every, every_period, period_name, running, steps
@@ -86,7 +90,16 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
     began = set(ids[is_hold])
     if unknown := len(set(ids[completed | is_update]) - began - set(ids[is_refund & ~ids.isin(ids[is_settlement])])):
         notes.append(f"{unknown:,} transactions began before the first event: their holds are not known.")
-    return mark_report(result, "postings", [ASSUMED, *notes], events, until=data.attrs["until"])
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(result, _OF_POSTING, row)
+        return Part(rows, rows[column]) if column in AMOUNTS else None
+
+    trace = Trace(find, events=(data, events))
+    return mark_report(result, "postings", [ASSUMED, *notes], events, until=data.attrs["until"], trace=trace)
+
+
+_OF_POSTING = {"event_id": "event_id", "posting": "posting"}
 
 
 def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", currency: str = "usd") -> pd.DataFrame:
@@ -127,4 +140,17 @@ def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", curr
     result.insert(4, "closing_cents", closing)
     result = result.astype("Int64").rename_axis(name).reset_index()
     result["running"] = running(result[name], freq, tz, until_of(table, "at"))
-    return mark_report(result, "roll_forward", notes, table, freq=freq, tz=tz, currency=currency)
+    changes = ["authorized_cents", "released_cents", "settled_cents"]
+    shown = timed.drop(columns=list(AMOUNTS)).assign(**{str(column): data[column] for column in data})
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        if column == "opening_cents":
+            rows = shown[shown[name] < row[name]]
+        else:
+            rows = shown[shown[name] <= row[name] if column == "closing_cents" else shown[name] == row[name]]
+        if column in ("opening_cents", "closing_cents"):
+            return Part(rows, rows[changes[0]] - rows[changes[1]] - rows[changes[2]])
+        return Part(rows, rows[column]) if column in data and column != name else None
+
+    trace = Trace(find, table)
+    return mark_report(result, "roll_forward", notes, table, trace=trace, freq=freq, tz=tz, currency=currency)

@@ -11,6 +11,7 @@ import pandas as pd
 from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
 from workbench.rendering.text import money
+from workbench.reports.traces import Part, Trace, rows_of
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import DELIVERY, events_frame
@@ -156,7 +157,13 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
     notes += implausible(frame, data)
     if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
-    return mark_report(frame, "transactions", [ASSUMED, *notes], events, until=data.attrs["until"])
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        rows = rows_of(frame, {"transaction_id": "transaction_id"}, row)
+        return Part(rows, rows[column]) if column in MONEY else None
+
+    trace = Trace(find, events=(data, events))
+    return mark_report(frame, "transactions", [ASSUMED, *notes], events, until=data.attrs["until"], trace=trace)
 
 
 BEGUN_EARLIER = "{:,} transactions began before the first event: what was authorized is not known, and rates omit them."

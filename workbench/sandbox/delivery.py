@@ -36,6 +36,7 @@ from workbench.schema.walk import build
 from workbench.system.http_post import ForbiddenUrl, PostResult, Target, check_url, post
 
 Record = dict[str, Any]
+Post = Callable[[str, Mapping[str, str], bytes], PostResult]
 _BUSY_INTERVAL = 0.5  # seconds before a busy file is tried again
 _CLOSING = 0.5  # seconds that `close` waits for deliveries in flight
 _GONE = 410
@@ -56,6 +57,7 @@ class WebhookDispatcher:
         self.reach = frozenset(reach)
         self.hosts = frozenset(hosts)
         self._keeps_answers = True
+        self._relay: Post | None = None
         self._environment = environment
         self._store = environment.store
         self._faults = faults
@@ -71,10 +73,16 @@ class WebhookDispatcher:
         """Whether any endpoint is registered."""
         return bool(self._store.count("endpoint"))
 
-    def distrust_callers(self) -> None:
-        """Restrict deliveries for untrusted callers: none goes to this machine, and no response is shown."""
-        self.reach -= {"loopback"}
-        self._keeps_answers = False
+    def distrust_callers(self, relay: Post | None = None) -> None:
+        """Restrict deliveries for untrusted callers: none goes to this machine, and no response is shown.
+
+        Args:
+            relay: Posts to receivers on the caller's own machine in place of this one; then responses are shown.
+        """
+        self._relay = relay
+        if relay is None:
+            self.reach -= {"loopback"}
+            self._keeps_answers = False
 
     def check(self, url: str) -> Target:
         """Resolve a URL and return its target.
@@ -220,7 +228,7 @@ class WebhookDispatcher:
             target = self.check(url)  # on each attempt, since the address of a host name may change
         except ForbiddenUrl as error:
             return PostResult(status=None, error=f"not sent: {error}")
-        return post(target, headers, body)
+        return post(target, headers, body) if self._relay is None else self._relay(url, headers, body)
 
     def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult) -> None:
         row = self._store.get("endpoint", endpoint)

@@ -36,6 +36,7 @@ from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 ServiceEnvironment = Literal["sandbox", "production"]
 WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
+    from workbench.sandbox.delivery import Post
     from workbench.sandbox.server import App
     from workbench.sandbox.transport import SandboxTransport
 
@@ -286,18 +287,21 @@ class Sandbox(Controls):
         """The URL that `share` returned; empty if it was not called."""
         return self._shared[1] if self._shared else ""
 
-    def _http_app(self, url: str, local: bool = True, with_new_keys: bool = False) -> "App":
+    def _http_app(
+        self, url: str, local: bool = True, with_new_keys: bool = False, relay: "Post | None" = None
+    ) -> "App":
         """Return the HTTP application that `serve` runs.
 
         Args:
             url: URL it is served at.
             local: Whether only this machine can connect, so that the guide needs no key.
             with_new_keys: Whether random keys take the place of those made from the seed.
+            relay: Posts deliveries on the caller's machine, for a caller from another one.
         """
         from workbench.sandbox.server import App
 
         if not local:
-            self._engine.dispatcher.distrust_callers()
+            self._engine.dispatcher.distrust_callers(relay)
         return App(self._engine, self, url, local, with_new_keys)
 
     def close(self) -> None:

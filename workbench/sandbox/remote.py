@@ -15,6 +15,7 @@ from workbench.sandbox.control_records import from_json
 from workbench.sandbox.controls import CONTROLS, Controls
 from workbench.sandbox.controls.declaration import Control
 from workbench.sandbox.delivery import Delivered
+from workbench.sandbox.relay import RelayClient
 from workbench.sandbox.server import CONTROL_PATH, IDENTITY
 from workbench.schema import strict_json
 from workbench.system.certificates import trusted
@@ -73,6 +74,7 @@ class RemoteSandbox(Controls):
         self._full_key = api_key if self._hosted or parts.hostname not in LOOPBACK else None
         self._key = api_key or ""
         self._identity: str | None = None
+        self._relay = RelayClient(self._ask)
         guide = self._guide(api_key)
         if not _is_guide(guide):
             raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench: its guide has another form.")
@@ -133,6 +135,8 @@ class RemoteSandbox(Controls):
 
     def _carry_out(self, row: Control, given: Mapping[str, Any]) -> Any:
         answer = self._exchange(row.name, self._scoped(given) if "api_key" in row.hints else given)
+        if self._hosted and row.name == "register_endpoint":
+            self._relay.add(given["endpoint_url"])
         return from_json(row.signature.return_annotation, answer)
 
     def _exchange(self, name: str, arguments: Mapping[str, Any], method: str = "POST") -> Any:

@@ -237,6 +237,18 @@ def introduction(sandbox: Any, url: str) -> list[str]:
     ]
 
 
+def own_fingerprint(certfile: Path) -> str:
+    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits; empty for another one."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    try:
+        certificate = x509.load_pem_x509_certificate(certfile.read_bytes())
+    except (OSError, ValueError):
+        return ""  # serving says what is wrong with it
+    return certificate.fingerprint(hashes.SHA256()).hex() if certificate.issuer == certificate.subject else ""
+
+
 def self_signed(certfile: Path, keyfile: Path, names: Collection[str]) -> str:
     """Create a self-signed certificate and its private key, unless valid ones exist; return its SHA-256 fingerprint.
 

@@ -18,10 +18,13 @@ class Guard(Protocol):
 
 
 class Address(NamedTuple):
-    """The address of a served sandbox, and the certificate file to trust if it is self-signed."""
+    """The address of a served sandbox, the certificate file to trust if it is self-signed, and what to do where
+    nothing answers.
+    """
 
     url: str
     ca_file: str | None = None
+    advice: str = ""
 
 
 GUARDS: list[Guard] = []

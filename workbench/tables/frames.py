@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import attrs
 import pandas as pd
@@ -41,6 +42,9 @@ from workbench.tables.rows import (
     records_frame,
     without_unit,
 )
+
+if TYPE_CHECKING:
+    from xlsxwriter.worksheet import Worksheet
 
 Reveal = Collection[str]
 Applies = Callable[[Any, Any], bool]  # of x and `of`
@@ -218,6 +222,7 @@ def to_file(
     overwrite: bool = False,
     formulas: Literal["guard", "keep"] = "guard",
     tz: str = "UTC",
+    audit: bool = False,
 ) -> Saved:
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes; or several frames to one file.
 
@@ -236,6 +241,7 @@ def to_file(
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
             or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
+        audit: Add a sheet with the rows that each number is made of, as in `reports.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -249,9 +255,12 @@ def to_file(
         raise UsageError(f"{path.name}: unsupported file extension (supported: {', '.join(writers)})")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists; pass overwrite=True to replace it")
+    if audit and path.suffix.lower() != ".xlsx":
+        raise UsageError("audit=True adds a sheet, so the file must be .xlsx", of="to_file")
     if isinstance(frame, Mapping):
-        return _write_pack(frame, path, tz)
-    write = _WRITERS[path.suffix.lower()]
+        sheets = {f"Audit {name}": _audit(frame[name]) for name in frame if audit and "trace" in frame[name].attrs}
+        return _write_pack({**frame, **sheets}, path, tz)
+    write = partial(_xlsx, audit=_audit(frame)) if audit else _WRITERS[path.suffix.lower()]
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
     revealed = tuple(frame.attrs.get("revealed", ()))
@@ -263,6 +272,15 @@ def to_file(
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
+
+
+def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
+    """Return the rows that each number of a report is made of."""
+    audit = getattr(frame.attrs.get("trace"), "audit", None)
+    if audit is None:
+        raise UsageError("audit=True takes a report of this process, such as reports.spend(api)", of="to_file")
+    table: pd.DataFrame = audit(frame)
+    return table
 
 
 def _write_pack(frames: Mapping[str, pd.DataFrame], path: Path, tz: str) -> Saved:
@@ -352,9 +370,30 @@ def _cell(value: object, guard: bool) -> Any:
 # XLSX
 
 
-def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
+def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str, audit: pd.DataFrame | None = None) -> None:
     import xlsxwriter  # only this format needs it
 
+    book = xlsxwriter.Workbook(
+        file,
+        {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
+    )
+    forms = {name: book.add_format(form) for name, form in _FORMS.items()}
+    forms["time"].set_num_format(f'yyyy-mm-dd hh:mm:ss "{tz}"')
+    for title, table in (("data", frame), ("audit", audit)):
+        if table is not None:
+            _xlsx_sheet(book.add_worksheet(title), table, tz, forms)
+    if note := _notes(frame):
+        notes = book.add_worksheet("notes")
+        notes.set_column(0, 0, 120)
+        for i, word in enumerate(note):
+            notes.write_string(i, 0, word[:EXCEL_CELL], forms["wrapped"])
+    try:
+        book.close()
+    except xlsxwriter.exceptions.FileCreateError as error:
+        raise error.args[0] from None  # the OSError that it hides
+
+
+def _xlsx_sheet(sheet: "Worksheet", frame: pd.DataFrame, tz: str, forms: Mapping[str, Any]) -> None:
     if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
         raise UsageError(
             f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
@@ -365,13 +404,6 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
             raise UsageError(
                 f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
             )
-    book = xlsxwriter.Workbook(
-        file,
-        {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
-    )
-    forms = {name: book.add_format(form) for name, form in _FORMS.items()}
-    forms["time"].set_num_format(f'yyyy-mm-dd hh:mm:ss "{tz}"')
-    sheet = book.add_worksheet("data")
     sheet.freeze_panes(1, 0)
     columns = []
     for j, column in enumerate(series):
@@ -384,15 +416,6 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str) -> None:
         for j, (values, form) in enumerate(columns):
             if (value := values[i]) is not None:
                 sheet.write(i + 1, j, value, form)
-    if note := _notes(frame):
-        notes = book.add_worksheet("notes")
-        notes.set_column(0, 0, 120)
-        for i, word in enumerate(note):
-            notes.write_string(i, 0, word[:EXCEL_CELL], forms["wrapped"])
-    try:
-        book.close()
-    except xlsxwriter.exceptions.FileCreateError as error:
-        raise error.args[0] from None  # the OSError that it hides
 
 
 def _xlsx_values(column: "pd.Series[Any]", tz: str) -> tuple[list[Any], str]:

@@ -183,6 +183,7 @@ ENVIRONMENT = {
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
     "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
+    "WORKBENCH_DRILL": "name of the drill by which a program is examined; `course exam` sets it",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
     "WORKBENCH_CONFIG": "file of the profiles",
     "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",

@@ -14,6 +14,7 @@ from workbench import course
 from workbench.course import classroom
 from workbench.course.drills import DRILLS
 from workbench.errors import visible
+from workbench.system.files import write_file
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.sandbox import Listening, serve_until_stopped
@@ -48,8 +49,9 @@ def serve(
 
     def introduce(server: Any, url: str) -> Iterator[str]:
         yield f"Trainer's board: {url}/board   trainer key: {server.trainer_key}"
-        yield "Learners join with their code: wb.connect('URL/CODE'), or WORKBENCH_CLASS=URL/CODE."
-        show([{"learner": learner.name, "code": learner.code} for learner in server.learners], Output())
+        yield "Learners join by their link: workbench class join LINK, or wb.course.join('LINK') in a cell."
+        rows = [{"learner": learner.name, "link": server.results.link(learner, url)} for learner in server.learners]
+        show(rows, Output())
 
     kept = f"Everything is kept in {folder}; start it again to continue."
     serve_until_stopped(make, introduce, at, own_certificate=folder / "class-tls.crt", kept=kept)
@@ -98,11 +100,10 @@ def board(
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
-    """Add a learner to a class, which may be served, and print the code."""
+    """Add a learner to a class, which may be served, and print the link to join."""
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         late = kept.enroll_late(name)
-        say(f"Join: {kept.get('url', 'URL')}/{late.code}")
-    print(late.code)
+        print(kept.link(late))
 
 
 def grade(
@@ -113,32 +114,39 @@ def grade(
     A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles
     and HOME.
     """
+    from workbench.course.classroom.class_state import DEFAULT_SEED
     from workbench.course.classroom.exports import export
     from workbench.course.classroom.grading import grade as graded
-    from workbench.course.classroom.server import DEFAULT_SEED
 
     with closing(graded(notebooks)) as kept:
         print(export(kept, form, DEFAULT_SEED), end="")
 
 
-def print_pages(what: Literal["sheets", "answers"], /, *, folder: Path | None = None, url: Url | None = None) -> None:
-    """Print a page as HTML: sheets to hand out, with each learner's code, or the answer key.
+_Page = Literal["sheets", "answers", "product", "support", "developer"]
+
+
+def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
+    """Print a page as HTML: sheets with each learner's link, the answer key, or the plan of half a day for a role.
 
     Args:
-        what: Sheets, one for each learner; or answers, the key.
+        what: Sheets, one for each learner; answers, the key; or the role of the plan.
         folder: Folder of the class, for sheets.
         url: URL under which learners reach the class; that of its last start if omitted.
     """
-    from workbench.course.classroom.exports import answers, sheets
+    from workbench.course.classroom.exports import answers, handout, sheets
     from workbench.course.classroom.server import inline_style
 
+    if what not in ("sheets", "answers"):
+        print(handout(what, inline_style()), end="")
+        return
     if what == "answers":
         print(answers(inline_style()), end="")
         return
     if folder is None:
         raise usage_error("--folder: sheets are those of a class.")
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
-        print(sheets(kept.learners(), url or kept.get("url", "URL"), inline_style()), end="")
+        links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
+        print(sheets(links, inline_style()), end="")
 
 
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
@@ -153,14 +161,36 @@ def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, fold
     return DONE if right else PARTLY
 
 
+def join(
+    link: Annotated[str, Parameter(help="Link of your sheet.")],
+    /,
+    *,
+    no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,
+) -> int:
+    """Join a class by a link, and open JupyterLab; notebooks and commands then use your sandbox there."""
+    from workbench.terminal import shell
+
+    print(course.join(link))
+    return DONE if no_lab else shell.lab()
+
+
+def leave() -> None:
+    """Leave the class that was joined by a link. Your progress is kept."""
+    from workbench.course.joining import leave as leave_class
+
+    print(leave_class())
+
+
 def _existing(folder: Path) -> Path:
     if not (folder / "class.db").is_file():
         raise usage_error(f"--folder: {visible(str(folder), 200)} holds no class.")
     return folder
 
 
-class_app = App(name="class", help="Serve a class, show its board, export its results, and grade notebooks.")
+class_app = App(name="class", help="Serve or join a class, show its board, export its results, and grade notebooks.")
 class_app.command(serve)
+class_app.command(join)
+class_app.command(leave)
 class_app.command(board)
 class_app.command(results)
 class_app.command(add)
@@ -244,6 +274,33 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
     _run(name, where, lambda run: run.stop())
 
 
+def exam(
+    *program: Annotated[str, Parameter(help="Program and its arguments, after --.", allow_leading_hyphen=True)],
+    drill: Annotated[list[str] | None, Parameter(help="Drill to examine; all if omitted.")] = None,
+    seconds: Annotated[Whole, Parameter(help="Time limit of each drill.")] = 300,
+    junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
+    how: Output = Output(),
+) -> int:
+    """Examine a program by drills, each in a new sandbox, by what that holds at the end. Exit code 5 if it fails one.
+
+    WORKBENCH_DRILL names the drill. WORKBENCH_CLASS is the URL of the sandbox, on which sessions, commands and
+    `workbench agent serve` of the program act. `drill.json` in its folder has the situation and the ids.
+    """
+    from workbench.course.classroom.exam import examine, to_junit
+
+    if not program:
+        raise usage_error("a program is missing: workbench course exam -- PROGRAM")
+    graded = list(examine(program, drill, seconds=seconds))
+    if junit is not None:
+        write_file(junit, to_junit(graded), private=False)
+    rows = [
+        {"drill": result.drill, "passed": result.passed, "seconds": result.seconds, "missing": " ".join(result.missing)}
+        for result in graded
+    ]
+    show(rows, how)
+    return DONE if all(result.passed for result in graded) else PARTLY
+
+
 course_app = App(
     name="course", help="Open the course; solve incidents in the sandbox, graded by what it holds at the end."
 )
@@ -252,5 +309,5 @@ course_app.command(
     "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."
 )
 course_app.command(list_drills, name="drills")
-for _command in (start, check, answer, book, ledger, debrief, stop):
+for _command in (start, check, answer, book, ledger, debrief, stop, exam):
     course_app.command(_command)

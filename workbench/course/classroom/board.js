@@ -183,7 +183,7 @@ $("actions").addEventListener("submit", async (event) => {
   try {
     const answer = await (await ask("act", { learners: who === "all" ? "all" : [who], action: what, arguments: given })).json();
     const done = Object.keys(answer.done).length, failed = Object.entries(answer.failed);
-    $("said").textContent = what === "enroll" ? `Added; the code: ${Object.values(answer.done)[0]}`
+    $("said").textContent = what === "enroll" ? `Added; the link: ${Object.values(answer.done)[0]}`
       : failed.length ? `${done} of ${done + failed.length}; failed: ${failed.map(([name, why]) => `${name} (${why})`).join(", ")}` : `Done for ${whom}.`;
   } catch (error) { $("said").textContent = error.message; }
 });

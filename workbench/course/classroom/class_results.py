@@ -39,6 +39,7 @@ _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PARTS = re.compile(r"(\d+)")
 MAX_LEARNERS = 200
 MAX_NAME = 80
+FINGERPRINT_DIGITS = 32  # of a link: 128 bits, which nobody finds another certificate for
 
 
 @attrs.frozen
@@ -144,6 +145,16 @@ class Results:
                     code = "-".join((secrets.choice(_WORDS), _letters(4), _letters(4)))
                     connection.execute("INSERT INTO learner VALUES (?, ?)", (code, name))
         return self.learners()
+
+    def link(self, learner: Learner, url: str = "") -> str:
+        """Return the link by which a learner joins: the code, and the fingerprint of the server's own certificate.
+
+        Args:
+            learner: The learner.
+            url: URL of the class; that of its last start if omitted.
+        """
+        fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
+        return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"
 
     def enroll_late(self, name: str) -> Learner:
         """Add one learner, and return the learner with the code.

@@ -3,15 +3,17 @@
 import csv
 import io
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from html import escape
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import attrs
 
-from workbench.course.classroom.class_results import ExerciseResult, Learner, Results
+from workbench.course.classroom.class_results import ExerciseResult, Results
 from workbench.course.drills import DRILLS
 from workbench.course.learner import EXERCISES
 from workbench.errors import UsageError, visible
@@ -160,9 +162,12 @@ def answers(style: str) -> str:
     return _PAGE.format(title="Answer key", style=style, parts="\n".join(parts))
 
 
-def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
-    """Return a page for each learner to hand out: how to join with the own code, what helps, and the exercises to tick
-    off.
+def sheets(links: Mapping[str, str], style: str) -> str:
+    """Return a page for each learner to hand out: how to join, what helps, and the exercises to tick off.
+
+    Args:
+        links: The link of each learner, by name.
+        style: HTML that brings the style of a page.
     """
     lessons: dict[str, list[str]] = {}
     for exercise in EXERCISES.values():
@@ -170,14 +175,32 @@ def sheets(learners: Iterable[Learner], url: str, style: str) -> str:
     course = _table(("notebook", "exercises"), ((name, "   ".join(titles)) for name, titles in lessons.items()))
     helps = _table(("in a cell", "what it does"), _HELPS)
     pages = (
-        f"<section class='certificate'><h1>{escape(visible(learner.name))}</h1><p>Your code is yours alone. Begin a "
-        "notebook with:</p>"
-        f"<pre>import workbench as wb\napi = wb.connect({f'{url}/{learner.code}'!r})</pre>"
-        f"<p>or set WORKBENCH_CLASS={escape(url)}/{escape(learner.code)} before you start Jupyter; then the "
-        f"notebooks run unchanged.</p>{helps}{course}</section>"
-        for learner in learners
+        f"<section class='certificate'><h1>{escape(visible(name))}</h1><p>The link has your code, which is yours "
+        "alone. Join in a terminal, which then opens JupyterLab:</p>"
+        f"<pre>workbench class join {escape(link)}</pre><p>or in the first cell of any notebook:</p>"
+        f"<pre>import workbench as wb\nwb.course.join({escape(repr(link))})</pre>"
+        f"<p>Then run the notebooks from their first cell. <code>workbench class leave</code> ends it.</p>"
+        f"{helps}{course}</section>"
+        for name, link in links.items()
     )
     return _PAGE.format(title="Join the class", style=style, parts="\n".join(pages))
+
+
+PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
+)
+"""Half a day of the course by role: title, and rows of minutes, what is done, and what to look for."""
+
+
+def handout(role: str, style: str) -> str:
+    """Return the plan of a role as a page for its learners, with the exercises to tick off."""
+    plan, minutes, rows = PLANS[role], 0, []
+    for length, what, look_for in plan["rows"]:
+        exercises = "   ".join(f"☐ {exercise.id}" for exercise in EXERCISES.values() if exercise.notebook == what)
+        rows.append((f"{minutes // 60}:{minutes % 60:02}", f"{length} min", what, look_for, exercises))
+        minutes += length
+    table = _table(("from", "time", "what", "what to look for", "exercises"), rows)
+    return _PAGE.format(title=escape(plan["title"]), style=style, parts=f"<h1>{escape(plan['title'])}</h1>{table}")
 
 
 _HELPS = (

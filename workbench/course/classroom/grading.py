@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -87,6 +87,17 @@ def _grade(name: str, sources: list[str], results: Results, seconds: int) -> Non
 def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None:
     """Run the cells in a separate process that joins the class, then end all processes that it started."""
     (folder / NOTEBOOK).write_text(json.dumps(sources), encoding="utf-8")
+    command = [sys.executable, "-m", "workbench.course.classroom.notebook_process", str(folder), str(seconds)]
+    run_alone(command, class_url, folder, seconds)
+
+
+def run_alone(command: Sequence[str], class_url: str, folder: Path, seconds: float, **variables: str) -> int | None:
+    """Run a command that joins a class, without this process's environment and HOME, then end all processes that it
+    started; return its exit code, None if it took too long.
+
+    Raises:
+        OSError: It cannot be started.
+    """
     env = {name: os.environ[name] for name in _INHERITED if name in os.environ} | {
         "HOME": str(folder),
         "USERPROFILE": str(folder),
@@ -99,8 +110,8 @@ def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None
         "WORKBENCH_CONFIG": str(folder / "profiles.toml"),
         "WORKBENCH_READONLY": "1",
         "WORKBENCH_CLASS": class_url,
+        **variables,
     }
-    command = [sys.executable, "-m", "workbench.course.classroom.notebook_process", str(folder), str(seconds)]
     with subprocess.Popen(
         command,
         cwd=folder,
@@ -112,9 +123,9 @@ def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            process.wait(seconds)
+            return process.wait(seconds)
         except subprocess.TimeoutExpired:
-            pass
+            return None
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,141 @@
+"""A learner joins a class by one link, and leaves it again."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from tests.notebooks.reading import COURSE, cells
+from tests.notebooks.test_again import failures
+from workbench.course import membership
+from workbench.course.classroom import ClassServer
+from workbench.course.joining import leave
+from workbench.course.learner import EXERCISES
+from workbench.sandbox.server import self_signed
+from workbench.system.process import HOSTED
+
+pytestmark = pytest.mark.slow  # each serves a class
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path / "state"))
+    before = set(HOSTED)
+    yield tmp_path / "state"
+    HOSTED.intersection_update(before)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ClassServer]:
+    opened = ClassServer(["Ann"], tmp_path / "class")
+    yield opened
+    opened.close()
+
+
+def link(server: ClassServer) -> str:
+    return server.results.link(server.learners[0])
+
+
+def test_a_link_of_a_self_signed_class_is_all_that_a_learner_needs(server: ClassServer, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
+    self_signed(certificate, key, ["127.0.0.1"])
+    with server.serve(certfile=certificate, keyfile=key):
+        joined = wb.course.join(f" {link(server)}\n")
+        with wb.connect(seed=7) as api:
+            assert api.sandbox._hosted
+            assert api.list_contracts()
+
+        assert "CLASS: Ann" in str(joined)
+
+
+def test_another_certificate_than_the_links_is_not_trusted(server: ClassServer, state: Path, tmp_path: Path) -> None:
+    certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
+    self_signed(certificate, key, ["127.0.0.1"])
+    with server.serve(certfile=certificate, keyfile=key):
+        before, _, fingerprint = link(server).partition("#")
+        for wrong in (f"{before}#{'0' * len(fingerprint)}", f"{before}#"):
+            with pytest.raises(wb.WorkbenchError, match=r"certificate|not trusted"):
+                wb.course.join(wrong)
+
+    assert not list(state.glob("class*"))
+
+
+def test_a_wrong_letter_and_a_dead_server_are_distinguished(server: ClassServer, state: Path) -> None:
+    with server.serve():
+        right = link(server)
+        with pytest.raises(wb.errors.UsageError, match=r"no learner has the code .*letter by letter"):
+            wb.course.join(right[:-1] + ("2" if right[-1] != "2" else "3"))
+    with pytest.raises(wb.errors.NotSent, match=r"Nothing answers at 127\.0\.0\.1:\d+: no class is served"):
+        wb.course.join(right)
+
+    assert not list(state.glob("class*"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "olive-4f7m-qjxa", "http://class.example:8700/olive-4f7m-qjxa", "https://[", "https://a:b/c", "https://a"],
+)
+def test_another_text_than_a_link_is_refused_with_its_form(wrong: str) -> None:
+    with pytest.raises(wb.errors.UsageError, match="https://HOST:PORT/CODE#FINGERPRINT"):
+        wb.course.join(wrong)
+
+
+def test_a_sandbox_of_one_person_is_not_a_class() -> None:
+    with wb.Sandbox().serve() as url, pytest.raises(wb.WorkbenchError, match="is not a class"):
+        wb.course.join(f"{url}/olive-4f7m-qjxa")
+
+
+def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server: ClassServer) -> None:
+    with server.serve():
+        wb.course.join(link(server))
+        with wb.connect(seed=7) as api:
+            card = api.sandbox.guide()["cards"]["active"][1]
+            coffee = api.simulate_authorization(
+                card_id=card, amount=420, currency="USD", merchant_name="Example Coffee", merchant_category_code="5814"
+            )
+            api.sandbox.settle(coffee.transaction_id)
+            assert wb.course.check("start-1", api).ok
+    with pytest.raises(wb.errors.NotSent, match="If it is over, `workbench class leave`"):
+        wb.connect(seed=7)
+
+    leave()
+    with wb.connect(seed=7) as api:
+        assert not getattr(api.sandbox, "_hosted", False)
+    assert wb.course.progress().done == ("start-1",)
+    assert "No class was joined" in str(leave())
+
+
+def test_effects_on_real_services_are_refused_until_the_class_is_left(server: ClassServer, tmp_path: Path) -> None:
+    with server.serve():
+        wb.course.join(link(server))
+    HOSTED.clear()  # as in another process
+    settings = {"base_url": "https://api.example.com/v1", "api_key": "k" * 20, "journal": tmp_path / "journal.db"}
+    with (
+        wb.Client(**settings, environment="production") as real,
+        pytest.raises(wb.errors.NotArmed, match=r"this is a class .`workbench class leave` ends it"),
+    ):
+        real.update_user(user_id="00000000-0000-4000-8000-000000000000", is_active=True)
+
+
+def test_a_class_in_the_environment_comes_before_the_link(server: ClassServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with server.serve() as url:
+        wb.course.join(link(server))
+        monkeypatch.setitem(os.environ, "WORKBENCH_CLASS", f"{url}/other")
+
+        assert membership.class_url() == f"{url}/other"
+
+
+def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServer, tmp_path: Path) -> None:
+    """Receivers are on the learner's machine; what its process posted to them is what the class server counts."""
+    certificate, key = tmp_path / "class-tls.crt", tmp_path / "class-tls.key"
+    self_signed(certificate, key, ["localhost"])
+    notebook = next(path for path in COURSE if path.name.startswith("03"))
+    with server.serve("0.0.0.0", hosts=["localhost"], certfile=certificate, keyfile=key):
+        wb.course.join(link(server))
+        solutions = [EXERCISES[exercise].hints[-1] for exercise in ("webhooks-1", "webhooks-2")]
+        code = [*cells(notebook, "code"), *solutions]
+
+        assert failures([(notebook.name, code)], tmp_path / "here", WORKBENCH_STATE=str(tmp_path / "state")) == ""
+        assert [server.check("Ann", exercise) for exercise in ("webhooks-1", "webhooks-2")] == [[], []]

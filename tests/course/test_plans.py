@@ -1,0 +1,52 @@
+"""Plans of a class leave as much time as their notebooks and drills take."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from workbench.course.classroom.exports import PLANS, handout
+from workbench.course.drills import DRILLS
+from workbench.course.learner import EXERCISES
+
+DOCS = Path(__file__).parents[2] / "docs"
+ROW = re.compile(r"^\| (\d\d) \| [^|]*\| (\d+) ", re.MULTILINE)
+MINUTES = {name: int(number) for name, number in ROW.findall((DOCS / "notebooks.md").read_text(encoding="utf-8"))}
+FACTOR = 1.25
+
+
+def needed(text: str) -> float:
+    """Return the minutes that the notebooks and drills of a row need."""
+    notebooks = sum(MINUTES[number] for number in re.findall(r"(?:^|, )(\d\d)(?=-| [A-Z])", text))
+    drill = next((drill.minutes for name, drill in DRILLS.items() if name in text), 0)
+    return notebooks * FACTOR + drill
+
+
+@pytest.mark.parametrize("role", PLANS)
+def test_a_plan_of_half_a_day_keeps_its_times(role: str) -> None:
+    rows = PLANS[role]["rows"]
+
+    assert [what for minutes, what, _ in rows if minutes < int(needed(what))] == []
+    assert 180 <= sum(minutes for minutes, *_ in rows) <= 240
+
+
+@pytest.mark.parametrize("role", PLANS)
+def test_a_handout_names_notebooks_and_drills_that_exist(role: str) -> None:
+    known = {exercise.notebook for exercise in EXERCISES.values()} | {f"drill {name}" for name in DRILLS}
+    named = {what for _, what, _ in PLANS[role]["rows"] if re.match(r"\d\d-|drill ", what)}
+
+    assert named
+    assert named <= known
+    assert all(what in handout(role, "") for what in named)
+
+
+def test_the_plan_of_a_day_keeps_its_times() -> None:
+    day = (DOCS / "training.md").read_text(encoding="utf-8").partition("**One day**")[2].partition("\n\n07")[0]
+    rows = [
+        (int(h) * 60 + int(m), what) for h, m, what in re.findall(r"^\| (\d+):(\d\d) \| ([^|]*) \|", day, re.MULTILINE)
+    ]
+    lengths = [(end - begin, what) for (begin, what), (end, _) in pairwise(rows)]
+
+    assert len(lengths) > 10
+    assert [what for length, what in lengths if "read together" not in what and length < int(needed(what))] == []

@@ -1,0 +1,176 @@
+"""Each number of a report is explained by rows that add up exactly to it."""
+
+import re
+import runpy
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+import workbench as wb
+from workbench import reports
+from workbench.errors import UsageError
+
+COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook.md"
+MAKE = runpy.run_path(str(COOKBOOK.with_name("make_cookbook.py")))
+OF = re.compile(r"(?P<statistic>sum|median|0\.9 quantile|largest) of|divided by (?P<divisor>[0-9,]+)")
+
+
+def by_other_code(number: Any, explained: pd.DataFrame) -> bool:
+    """Return whether the contributions make the number, by the arithmetic that the formula states."""
+    values = [Decimal(str(value)) for value in explained["contribution"] if not pd.isna(value)]
+    rule = OF.search(explained.attrs["formula"])
+    if pd.isna(number):
+        return not values or rule is None
+    if rule is None:
+        return str(number) == explained.attrs["number"]
+    if rule["divisor"]:
+        return float(number) == pytest.approx(float(sum(values)) / int(rule["divisor"].replace(",", "")), rel=1e-15)
+    if rule["statistic"] == "sum":
+        return Decimal(str(number)) == sum(values)
+    if rule["statistic"] == "largest":
+        return float(number) == float(max(values))
+    return float(min(values)) <= float(number) <= float(max(values))
+
+
+@pytest.fixture(scope="module")
+def cookbook(tmp_path_factory: Any) -> dict[str, pd.DataFrame]:
+    """Return the reports that the blocks of the cookbook show, by their heading."""
+    names: dict[str, Any] = {}
+    shown = {}
+    text = COOKBOOK.read_text()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("cookbook"))
+        for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+            for block in MAKE["BLOCK"].finditer(part):
+                value = MAKE["run"](block["code"], names)
+                if isinstance(value, pd.DataFrame):
+                    shown[part.split("\n")[0]] = value
+    return {**shown, "One row for each transaction": names["transactions"]}
+
+
+def numbers(frame: pd.DataFrame) -> Iterator[tuple[int, str]]:
+    """Yield the cells of amounts, counts and rates of a report."""
+    for column in frame:
+        numeric = pd.api.types.is_numeric_dtype(frame[column]) and frame[column].dtype != "boolean"
+        if numeric and column not in ("chain_id", "month", "version"):
+            yield from ((row, str(column)) for row in range(len(frame)))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_every_cell_of_the_cookbook(cookbook: dict[str, pd.DataFrame]) -> None:
+    """All amounts, counts and rates of the reports are recomputed from their explanations, as Decimals."""
+    checked, without = {}, []
+    records = {"time_in_status", "balances"}
+    for heading, frame in cookbook.items():
+        if "trace" not in frame.attrs and frame.attrs.get("kind") not in records:
+            without.append(heading)
+            continue
+        chosen = [(row, column) for row, column in numbers(frame) if row < 40 and column != "local_amount_cents"]
+        trace = frame.attrs.get("trace")
+        if getattr(trace, "events", None):
+            trace.events = (trace.events[0], None)  # without requests, which take most of the time
+        for row, column in chosen:
+            explained = reports.explain(frame, row, column)
+            assert by_other_code(frame[column].iloc[row], explained), (heading, row, column)
+        checked[heading] = len(chosen)
+
+    assert len(checked) == 17
+    assert sum(checked.values()) > 400
+    assert set(without) == {"Events by day and kind", "Any question, in SQL"}
+
+
+@pytest.fixture(scope="module")
+def spend() -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Return a session and its spend: two purchases at one shop, one of them with a refund, and one in yen."""
+    with wb.connect() as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        for amount, back in ((1_000, 0), (2_500, 700), (400, 0)):
+            bought = api.simulate_authorization(
+                card_id=card, amount=amount, currency="USD", merchant_name="Shop", merchant_category_code="5411",
+            )  # fmt: skip
+            api.sandbox.settle(bought.transaction_id)
+            if back:
+                api.simulate_refund(transaction_id=bought.transaction_id, amount=back)
+        transactions = reports.transactions(api)
+        transactions.loc[2, "currency"] = "jpy"
+        yield api, reports.spend(transactions, "merchant_name")
+
+
+def test_postings_events_and_requests(spend: Any) -> None:
+    """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
+    api, frame = spend
+    explained = reports.explain(frame, 0, "net_cents")
+    events = {event.payload["id"] for event in api.sandbox.events()}
+
+    assert explained["contribution"].tolist() == [1_000, 2_500, -700]
+    assert explained["posting"].tolist() == ["settlement", "settlement", "refund"]
+    assert set(explained["event_id"]) <= events
+    assert explained["requests"].iloc[2].startswith("simulate_refund 200")
+    assert explained.attrs["number"] == "2800"
+    assert any("in another currency are left out: 1 in JPY" in note for note in explained.attrs["notes"])
+
+
+def test_each_number_of_each_report(spend: Any) -> None:
+    """The contributions make the number, by the arithmetic that the formula states."""
+    api, _ = spend
+    booked, known = reports.postings(api), reports.transactions(api)
+    for booked_or_known in (booked, known):
+        booked_or_known.attrs["trace"].events = (booked_or_known.attrs["trace"].events[0], None)
+    frames = [
+        booked,
+        known,
+        reports.roll_forward(booked),
+        reports.monthly_changes(booked),
+        reports.spend(booked, "month"),
+        reports.spend(known),
+        reports.approvals(known, "month"),
+        reports.spend_funnel(known),
+        reports.cohorts(known),
+        reports.posting_times(known),
+    ]
+    for frame in frames:
+        for row, column in numbers(frame):
+            if row in (0, 3) and column != "local_amount_cents":
+                explained = reports.explain(frame, row, column)
+
+                assert by_other_code(frame[column].iloc[row], explained), (frame.attrs["kind"], row, column)
+
+
+def test_what_cannot_be_explained_is_refused(spend: Any) -> None:
+    """A changed number, a frame without a trace, a text, and a cell that does not exist."""
+    _, frame = spend
+    changed = frame.assign(net_cents=frame["net_cents"] + 1)
+    bare = pd.DataFrame(frame)
+    bare.attrs = {}
+    for given, row, column, problem in (
+        (changed, 0, "net_cents", "it was changed since"),
+        (bare, 0, "net_cents", "no report of this process"),
+        (frame, 0, "merchant_name", "no number that is made of rows"),
+        (frame.drop(columns="merchant_name"), 0, "net_cents", "which identifies a row"),
+        (frame, 9, "net_cents", "position from 0"),
+        (frame, 0, "nett", "net_cents"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            reports.explain(given, row, column)
+
+
+def test_the_audit_sheet_adds_up(spend: Any, tmp_path: Path) -> None:
+    """The sheet has the rows of each number, of one report and of a pack; other formats have no sheet."""
+    _, frame = spend
+    wb.to_file(frame, tmp_path / "spend.xlsx", audit=True)
+    wb.to_file({"Spend": frame}, tmp_path / "pack.xlsx", audit=True)
+    rows = pd.read_excel(tmp_path / "spend.xlsx", sheet_name="audit")
+    sums = rows.groupby("column")["contribution"].sum()
+
+    assert {name: sums[name] for name in ("transactions", "posted_cents", "refunded_cents", "net_cents")} == {
+        name: frame[name].iloc[0] for name in ("transactions", "posted_cents", "refunded_cents", "net_cents")
+    }
+    assert "Audit Spend" in openpyxl.load_workbook(tmp_path / "pack.xlsx").sheetnames
+    with pytest.raises(UsageError, match=r"\.xlsx"):
+        wb.to_file(frame, tmp_path / "spend.csv", audit=True)

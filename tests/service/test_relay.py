@@ -1,0 +1,79 @@
+"""Deliveries to receivers of another machine: which are handed over, once, and to what a client posts."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.sandbox.relay import DeliveryRelay, RelayClient
+from workbench.system.http_post import PostResult
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def fetch(relay: DeliveryRelay, *urls: str) -> list[dict[str, Any]]:
+    return asyncio.run(relay.fetch(urls, wait=False))
+
+
+def posted(relay: DeliveryRelay, url: str) -> tuple[threading.Thread, list[PostResult]]:
+    """Post a delivery in a thread, and wait until it can be fetched."""
+    results: list[PostResult] = []
+    thread = threading.Thread(target=lambda: results.append(relay.post(url, {"signature": "s"}, b"{}")))
+    thread.start()
+    while thread.is_alive() and not relay._waiting:
+        pass
+    return thread, results
+
+
+def test_a_delivery_is_fetched_once_by_its_process_and_answered() -> None:
+    relay = DeliveryRelay()
+    fetch(relay, URL)
+    thread, results = posted(relay, URL)
+
+    assert fetch(relay, "http://127.0.0.1:9/other") == []
+    (given,) = fetch(relay, URL)
+    assert fetch(relay, URL) == []
+    relay.answer([{"number": given["number"] + 1, "status": 500, "error": None, "body": ""}])
+    relay.answer([{"number": given["number"], "status": 401, "error": None, "body": "wrong signature"}])
+    thread.join()
+    assert results == [PostResult(status=401, body="wrong signature")]
+
+
+def test_a_delivery_that_was_not_fetched_is_not_answered() -> None:
+    relay = DeliveryRelay()
+    fetch(relay, URL)
+    thread, results = posted(relay, URL)
+    (number,) = relay._waiting
+    relay.answer([{"number": number, "status": 200, "error": None, "body": ""}])
+    assert not results
+    fetch(relay, URL)
+    relay.answer([{"number": number, "status": 200, "error": None, "body": ""}])
+    thread.join()
+
+    assert results[0].accepted
+
+
+def test_without_a_process_that_asks_the_delivery_fails_at_once() -> None:
+    assert DeliveryRelay().post(URL, {}, b"{}").error == "no process that registered this URL is connected"
+
+
+def test_a_client_posts_only_to_urls_of_its_own_machine_that_it_registered() -> None:
+    asked: list[Mapping[str, Any]] = []
+
+    def ask(_: str, __: str, content: Mapping[str, Any]) -> Any:
+        asked.append(content)
+        deliveries = [
+            {"number": number, "url": url, "headers": {}, "body": "{}"}
+            for number, url in enumerate((URL, "http://127.0.0.1:10/", "http://10.0.0.1/"))
+        ]
+        if len(asked) == 3:
+            raise RuntimeError  # as of a closed client
+        return {"deliveries": deliveries if len(asked) == 2 else []}
+
+    client = RelayClient(ask)
+    client.add(URL)
+    assert client._thread is not None
+    client._thread.join()
+
+    errors = [result["error"] for result in asked[2]["results"]]
+    assert errors == ["connection refused", *["not sent: this process did not register it"] * 2]

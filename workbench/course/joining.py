@@ -1,0 +1,134 @@
+"""Joining a class by its link, as `https://class.example:8700/olive-4f7m-qjxa#9f86d081…`, and leaving it.
+
+What follows `#` is the beginning of the SHA-256 fingerprint of the class server's own certificate, which is fetched
+and trusted only if it fits.
+"""
+
+import hashlib
+import json
+import socket
+import ssl
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+import httpx
+
+from workbench.client.keys import state_folder, state_path
+from workbench.course import membership
+from workbench.course.learner import Display
+from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
+from workbench.rendering.text import Cell, Sheet
+from workbench.system.certificates import trusted
+from workbench.system.files import write_file
+from workbench.system.messages import LOOPBACK
+from workbench.system.process import HOSTED
+
+_SECONDS = 10
+_CERTIFICATE = "class-tls.crt"
+_FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE' on the trainer's machine"
+
+
+def join(link: str) -> Display:
+    """Join a class: store the link, so that `wb.connect()` of all your kernels and commands opens your sandbox there.
+
+    `workbench class leave` ends it; your progress is kept.
+
+    Args:
+        link: The link of your sheet, with your code.
+
+    Raises:
+        UsageError: The link has another form, no learner has its code, or its fingerprint is that of another server.
+        NotSent: Nothing answers there.
+        WrongEnvironment: What answers is not a class server.
+    """
+    url, _, fingerprint = str(link).strip().partition("#")
+    url = url.rstrip("/")
+    try:
+        parts = urlsplit(url)
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+        has_code = is_safe and parts.hostname and parts.path.count("/") == 1
+        _ = parts.port
+    except ValueError:
+        has_code = False
+    if not has_code:
+        raise UsageError(f"link: {_FORM}", of="course.join")
+    certificate = _certificate(parts, fingerprint) if fingerprint and parts.scheme == "https" else None
+    ca_file = ""
+    if certificate:
+        ca_file = str(state_folder() / _CERTIFICATE)
+        write_file(Path(ca_file), certificate.encode())
+    name = _learner_name(url, parts, ca_file or None)
+    write_file(state_folder() / membership.JOINED, json.dumps({"url": url, "ca_file": ca_file}).encode())
+    HOSTED.add(url)
+    text = "Sessions of all your notebooks and commands open your sandbox of the class now. Begin with notebook 01."
+    status = Cell(("✓ joined",), "status:done")
+    return Display(Sheet(title=f"CLASS: {visible(name, 60)}", status=status, words=(text,), notes=(_LEAVE,)))
+
+
+_LEAVE = "`workbench class leave` ends it; your progress is kept."
+
+
+def _certificate(parts: SplitResult, fingerprint: str) -> str:
+    """Return the certificate of a server as PEM, if it has the fingerprint."""
+    try:
+        pem = ssl.get_server_certificate((str(parts.hostname), parts.port or 443), timeout=_SECONDS)
+    except ssl.SSLError:
+        raise WrongEnvironment(f"{parts.netloc} does not speak TLS: is it the class of your sheet?") from None
+    except OSError as error:
+        raise _no_answer(parts, error) from None
+    if not hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest().startswith(fingerprint.lower()):
+        raise UsageError(
+            f"link: the server at {parts.netloc} has another certificate than the link names. Compare what follows # "
+            "with your sheet, and ask the trainer whether the sheets are of this class",
+            of="course.join",
+        )
+    return pem
+
+
+def _learner_name(url: str, parts: SplitResult, ca_file: str | None) -> str:
+    """Return the name of the learner whose code a URL has."""
+    try:
+        answer = httpx.get(f"{url}/_class", verify=trusted(ca_file), timeout=_SECONDS, trust_env=False)
+    except httpx.ConnectError as error:
+        if "certificate" in str(error).lower():
+            raise NotSent(
+                f"The certificate of {parts.netloc} is not trusted: use the link of your sheet, with what follows #."
+            ) from None
+        raise _no_answer(parts, error) from None
+    except httpx.HTTPError as error:
+        raise _no_answer(parts, error) from None
+    try:
+        content = answer.json()
+    except ValueError:
+        content = None
+    reason = str(content.get("message", "")) if isinstance(content, dict) else ""
+    if answer.status_code == httpx.codes.NOT_FOUND and reason == membership.NO_LEARNER:
+        raise UsageError(
+            f"link: the class answers, but no learner has the code {visible(parts.path[1:], 40)!r}: compare it with "
+            "your sheet, letter by letter",
+            of="course.join",
+        )
+    if answer.status_code == httpx.codes.TOO_MANY_REQUESTS:
+        raise UsageError("link: too many wrong codes were sent from here; wait a minute", of="course.join")
+    if not isinstance(content, dict) or answer.status_code != httpx.codes.OK or "learner" not in content:
+        raise WrongEnvironment(f"{parts.netloc} is not a class of the workbench (status {answer.status_code}).")
+    return str(content["learner"])
+
+
+def _no_answer(parts: SplitResult, error: Exception) -> NotSent:
+    reason = "this name is unknown in your network" if isinstance(error, socket.gaierror) else "no class is served"
+    return NotSent(f"Nothing answers at {parts.netloc}: {reason}, or a firewall is between.")
+
+
+def leave() -> Display:
+    """Leave the class: later sessions open embedded sandboxes again. Your progress is kept."""
+    was = bool(membership.stored())
+    for name in (membership.JOINED, _CERTIFICATE):
+        (state_path() / name).unlink(missing_ok=True)
+    status = Cell(("○ not in a class",), "status:planned")
+    text = (
+        "New kernels and commands use embedded sandboxes. Your progress is kept: wb.course.progress() shows it."
+        if was
+        else "No class was joined by a link on this account."
+    )
+    return Display(Sheet(title="CLASS", status=status, words=(text,)))

@@ -1,0 +1,145 @@
+"""Deliveries to receivers on a client's machine, which the server cannot reach: a process there fetches and posts them.
+
+The server posts nothing itself. The client posts only to URLs on its own machine that it registered.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import attrs
+
+from workbench.errors import NotSent, WrongEnvironment
+from workbench.system.http_post import TIMEOUT, ForbiddenUrl, PostResult, check_url, post
+
+RELAY_PATH = "/_relay"
+_POLL_SECONDS = 0.5  # that a request for deliveries waits for one; less than a server that ends waits
+_POLL_INTERVAL = 0.05  # seconds between two looks
+_PRESENT = 10.0  # seconds after its last request that a process counts as connected
+_PAUSE = 1.0  # seconds before a server that does not answer is asked again
+_MAX_FAILURES = 60
+MAX_URLS = 100
+_ABSENT = PostResult(status=None, error="no process that registered this URL is connected")
+_LATE = PostResult(status=None, error="no response in time")
+
+
+@attrs.define
+class _Waiting:
+    """A delivery until its response is known."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    fetched: bool = False
+    answered: threading.Event = attrs.field(factory=threading.Event)
+    result: PostResult = _LATE
+
+
+class DeliveryRelay:
+    """The server's part: deliveries wait until a process of the client has fetched and posted them."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._waiting: dict[int, _Waiting] = {}
+        self._connected: dict[str, float] = {}  # when each URL was asked for
+
+    def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
+        """Hand a delivery over, and return the receiver's response."""
+        if self._connected.get(url, -_PRESENT) < time.monotonic() - _PRESENT:
+            return _ABSENT
+        number, waiting = next(self._numbers), _Waiting(url, headers, body)
+        self._waiting[number] = waiting
+        waiting.answered.wait(TIMEOUT)
+        self._waiting.pop(number, None)
+        return waiting.result
+
+    def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Take responses of receivers; those of deliveries that wait no longer are ignored."""
+        for given in results:
+            waiting = self._waiting.get(given["number"])
+            if waiting is not None and waiting.fetched:
+                status, error = given["status"], given["error"]
+                waiting.result = PostResult(
+                    status=None if status is None else int(status),
+                    error=None if error is None else str(error)[:200],
+                    body=str(given["body"])[:1024],
+                )
+                waiting.answered.set()
+
+    async def fetch(self, urls: Collection[str], *, wait: bool) -> list[dict[str, Any]]:
+        """Return the deliveries to some URLs, each once; wait for one if asked."""
+        until = time.monotonic() + (_POLL_SECONDS if wait else 0)
+        while True:
+            now = time.monotonic()
+            recent = {url: at for url, at in self._connected.items() if at > now - _PRESENT and url not in urls}
+            self._connected = dict(list(recent.items())[-MAX_URLS:]) | dict.fromkeys(urls, now)
+            fresh = [
+                (number, delivery)
+                for number, delivery in list(self._waiting.items())
+                if delivery.url in urls and not delivery.fetched
+            ]
+            if fresh or time.monotonic() >= until:
+                break
+            await asyncio.sleep(_POLL_INTERVAL)
+        for _, delivery in fresh:
+            delivery.fetched = True
+        return [
+            {"number": number, "url": given.url, "headers": dict(given.headers), "body": given.body.decode()}
+            for number, given in fresh
+        ]
+
+
+class RelayClient:
+    """The client's part: a thread that fetches deliveries, posts them to receivers of this machine, and returns the
+    responses.
+
+    Args:
+        ask: Sends a request to the server and returns the JSON of the response.
+    """
+
+    def __init__(self, ask: Callable[[str, str, Mapping[str, Any]], Any]) -> None:
+        self._ask = ask
+        self._urls: dict[str, None] = {}  # the last ones, in the order of their registration
+        self._thread: threading.Thread | None = None
+
+    def add(self, url: str) -> None:
+        """Relay deliveries to a URL, where the server says that it relays."""
+        self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
+        try:
+            self._fetch([], wait=False)
+        except WrongEnvironment:  # it reaches receivers itself
+            return
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._work, name="workbench-relay", daemon=True)
+            self._thread.start()
+
+    def _fetch(self, results: list[dict[str, Any]], *, wait: bool) -> list[dict[str, Any]]:
+        content = {"urls": list(self._urls), "results": results, "wait": wait}
+        deliveries: list[dict[str, Any]] = self._ask("POST", RELAY_PATH, content)["deliveries"]
+        return deliveries
+
+    def _work(self) -> None:
+        failures, results = 0, list[dict[str, Any]]()
+        while failures < _MAX_FAILURES:
+            try:
+                deliveries = self._fetch(results, wait=True)
+            except NotSent:  # the server may be starting again
+                failures += 1
+                time.sleep(_PAUSE)
+                continue
+            except (WrongEnvironment, RuntimeError):  # another server, or this client was closed
+                return
+            failures = 0
+            results = [{"number": given["number"], **self._post(given)} for given in deliveries]
+
+    def _post(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            if given["url"] not in self._urls:
+                raise ForbiddenUrl("this process did not register it")
+            result = post(check_url(given["url"]), given["headers"], given["body"].encode())
+        except ForbiddenUrl as error:
+            result = PostResult(status=None, error=f"not sent: {error}")
+        return {"status": result.status, "error": result.error, "body": result.body}
