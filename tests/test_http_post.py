@@ -160,11 +160,30 @@ def test_receiver_without_http() -> None:
     assert (odd.accepted, silent.error, refused.error) == (False, "no response in time", "connection refused")
 
 
-@pytest.mark.parametrize("address", ["64:ff9b::7f00:1", "64:ff9b::a00:1"])
+LEADS_HERE = (
+    "64:ff9b::7f00:1 64:ff9b::a00:1 64:ff9b:1::7f00:1 2002:7f00:1:: 2002:a00:1:: ::ffff:7f00:1 ::127.0.0.1 "
+    "::ffff:0:127.0.0.1 2001:0:7f00:1:: 192.0.0.8 fec0::1 5f00::1 100::1 :: ff02::1"
+)
+
+
+@pytest.mark.parametrize("address", LEADS_HERE.split())
 def test_an_address_that_leads_here_is_not_public(address: str) -> None:
-    """The IPv4 address inside a translated one counts."""
+    """The IPv4 address inside a translated one counts; of IPv6 only the global part is public."""
     with pytest.raises(ForbiddenUrl):
         check_url("https://example.com/", reach=("public",), resolve=lambda *_: [address])
+
+
+@pytest.mark.parametrize("address", ["2606:4700::1111", "64:ff9b::808:808", "8.8.8.8"])
+def test_a_public_address_is_public(address: str) -> None:
+    target = check_url("https://example.com/", reach=("public",), resolve=lambda *_: [address])
+
+    assert target.address == address
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 300, "[v1.a]", "[::1%25lo]"])
+def test_a_name_that_no_host_can_have_is_refused(host: str) -> None:
+    with pytest.raises(ForbiddenUrl):
+        check_url(f"http://{host}/")
 
 
 @pytest.mark.parametrize("host", ["x.localhost", "a.b.localhost."])

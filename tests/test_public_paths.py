@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
@@ -216,3 +217,31 @@ def test_every_writer_is_searched_for_private_values() -> None:
 
     assert {*WRITERS} | written | {"reports.record_balances path"} == {*SEARCHED}
     assert {place for places in SEARCHED.values() for place in places} <= {*PLACES, *FACES}
+
+
+ODD_FRAMES = {
+    "empty": pd.DataFrame(), "other columns": pd.DataFrame({"a": [1]}), "twice": pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    "numbers as names": pd.DataFrame({1: [1]}), "other types": pd.DataFrame({"id": ["x"], "kind": [3]}),
+    "no times": pd.DataFrame({"kind": ["transaction.created"], "id": [None], "at": ["x"]}),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", ODD_FRAMES)
+def test_no_frame_raises_an_error_of_pandas(frame: str) -> None:
+    """Every report and chart takes a frame without its columns, or with others of their names, or refuses it."""
+    for group in (wb.reports, wb.charts):
+        for name in dir(group):
+            parameters = inspect.signature(getattr(group, name)).parameters.values()
+            required = [
+                p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+            ]
+            if "path" in required:
+                continue
+            given = {name: "2026-01-15" if name == "at" else ODD_FRAMES[frame] for name in required}
+            try:
+                getattr(group, name)(**given)
+            except wb.WorkbenchError:
+                continue
+            finally:
+                plt.close("all")

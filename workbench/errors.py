@@ -286,10 +286,19 @@ def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the argument that a Python error says it cannot use: the object without an attribute, or one of its
-    type.
+    """Return the argument that a Python error says it cannot use: the object without an attribute, one of its type, or
+    the frame without a column.
     """
     bound = inspect.signature(function).bind(*args, **given).arguments
+    if isinstance(error, KeyError):
+        column = error.args[0] if error.args else None
+        frames = [name for name, value in bound.items() if hasattr(value, "columns") and column not in value.columns]
+        return [Problem(name, "column", f"has no column {visible(str(column), 60)}") for name in frames]
+    if re.search(r"\.(str|dt) accessor|dtype=", str(error)):  # of pandas
+        frames = [name for name, value in bound.items() if hasattr(value, "columns")]
+        return [
+            Problem(name, "column", f"has a column of another type ({visible(str(error), 100)})") for name in frames
+        ]
     if isinstance(error, AttributeError):
         candidates = [name for name, value in bound.items() if value is error.obj]
     else:
@@ -319,7 +328,7 @@ def _fits(value: object, hint: object) -> bool:
     if origin in (typing.Union, UnionType):
         return any(_fits(value, part) for part in typing.get_args(hint))
     if origin is typing.Literal:
-        return value in typing.get_args(hint)
+        return isinstance(value, str | int | None) and value in typing.get_args(hint)
     kind = origin or (type(None) if hint is None else hint)
     if kind is Any:
         return True

@@ -33,6 +33,7 @@ from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
+    from workbench.health import Health
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.async_inbox import AsyncInbox
@@ -123,6 +124,15 @@ class _Session(BaseClient):
             inbox_class = AsyncInbox if isinstance(self, AsyncClient) else Inbox
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
+
+    def health(self) -> "Health":
+        """Return what needs attention, the most urgent first: unknown outcomes, failures by cause, and how to fix them.
+
+        Failed reads are known from a sandbox's log; of a real service the journal knows the writes.
+        """
+        from workbench.health import examine
+
+        return examine(self)
 
     def _close_rest(self) -> None:
         super()._close_rest()

@@ -1,5 +1,6 @@
 """Each number of a report is explained by rows that add up exactly to it."""
 
+import gc
 import re
 import runpy
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 import workbench as wb
 from workbench import reports
 from workbench.errors import UsageError
+from workbench.reports import transaction_rows
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "cookbook.md"
 MAKE = runpy.run_path(str(COOKBOOK.with_name("make_cookbook.py")))
@@ -140,6 +142,23 @@ def test_each_number_of_each_report(spend: Any) -> None:
                 explained = reports.explain(frame, row, column)
 
                 assert by_other_code(frame[column].iloc[row], explained), (frame.attrs["kind"], row, column)
+
+
+def test_of_many_events_only_the_frame_of_the_caller_is_used(spend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report of many events does not keep them; once they are gone, the transactions alone explain its numbers."""
+    api, _ = spend
+    monkeypatch.setattr(transaction_rows, "KEPT", 2)
+    events = wb.to_frame(api)
+    frame = reports.spend(reports.transactions(events), "merchant_name")
+    listed = reports.explain(frame, 0, "net_cents")
+    del events
+    gc.collect()
+    bare = reports.explain(frame, 0, "net_cents")
+
+    assert "event_id" in listed
+    assert "event_id" not in bare
+    assert bare["contribution"].sum() == listed["contribution"].sum() == frame["net_cents"].iloc[0]
+    assert any("no longer in memory" in note for note in bare.attrs["notes"])
 
 
 def test_what_cannot_be_explained_is_refused(spend: Any) -> None:

@@ -83,3 +83,10 @@ def test_a_file_beyond_the_limits_is_refused(tmp_path, text) -> None:
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(UsageError, match=r"parts|bytes"):
         wb.Sandbox(behavior=tmp_path / "x.toml")
+
+
+def test_many_unknown_settings_are_not_compared_one_by_one() -> None:
+    with pytest.raises(UsageError) as refused:
+        wb.Sandbox(behavior={f"a{number}": 1 for number in range(100_000)})
+
+    assert len(refused.value.problems) == 20

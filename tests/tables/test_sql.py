@@ -111,6 +111,7 @@ _STATEMENTS = (
     "prepare p as select 1", "execute p", "deallocate p", "explain analyze select 1", "select 1; select 2", "select 1; attach 'canary.db'",
     "use memory", "select write_log('x')", "select getenv('HOME')", "select * from tables", "select * from engine", "select * from canary",
     "select * from sys", "comment on table spent is 'x'", "select nextval('x')", "explain select 1", "merge into spent using spent on true", "",
+    "select bitstring('1', 2000000000)",
 )  # fmt: skip
 HOSTILE = [
     *_STATEMENTS,

@@ -185,14 +185,15 @@ def spend(
     source = _movements(transactions) if periods else transactions
     table, notes = _table(source, currency, "at" if periods else "")
     data, names = grouped(table, by, "reports.spend", time="at", tz=tz)
-    data = data[data["posted_cents"] + data["refunded_cents"] > 0]
+    given, data = data, data[data["posted_cents"] + data["refunded_cents"] > 0]
     groups = data.groupby(names, dropna=False, observed=True)
     sums = groups[["posted_cents", "refunded_cents", "net_cents"]].sum()
     sums.insert(0, "transactions", (groups["transaction_id"].nunique() if periods else groups.size()).astype("Int64"))
     frame, until = sums.reset_index(), until_of(table, "at", "posted_at")
 
     def find(row: Mapping[str, Any], column: str) -> Part | None:
-        rows = rows_of(data, dict(zip(names, names, strict=True)), row)
+        rows = rows_of(given, dict(zip(names, names, strict=True)), row)
+        rows = rows[rows["posted_cents"] + rows["refunded_cents"] > 0]
         if column == "transactions":
             return Part(rows.drop_duplicates("transaction_id") if periods else rows)
         return Part(rows, rows[column]) if column in ("posted_cents", "refunded_cents", "net_cents") else None

@@ -4,7 +4,6 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from workbench.errors import Problem, UsageError, not_allowed
 from workbench.reports.posting_rows import AMOUNTS, postings
@@ -57,7 +56,9 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
     result = _with_events(part, trace)
     notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]
     if len(part.rows) > _MAX_EVENTS:
-        notes.append(f"{len(part.rows):,} rows contribute; events and requests are listed for at most {_MAX_EVENTS:,}.")
+        notes.append(f"{len(part.rows):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
+    if "transaction_id" in result and "event_id" not in result and "event_ids" not in result:
+        notes.append("The events are not listed: they are no longer in memory, or too many.")
     return mark_report(result, "explanation", notes, number=str(number), formula=formula)
 
 
@@ -100,9 +101,10 @@ def _with_events(part: Part, trace: object) -> pd.DataFrame:
     known = getattr(trace, "events", None)
     if known is None or "transaction_id" not in table or len(table) > _MAX_EVENTS:
         return table
-    data, source = known
-    wanted = pa.array(table["transaction_id"].dropna().unique().tolist(), pa.large_string())
-    own = data[data["body.id"].isin(wanted.to_pylist())]
+    events_of, source = known
+    own = events_of(table["transaction_id"].dropna().unique().tolist())
+    if own is None:
+        return table
     if "event_id" not in table and part.statistic == "sum" and part.divisor is None:
         table = _as_postings(table, own)
     if "event_id" not in table:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from workbench.reports.scope import in_scope
 from workbench.reports.traces import Part, Trace, rows_of
-from workbench.reports.transaction_rows import ASSUMED, transaction_events, until_of
+from workbench.reports.transaction_rows import ASSUMED, events_by_id, transaction_events, until_of
 from workbench.tables.event_frames import DELIVERY
 from workbench.tables.periods import Every, every_period, period_name, running, steps
 from workbench.tables.rows import TEXT, mark_report
@@ -38,6 +38,7 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
         notes count such rows.
     """
     data, notes = transaction_events(events, at)
+    known = events_by_id(data, events, at)
     spend = {str(name).removeprefix("body.spend."): data[name] for name in data if str(name).startswith("body.spend.")}
     amount = spend["amount"].fillna(0).to_numpy(dtype="int64")
     change = spend["authorization_update_amount"].fillna(0).to_numpy(dtype="int64")
@@ -95,7 +96,7 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
         rows = rows_of(result, _OF_POSTING, row)
         return Part(rows, rows[column]) if column in AMOUNTS else None
 
-    trace = Trace(find, events=(data, events))
+    trace = Trace(find, events=known)
     return mark_report(result, "postings", [ASSUMED, *notes], events, until=data.attrs["until"], trace=trace)
 
 

@@ -99,7 +99,7 @@ _CLOSED = {
 _TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "json_each", "json_tree"})
 _REFUSED_FUNCTIONS = re.compile(
     r"write_log|getenv|nextval|currval|current_setting|.*sleep.*|.*checkpoint.*"
-    r"|repeat|lpad|rpad|(list|array)_resize|printf|format|bar"  # their memory is not limited
+    r"|repeat|lpad|rpad|(list|array)_resize|printf|format|bar|bitstring"  # their memory is not limited
 )
 _MAX_DEPTH = 200  # brackets in each other
 

@@ -51,6 +51,9 @@ class Part:
 Find = Callable[[Mapping[str, Any], str], Part | None]
 """Returns the part of a column of a row; None for a column that is no number made of rows."""
 
+Known = tuple[Callable[[list[str]], pd.DataFrame | None], object]
+"""Returns the events of transactions by id, None if they are no longer in memory; and what they were read from."""
+
 
 class Trace(str):
     """A function that returns the rows of a cell, in `frame.attrs["trace"]`; in a file it is empty text.
@@ -58,15 +61,18 @@ class Trace(str):
     Args:
         part_of: The function.
         source: Frame that the report was made from, whose events are known.
-        events: The transaction events, and what they were read from.
+        events: The events of the transactions.
     """
 
     __slots__ = ("events", "part_of")
     part_of: Find
-    events: "tuple[pd.DataFrame, object] | None"
+    events: Known | None
 
     def __new__(
-        cls, part_of: Find, source: pd.DataFrame | None = None, events: "tuple[pd.DataFrame, object] | None" = None
+        cls,
+        part_of: Find,
+        source: pd.DataFrame | None = None,
+        events: Known | None = None,
     ) -> Self:
         trace = super().__new__(cls)
         known = None if source is None else source.attrs.get("trace")

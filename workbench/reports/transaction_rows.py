@@ -1,5 +1,6 @@
 """Build transactions from their events: one row each, with amounts, parties, status and times."""
 
+import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ import pandas as pd
 from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
 from workbench.rendering.text import money
-from workbench.reports.traces import Part, Trace, rows_of
+from workbench.reports.traces import Known, Part, Trace, rows_of
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import DELIVERY, events_frame
@@ -162,7 +163,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
         rows = rows_of(frame, {"transaction_id": "transaction_id"}, row)
         return Part(rows, rows[column]) if column in MONEY else None
 
-    trace = Trace(find, events=(data, events))
+    trace = Trace(find, events=events_by_id(data, events, at))
     return mark_report(frame, "transactions", [ASSUMED, *notes], events, until=data.attrs["until"], trace=trace)
 
 
@@ -258,6 +259,23 @@ def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, li
     until = as_of or now or (None if pd.isna(last) else last.to_pydatetime())
     data.attrs["until"] = until and until.isoformat()
     return data, notes
+
+
+KEPT = 100_000
+"""Number of events that a report keeps in memory to explain its numbers; of more, it refers to the caller's frame."""
+
+
+def events_by_id(data: pd.DataFrame, events: object, at: object) -> Known:
+    """Return a function that returns the events of some transactions, if they are in memory; and their source."""
+    few = len(data) <= KEPT
+    frame = weakref.ref(events) if isinstance(events, pd.DataFrame) else None
+
+    def chosen(ids: list[str]) -> pd.DataFrame | None:
+        known = data_or_none if few or frame is None else frame()
+        return None if known is None else transaction_events(known[known["body.id"].isin(ids)], at)[0]
+
+    data_or_none = data if few else None
+    return chosen, events if few else None
 
 
 def _without_own_time(data: pd.DataFrame) -> Any:

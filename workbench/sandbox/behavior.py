@@ -7,6 +7,7 @@ rate_limit = 100
 
 import os
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,6 +19,9 @@ from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS, settings
 BehaviorName = Literal["documented", "observed"]
 Behavior = BehaviorName | str | os.PathLike[str] | Mapping[str, Any]
 """Accepted values of `behavior=`: a name, the path of a TOML file, or a mapping."""
+
+
+_MAX_UNKNOWN = 20  # names that are reported
 
 
 def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[str, Any]]:
@@ -36,10 +40,9 @@ def read_behavior(behavior: Behavior | None) -> tuple[BehaviorName | None, dict[
         allowed = (*get_args(BehaviorName), "the path of a .toml file", "a mapping of settings")
         raise UsageError([not_allowed("behavior", behavior, allowed)])
     known = settings("documented")
-    unknown = [
-        unknown_name(name, known, "a setting of the sandbox") for name in table if name not in (*known, "behavior")
-    ]
-    problems = [attrs.evolve(problem, path=f"behavior.{problem.path}") for problem in unknown]
+    unknown = (name for name in table if name not in (*known, "behavior"))
+    problems = [unknown_name(name, known, "a setting of the sandbox") for name in islice(unknown, _MAX_UNKNOWN)]
+    problems = [attrs.evolve(problem, path=f"behavior.{problem.path}") for problem in problems]
     name = table.pop("behavior", None)
     if name not in (None, *get_args(BehaviorName)):
         problems.append(not_allowed("behavior.behavior", name, get_args(BehaviorName)))

@@ -88,7 +88,7 @@ def check_url(
         # By RFC 6761 such a name is this machine, whatever a resolver says.
         is_local = f".{parts.hostname.rstrip('.')}".endswith(".localhost")
         addresses = ["127.0.0.1"] if is_local and parts.hostname != "localhost" else resolve(parts.hostname, port)
-    except OSError:
+    except (OSError, UnicodeError):  # the latter for a label that no name can have
         raise ForbiddenUrl("unknown host") from None
     if not addresses or not (parts.hostname in hosts or {_kind(address) for address in addresses} <= set(reach)):
         raise ForbiddenUrl(
@@ -110,16 +110,20 @@ def check_url(
 
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL = ipaddress.ip_network("2000::/3")
+_PROTOCOLS = ipaddress.ip_network("192.0.0.0/24")
 
 
 def _kind(text: str) -> str:
     address = ipaddress.ip_address(text.partition("%")[0])
-    address = getattr(address, "ipv4_mapped", None) or address
+    embedded = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None)
     if address in _NAT64:  # an IPv4 address in its last 32 bits
-        address = ipaddress.ip_address(int(address) & 0xFFFFFFFF)
+        embedded = ipaddress.ip_address(int(address) & 0xFFFFFFFF)
+    address = embedded or address
     if address.is_loopback:
         return "loopback"
-    return "public" if address.is_global and not address.is_multicast else "private"
+    reserved = address in _PROTOCOLS or (address.version == 6 and address not in _GLOBAL)
+    return "public" if address.is_global and not address.is_multicast and not reserved else "private"
 
 
 def post(target: Target, headers: Mapping[str, str], body: bytes, seconds: float = TIMEOUT) -> PostResult:

@@ -373,15 +373,17 @@ def _cell(value: object, guard: bool) -> Any:
 def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str, audit: pd.DataFrame | None = None) -> None:
     import xlsxwriter  # only this format needs it
 
+    tables = {"data": frame} if audit is None else {"data": frame, "audit": audit}
+    for table in tables.values():
+        _check_sheet(table)  # before temporary files are opened
     book = xlsxwriter.Workbook(
         file,
         {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
     )
     forms = {name: book.add_format(form) for name, form in _FORMS.items()}
     forms["time"].set_num_format(f'yyyy-mm-dd hh:mm:ss "{tz}"')
-    for title, table in (("data", frame), ("audit", audit)):
-        if table is not None:
-            _xlsx_sheet(book.add_worksheet(title), table, tz, forms)
+    for title, table in tables.items():
+        _xlsx_sheet(book.add_worksheet(title), table, tz, forms)
     if note := _notes(frame):
         notes = book.add_worksheet("notes")
         notes.set_column(0, 0, 120)
@@ -393,20 +395,24 @@ def _xlsx(frame: pd.DataFrame, file: BinaryIO, _: str, tz: str, audit: pd.DataFr
         raise error.args[0] from None  # the OSError that it hides
 
 
-def _xlsx_sheet(sheet: "Worksheet", frame: pd.DataFrame, tz: str, forms: Mapping[str, Any]) -> None:
+def _check_sheet(frame: pd.DataFrame) -> None:
+    """Raise UsageError if a frame is too large for a sheet."""
     if len(frame) >= EXCEL_ROWS or frame.shape[1] > EXCEL_COLUMNS:
         raise UsageError(
             f"an XLSX sheet has {EXCEL_ROWS - 1:,} rows and {EXCEL_COLUMNS:,} columns at most; write Parquet"
         )
-    series = [frame.iloc[:, j] for j in range(frame.shape[1])]
-    for column in filter(_is_text, series):
+    for column in filter(_is_text, (frame.iloc[:, j] for j in range(frame.shape[1]))):
         if (longest := max((len(str(v)) for v in column.unique()), default=0)) > EXCEL_CELL:
             raise UsageError(
                 f"{column.name} has a text of {longest:,} characters (maximum of an XLSX cell: {EXCEL_CELL:,})"
             )
+
+
+def _xlsx_sheet(sheet: "Worksheet", frame: pd.DataFrame, tz: str, forms: Mapping[str, Any]) -> None:
     sheet.freeze_panes(1, 0)
     columns = []
-    for j, column in enumerate(series):
+    for j in range(frame.shape[1]):
+        column = frame.iloc[:, j]
         name, values, form = str(column.name), *_xlsx_values(column, tz)
         widest = max([len(name), *(len(str(value)) for value in values[:_MEASURED] if value is not None)])
         sheet.set_column(j, j, min(max(widest + 2, len(tz) + 22 if form == "time" else 12), _WIDEST))

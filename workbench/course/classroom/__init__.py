@@ -2,8 +2,7 @@
 
     workbench class serve --learners roster.csv --folder my-class
 
-Learners join with their code: `wb.connect("http://127.0.0.1:8700/olive-4f7m-qjxa")`, or `WORKBENCH_CLASS` in the
-environment.
+Learners join by their link: `workbench class join http://127.0.0.1:8700/olive-4f7m-qjxa`, or `wb.course.join(LINK)`.
 """
 
 from typing import TYPE_CHECKING
