@@ -26,6 +26,7 @@ PURPOSES = {
     "tables": "DataFrames, exports",
     "commands": "operations at a prompt",
     "session": "connect()",
+    "health": "troubles, by cause",
     "client": "sends one call",
     "sandbox": "answers calls",
     "webhooks": "receives events",

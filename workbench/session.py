@@ -33,6 +33,7 @@ from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
 if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is used
+    from workbench.health import Health
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
     from workbench.webhooks.async_inbox import AsyncInbox
@@ -124,6 +125,15 @@ class _Session(BaseClient):
             self._inboxes.append(inbox_class(self._inbox_path, keys=keys, source=source))
         return self._inboxes[0]
 
+    def health(self) -> "Health":
+        """Return what needs attention, the most urgent first: unknown outcomes, failures by cause, and how to fix them.
+
+        Failed reads are known from a sandbox's log; of a real service the journal knows the writes.
+        """
+        from workbench.health import examine
+
+        return examine(self)
+
     def _close_rest(self) -> None:
         super()._close_rest()
         while self._inboxes:
@@ -167,11 +177,7 @@ def sandbox_of(api: Any) -> "Sandbox | None":
 def sandbox_times(api: Any) -> dict[str, datetime]:
     """Return the time of each event by the sandbox's clock, by event id; empty for a real service."""
     sandbox = sandbox_of(api)
-    return (
-        {}
-        if sandbox is None
-        else {event["event"]["id"]: datetime.fromisoformat(event["at"]) for event in sandbox.events()}
-    )
+    return {} if sandbox is None else {event.payload["id"]: event.at for event in sandbox.events()}
 
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:

@@ -138,13 +138,14 @@ def test_the_overview_leads_to_what_it_counts(lived: Session) -> None:
     after = {one["label"]: one for one in answered(panel, "overview")["tiles"]}
 
     assert [
+        "Health",
         "Collateral",
         "Credit capacity",
         "Open holds",
         "Posted this month",
         "Approval rate",
         "Points outstanding",
-    ] == list(before)[:6]
+    ] == list(before)[:7]
     assert "–" == before["Points outstanding"]["figure"]
     assert "of 1 user read" == after["Points outstanding"]["note"]
     assert after["Points outstanding"]["figure"].replace(",", "").isdigit()
@@ -381,7 +382,7 @@ def test_a_panel_takes_a_client() -> None:
 
 def test_names_of_lists_are_answered(lived: Session) -> None:
     """A list or a thing that is none is refused with what there is."""
-    with pytest.raises(UsageError, match="the lists are contracts, users"):
+    with pytest.raises(UsageError, match="the lists are health, contracts, users"):
         browse(lived).open("journal entries")
     with pytest.raises(UsageError, match="has no nothing"):
         browse(lived).show("users", "nothing")

@@ -257,7 +257,7 @@ def test_a_panel_is_written_with_what_was_read(program: wb.Session, tmp_path: Pa
     page = saved.path.read_text(encoding="utf-8")
     data = data_of(page)
     assert {one["name"] for one in data["lists"]} >= {"transactions", "users"}
-    assert [tile["label"] for tile in data["tiles"]][:2] == ["Collateral", "Credit capacity"]
+    assert [tile["label"] for tile in data["tiles"]][:2] == ["Health", "Collateral"]
     assert saved.rows == sum(len(listing) for listing in panel.lists.values() if listing.is_read)
     assert saved.path.stat().st_size < 2_000_000
     with pytest.raises(FileExistsError, match="overwrite"):

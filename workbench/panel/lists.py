@@ -16,7 +16,7 @@ from workbench.interface.assumptions import assumptions
 from workbench.rendering.text import NO_FUNDS, TEST_CHAINS, sentence
 from workbench.sandbox.control_records import StoredRecord
 from workbench.schema import walk
-from workbench.session import sandbox_of, sandbox_times
+from workbench.session import AsyncSession, Session, sandbox_of, sandbox_times
 
 LINKED: Mapping[str, Mapping[str, str]] = {
     "companies": {"users": "company_id"},
@@ -258,6 +258,26 @@ def rows_of_frame(frame: Any) -> Rows:
 # The kinds.
 
 
+def health(api: Any) -> Rows:
+    """Return the troubles of a session by cause, the most urgent first, each with its fix."""
+    if not isinstance(api, Session | AsyncSession):
+        return _rows("", (), "The health is that of a session; this is a client.")
+    state = api.health()
+    listed = (
+        (str(number), {**attrs.asdict(trouble), "id": None}, attrs.asdict(trouble))
+        for number, trouble in enumerate(state, start=1)
+    )
+    assumed = f"{len(state.assumptions)} unconfirmed assumptions in use: {', '.join(state.assumptions)}."
+    versions = ", ".join(f"{name} {version}" for name, version in state.versions.items())
+    notes = (
+        *(["No trouble."] if state.ok else []),
+        *([assumed] if state.assumptions else []),
+        f"Versions: {versions}.",
+    )
+    columns = "kind:status what count:number fix last:time operation:hidden rule:hidden member:hidden"
+    return _rows(columns, listed, *notes, newest=False)
+
+
 def contracts(api: Any) -> Rows:
     """Return the contracts, one row per token."""
     listed = api.list_contracts()
@@ -468,6 +488,7 @@ def assumed(_: object) -> Rows:
 
 
 KINDS: Mapping[str, Callable[[Any], Rows]] = {
+    "health": health,
     "contracts": contracts, "users": users, "companies": companies, "cards": cards, "transactions": transactions,
     "payment accounts": payment_accounts, "disputes": disputes, "events": events, "deliveries": deliveries,
     "requests": requests, "sequences": sequences, "assumptions": assumed,

@@ -555,6 +555,9 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     def tile(label: str, figure: str, note: str, to: str, text: str = "") -> dict[str, str]:
         return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
 
+    troubles = rows("health")
+    first = troubles[0]["what"] if troubles else "no trouble"
+    yield tile("Health", f"{len(troubles):,}", first[:120], "health")
     try:
         backed = [row for row in rows("contracts") if row.get("credit_cents") is not None]
         collateral, credit = (

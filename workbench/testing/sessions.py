@@ -78,7 +78,7 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
         times: How often; None: at least once.
         members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
     """
-    seen = [(event_kind(event["event"]), event["event"]["body"]) for event in sandbox.events()]
+    seen = [(event_kind(event.payload), event.payload["body"]) for event in sandbox.events()]
     named = {name.replace("__", "."): value for name, value in members.items()}
     matching = [body for event_name, body in seen if event_name == kind and _has(body, named)]
     lines = (
@@ -152,7 +152,7 @@ def touched(sandbox: Any) -> Counter[Item]:
         if request.operation in OPERATIONS
     )
     for stored in sandbox.events():
-        event = stored["event"]
+        event = stored.payload
         kind = event_kind(event)
         counter["event", kind] += 1
         member, label = STATUS_MEMBERS.get(kind, ("", ""))

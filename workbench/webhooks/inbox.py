@@ -122,6 +122,7 @@ class Refusal:
 
     at: datetime
     reason: str
+    repeated: bool = False  # an event with its id is stored
 
 
 def _utc_now() -> datetime:
@@ -245,12 +246,13 @@ class Inbox:
         receipt = self._store.keep(event, body, bool(signed), self._now())
         if receipt.duplicate:
             self._note(
-                f"{'Other bytes with the id' if receipt.conflict else 'A duplicate'} of event {visible(event.id, 60)}."
+                f"{'Other bytes with the id' if receipt.conflict else 'A duplicate'} of event {visible(event.id, 60)}.",
+                repeated=True,
             )
         return receipt
 
-    def _note(self, reason: str) -> None:
-        self._refusals.append(Refusal(self._now(), reason))
+    def _note(self, reason: str, *, repeated: bool = False) -> None:
+        self._refusals.append(Refusal(self._now(), reason, repeated))
 
     def _pull(self) -> int:
         """Receive the deliveries of the source and return the number of new events. Called before each read."""
