@@ -386,7 +386,7 @@ class SandboxOf:
             bought = [str(one["merchant_name"]) for one in sandbox.records("transaction")]
             kept = sorted(name for name in bought if name in sequence)
             card, held = _at_first()
-            events = [one["event"]["body"]["spend"]["merchantName"].strip() for one in sandbox.events()]
+            events = [one.payload["body"]["spend"]["merchantName"].strip() for one in sandbox.events()]
 
             assert len(set(kept)) == len(kept)
             if power:

@@ -76,7 +76,7 @@ def test_why_shows_the_chain_of_an_event(api: wb.Session) -> None:
         buy(api)
         buy(api)
         api.sandbox.flush(timeout=60)
-    event = api.sandbox.events()[-1]["event"]["id"]
+    event = api.sandbox.events()[-1].payload["id"]
 
     chain = api.sandbox.why(event)
     assert [(one.lane, one.title.split()[0]) for one in chain] == [

@@ -9,6 +9,7 @@ import sqlite3
 from typing import assert_type
 
 import workbench as wb
+from workbench.client.probe import Finding
 from workbench.interface.people import Address, Deletion
 from workbench.interface.transactions import RewardsItem
 from workbench.records import (
@@ -149,6 +150,7 @@ def session(api: wb.Session) -> None:
     assert_type(api.sandbox, wb.Sandbox)
     assert_type(api.inbox, wb.Inbox)
     assert_type(api.inbox.events(), list[AnyEvent])
+    assert_type(api.sandbox.events()[0].event, AnyEvent)
     assert_type(wb.rewards.fetch(api, ["id"]), Rewards)
 
 
@@ -161,6 +163,7 @@ async def tasks(api: wb.AsyncSession) -> None:
     assert_type(started.result(), SimulatedTransaction)
     assert_type(await wb.rewards.fetch(api, ["id"]), Rewards)
     assert_type((await api.inbox.wait("user.updated")).body, UserUpdated)
+    assert_type((await api.verify_assumptions()).of("confirmed"), tuple[Finding, ...])
 
 
 def words(api: wb.Client) -> None:

@@ -177,11 +177,7 @@ def sandbox_of(api: Any) -> "Sandbox | None":
 def sandbox_times(api: Any) -> dict[str, datetime]:
     """Return the time of each event by the sandbox's clock, by event id; empty for a real service."""
     sandbox = sandbox_of(api)
-    return (
-        {}
-        if sandbox is None
-        else {event["event"]["id"]: datetime.fromisoformat(event["at"]) for event in sandbox.events()}
-    )
+    return {} if sandbox is None else {event.payload["id"]: event.at for event in sandbox.events()}
 
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:

@@ -123,7 +123,7 @@ class Learner:
                 for one in api.sandbox.records("transaction", all_tenants=True)
                 if one["merchant_name"] == "Mine"
             ]
-            spends = [one["event"]["body"].get("spend") or {} for one in api.sandbox.events(all_tenants=True)]
+            spends = [one.payload["body"].get("spend") or {} for one in api.sandbox.events(all_tenants=True)]
             events = [one["amount"] for one in spends if one.get("merchantName", "").strip() == "Mine"]
             bodies = [one.body or {} for one in api.sandbox.requests(all_tenants=True)]
             requests = [one["amount"] for one in bodies if one.get("merchantName") == "Mine"]

@@ -100,7 +100,7 @@ def draw(year: Year, folder: Path) -> None:
     import workbench as wb
     from workbench import charts
 
-    events = [one["event"] for one in year.sandbox.events()]
+    events = [one.payload for one in year.sandbox.events()]
     transactions = reports.transactions(events)
     users = [user for user, _ in year.people]
     sandbox = year.sandbox

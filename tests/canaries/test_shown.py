@@ -30,7 +30,7 @@ def test_a_table_reveals_what_is_named(life: Life, tmp_path: Path) -> None:
 def test_what_the_sandbox_tells_is_plain_by_name(life: Life) -> None:
     """Records and events of the sandbox print masked, and hold plain values for who reads one by its name."""
     state = next(one for one in life.things["states"] if one["kind"] == "user")
-    event = next(one["event"] for one in life.things["sandbox events"] if one["event"]["resource"] == "microDeposit")
+    event = next(one.payload for one in life.things["sandbox events"] if one.payload["resource"] == "microDeposit")
 
     assert "Zqfore" == state["first_name"]
     assert "ZQMEMO" == event["body"]["description"]
@@ -50,7 +50,7 @@ def test_a_served_sandbox_tells_the_same() -> None:
 
     assert isinstance(control, RemoteSandbox)
     assert "Zqfirst" == state["first_name"]
-    assert "Zqfirst" == events[-1]["event"]["body"]["firstName"]
+    assert "Zqfirst" == events[-1].payload["body"]["firstName"]
     assert found(f"{state!r} {events!r} {drained!r} {pretty_repr([state, events, drained])}") == []
 
 

@@ -357,7 +357,7 @@ def test_the_trainers_actions_go_past_faults(ann: Caller, bob: Caller, trainer: 
     pushed = trainer.act("all", "event", event="a purchase of 12.50 USD (transaction.created)").json()
 
     assert (list(pushed["done"]), pushed["failed"]) == (["Ann", "Bob"], {})
-    assert [one["event"]["action"] for one in bob.control("events")][-1] == "created"
+    assert [one["payload"]["action"] for one in bob.control("events")][-1] == "created"
 
 
 def test_an_action_that_fails_for_one_is_done_for_the_others(ann: Caller, bob: Caller, trainer: Trainer) -> None:
@@ -415,7 +415,7 @@ def test_the_trainer_acts_on_one_or_all(ann: Caller, bob: Caller, trainer: Train
 
     assert len(ann.control("list_faults")) == 1
     assert bob.control("list_faults") == []
-    assert [one["event"]["resource"] for one in bob.control("events")] == ["microDeposit"]
+    assert [one["payload"]["resource"] for one in bob.control("events")] == ["microDeposit"]
 
 
 def test_notes_and_locks_reach_the_learner(ann: Caller, bob: Caller, trainer: Trainer) -> None:
@@ -533,7 +533,7 @@ def test_each_event_of_the_board_is_sent(server: ClassServer, event: str) -> Non
 
     kind = re.search(r"\((\w+\.\w+)\)", event)
     assert kind is None or [
-        one for one in ann.events() if f"{one['event']['resource']}.{one['event']['action']}" == kind[1]
+        one for one in ann.events() if f"{one.payload['resource']}.{one.payload['action']}" == kind[1]
     ]
     assert bob.events() == []
 

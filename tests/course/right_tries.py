@@ -46,7 +46,7 @@ api.sandbox.settle(BULK(api.simulate_authorization, COFFEE)[0].id)
         "terminal",
         """
 TERMINAL('transactions', 'authorize', **COFFEE)
-TERMINAL('sandbox', 'settle', api.sandbox.events()[-1]['event']['body']['id'])
+TERMINAL('sandbox', 'settle', api.sandbox.events()[-1].payload['body']['id'])
 """,
     ),
     (
@@ -85,7 +85,7 @@ BULK(api.simulate_refund, {'transaction_id': stay, 'amount': 1500}, {'transactio
         "terminal",
         """
 TERMINAL('transactions', 'authorize', **{**COFFEE, 'amount': 20000})
-stay = api.sandbox.events()[-1]['event']['body']['id']
+stay = api.sandbox.events()[-1].payload['body']['id']
 TERMINAL('transactions', 'reverse', transaction_id=stay, new_amount=15000)
 TERMINAL('sandbox', 'settle', stay)
 TERMINAL('transactions', 'refund', transaction_id=stay.upper(), amount=2500)
@@ -236,7 +236,7 @@ api.sandbox.review(filed[0].id.upper(), 'denied')
 flat = {**ada, **{f'address.{name}': value for name, value in ada['address'].items()}}
 del flat['address']
 TERMINAL('applications', 'create', **{**flat, 'last_name': 'testingNeedsVerification'})
-TERMINAL('sandbox', 'review', api.sandbox.events()[-1]['event']['body']['id'], 'denied')
+TERMINAL('sandbox', 'review', api.sandbox.events()[-1].payload['body']['id'], 'denied')
 """,
     ),
     (
@@ -271,7 +271,7 @@ SEQUENCE(step('file', 'create_user_application', sumsub_share_token='token-0001'
         "terminal",
         """
 TERMINAL('applications', 'create', sumsub_share_token='token-0001', **PROFILE)
-user = api.sandbox.events()[-1]['event']['body']['id']
+user = api.sandbox.events()[-1].payload['body']['id']
 TERMINAL('sandbox', 'review', user, 'tosNotAccepted')
 TERMINAL('sandbox', 'accept-terms', user)
 """,

@@ -81,7 +81,7 @@ def _receive(api: Any, run: DrillRun, **inbox: Any) -> None:
     with wb.Inbox(**inbox) as received, received.serve(port=run.facts["port"]):
         api.sandbox.flush(timeout=60)  # each was tried once
         for event in api.sandbox.events(since=run.facts["after"]):
-            api.sandbox.resend(event["event"]["id"], run.facts["endpoint"])
+            api.sandbox.resend(event.payload["id"], run.facts["endpoint"])
         api.sandbox.flush(timeout=60)
         run.last = run.check()
 

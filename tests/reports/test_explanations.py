@@ -108,7 +108,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
     """A number is the sum of its postings; each has its event and, where the sandbox knows it, the request."""
     api, frame = spend
     explained = reports.explain(frame, 0, "net_cents")
-    events = {event["event"]["id"] for event in api.sandbox.events()}
+    events = {event.payload["id"] for event in api.sandbox.events()}
 
     assert explained["contribution"].tolist() == [1_000, 2_500, -700]
     assert explained["posting"].tolist() == ["settlement", "settlement", "refund"]

@@ -88,7 +88,7 @@ def test_a_refund_without_a_time_is_counted_in_the_notes() -> None:
         transaction = bought(api, 100)
         api.sandbox.settle(transaction)
         api.simulate_refund(transaction_id=transaction, amount=40)
-        events = [listed["event"] for listed in api.sandbox.events()]
+        events = [listed.payload for listed in api.sandbox.events()]
 
     table = reports.postings([wb.connect().converter.structure(event, wb.records.Event) for event in events])
 

@@ -167,7 +167,7 @@ class Api:
         return transaction
 
     def kinds(self, since: int = 0) -> list[str]:
-        return [f"{e['event']['resource']}.{e['event']['action']}" for e in self.sandbox.events(since=since)]
+        return [f"{e.payload['resource']}.{e.payload['action']}" for e in self.sandbox.events(since=since)]
 
 
 def write_earlier_file(path: Path, made: dict[str, Any]) -> None:

@@ -336,7 +336,7 @@ def shown(behavior: str) -> dict[str, list[Any]]:
         sandbox.review(api.user, status, reason="DOCUMENT_EXPIRED", status_change_reason="provider_initiated")
     for at, rail in ((sandbox, "ach"), (sandbox._for_key(corporate.key), "wire")):
         at.deposit(rail=rail, reference_id="20260115MMQFMP2Z000001")
-    found["Event envelope"] += [one["event"] for one in (*sandbox.events(), *sandbox._for_key(corporate.key).events())]
+    found["Event envelope"] += [one.payload for one in (*sandbox.events(), *sandbox._for_key(corporate.key).events())]
     for kind in ("user.updated", "microDeposit.received"):
         found[kind] += [one["body"] for one in found["Event envelope"] if f"{one['resource']}.{one['action']}" == kind]
     return found
@@ -608,7 +608,7 @@ def refunded(given: int | None) -> Callable[[Api], int]:
 
 
 def updates(api: Api, start: int) -> list[str]:
-    events = [one["event"] for one in api.sandbox.events(since=start)]
+    events = [one.payload for one in api.sandbox.events(since=start)]
     return [
         one["body"]["applicationStatus"] for one in events if (one["resource"], one["action"]) == ("user", "updated")
     ]
@@ -629,7 +629,7 @@ def terms(api: Api) -> bool:
     """Acceptance of the terms after the verification passed: one more event, which reports `approved`."""
     user = plain_user(api)
     api.sandbox.review(user, "tosNotAccepted")
-    waiting = api.sandbox.events()[-1]["event"]["body"]
+    waiting = api.sandbox.events()[-1].payload["body"]
     start = len(api.sandbox.events())
     api.sandbox.accept_terms(user)
     return "applicationCompletionLink" in waiting and updates(api, start) == ["approved"]
@@ -766,8 +766,8 @@ def of_behavior() -> Iterator[Fact]:
         ("Events", "`eventReceivedAt` is present in `user.updated`", lambda api: all(
             "eventReceivedAt" in one for one in shown(api.sandbox.behavior)["Event envelope"] if one["resource"] == "user" and one["action"] == "updated")),
         ("Events", "`applicationReason` is empty without rejections", lambda api: (api.sandbox.review(
-            plain_user(api), "approved"), api.sandbox.events()[-1]["event"]["body"]["applicationReason"])[1] == ""),
-        ("Events", "trial deposits carry `ACCTVERIFY`", lambda api: (api.sandbox.deposit(), api.sandbox.events()[-1]["event"]["body"]["description"])[1] == "ACCTVERIFY"),
+            plain_user(api), "approved"), api.sandbox.events()[-1].payload["body"]["applicationReason"])[1] == ""),
+        ("Events", "trial deposits carry `ACCTVERIFY`", lambda api: (api.sandbox.deposit(), api.sandbox.events()[-1].payload["body"]["description"])[1] == "ACCTVERIFY"),
         ("Versioning", "payloads have version 1.0.0, and 1.1.0 with a `statusChangeReason`", lambda api: all(
             one["version"] == ("1.1.0" if "statusChangeReason" in one["body"] else "1.0.0")
             for one in shown(api.sandbox.behavior)["Event envelope"])),

@@ -128,7 +128,7 @@ def test_routes_are_an_empty_list_also_by_the_old_name(api, path, headers):
 
 
 def deposit_events(api):
-    return [one["event"]["body"] for one in api.sandbox.events("microDeposit.received")]
+    return [one.payload["body"] for one in api.sandbox.events("microDeposit.received")]
 
 
 @pytest.mark.parametrize("amount, sent", [("0.01", 1), ("1.99", 1), ("2.00", 0), ("150.00", 0)])

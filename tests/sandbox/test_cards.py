@@ -81,7 +81,7 @@ def test_above_the_credit_is_declined(api):
     answer = api.authorize(card, amount=10_000)
 
     assert (answer.body["status"], answer.body["declinedReason"]) == ("declined", "account_credit_limit_exceeded")
-    spend = api.sandbox.events("transaction.created")[-1]["event"]["body"]["spend"]
+    spend = api.sandbox.events("transaction.created")[-1].payload["body"]["spend"]
     assert (spend["status"], spend["declinedReason"]) == ("declined", "account credit limit exceeded")
     assert api.authorize(card, amount=5_000).body["status"] == "authorized"
 
@@ -109,7 +109,7 @@ def test_a_full_reversal_releases_the_hold(api, body):
     assert {"transactionId": transaction, "status": "authorized"} == answer.body
     assert moved(api, before) == {}
     assert api.kinds()[-1] == "transaction.updated"
-    spend = api.sandbox.events()[-1]["event"]["body"]["spend"]
+    spend = api.sandbox.events()[-1].payload["body"]["spend"]
     assert (spend["status"], spend["amount"], spend["authorizationUpdateAmount"]) == ("reversed", 0, -1250)
     assert api.reverse(transaction).status == 400
     assert api.settle(transaction, amount=1).status == 400
@@ -182,7 +182,7 @@ def test_a_refund_credits_the_cardholder(api):
 
     assert {"transactionId": transaction, "status": "settled", "completionReason": "REFUND"} == answer.body
     assert moved(api, before) == {"available": 1250, "refunded": 1250}
-    assert api.sandbox.events()[-1]["event"]["body"]["spend"]["amount"] == -1250
+    assert api.sandbox.events()[-1].payload["body"]["spend"]["amount"] == -1250
 
 
 def test_refunds_may_repeat_until_the_settled_amount_is_used_up(api):
@@ -242,7 +242,7 @@ def test_an_event_of_a_purchase_says_all_of_it(api):
     """Transaction events carry the amounts in cents, the merchant, the cardholder and the times."""
     api.authorize(amount=1250)
 
-    event = api.sandbox.events("transaction.created")[0]["event"]
+    event = api.sandbox.events("transaction.created")[0].payload
 
     spend = event["body"]["spend"]
     assert (event["version"], event["body"]["type"], spend["status"]) == ("1.0.0", "spend", "pending")
@@ -263,7 +263,7 @@ def test_an_event_of_a_reduction_carries_the_change_and_the_new_total(api):
     transaction = api.authorized(1250)
     api.reverse(transaction, newAmount=1000)
 
-    spend = api.sandbox.events("transaction.updated")[0]["event"]["body"]["spend"]
+    spend = api.sandbox.events("transaction.updated")[0].payload["body"]["spend"]
 
     assert (spend["authorizationUpdateAmount"], spend["amount"], spend["authorizedAmount"]) == (-250, 1000, 1000)
     assert spend["status"] == "reversed"
@@ -273,7 +273,7 @@ def test_a_full_reversal_is_also_completed_in_the_observed_behavior(observed):
     transaction = observed.authorized(1250)
     observed.reverse(transaction)
 
-    updated, completed = (one["event"]["body"]["spend"] for one in observed.sandbox.events()[-2:])
+    updated, completed = (one.payload["body"]["spend"] for one in observed.sandbox.events()[-2:])
 
     assert (updated["status"], updated["amount"]) == ("reversed", 0)
     assert (completed["status"], completed["amount"], completed["postedAt"]) == (
@@ -294,7 +294,7 @@ def test_settlement_by_the_clock_where_it_is_set():
     api.sandbox.clock.advance(minutes=1)
 
     assert (api.sandbox.state(kept)["status"], api.sandbox.state(reversed_)["status"]) == ("settled", "reversed")
-    assert api.sandbox.events()[-1]["cause"] == "clock"
+    assert api.sandbox.events()[-1].cause == "clock"
 
 
 def test_cards_are_moved_by_controls(api):
@@ -312,7 +312,7 @@ def test_cards_are_moved_by_controls(api):
     assert api.authorize(new).status == 200
 
     events = sandbox.events("card.updated")
-    assert [one["event"]["body"]["status"] for one in events] == ["locked", "active", "canceled", "active"]
+    assert [one.payload["body"]["status"] for one in events] == ["locked", "active", "canceled", "active"]
 
 
 def test_a_card_can_be_issued(api):
@@ -321,7 +321,7 @@ def test_a_card_can_be_issued(api):
 
     assert made.status == "active"
     assert money(api, made.id) == {"limit": 5000, "available": 5000, "held": 0, "posted": 0, "refunded": 0}
-    body = api.sandbox.events(kind="card.updated")[-1]["event"]["body"]
+    body = api.sandbox.events(kind="card.updated")[-1].payload["body"]
     assert (body["id"], body["limit"]) == (made.id, {"amount": 5000, "frequency": "allTime"})
 
 
@@ -337,8 +337,8 @@ def test_completed_events_have_a_reason_in_the_observed_behavior(api, observed):
     for one in (api, observed):
         one.refund(one.settled(1250), amount=250)
         one.reverse(one.authorized(500))
-    events = [one["event"] for one in observed.sandbox.events("transaction.completed")]
-    others = [one["event"] for one in observed.sandbox.events("transaction.created")]
+    events = [one.payload for one in observed.sandbox.events("transaction.completed")]
+    others = [one.payload for one in observed.sandbox.events("transaction.created")]
 
     assert [event["body"]["spend"]["completionReason"] for event in events] == [
         "settlement",
@@ -347,5 +347,5 @@ def test_completed_events_have_a_reason_in_the_observed_behavior(api, observed):
     ]
     assert {event["version"] for event in events} == {"1.1.0"}
     assert all(event["version"] == "1.0.0" and "completionReason" not in event["body"]["spend"] for event in others)
-    documented = [one["event"] for one in api.sandbox.events("transaction.completed")]
+    documented = [one.payload for one in api.sandbox.events("transaction.completed")]
     assert all(event["version"] == "1.0.0" and "completionReason" not in event["body"]["spend"] for event in documented)

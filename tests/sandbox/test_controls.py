@@ -166,7 +166,7 @@ def test_reset_puts_the_world_back(api):
 
     assert before == state_of(api.sandbox)
     api.authorize()
-    assert [one["sequence"] for one in api.sandbox.events()] == [3, 4]
+    assert [one.sequence for one in api.sandbox.events()] == [3, 4]
 
 
 def test_a_snapshot_can_be_restored_again_and_again(api):

@@ -8,8 +8,6 @@ import pytest
 
 from tests.sandbox.driver import Api
 from workbench import connect
-from workbench.interface.convert import converter
-from workbench.interface.events import Event
 from workbench.sandbox import Sandbox
 from workbench.schema import checks
 
@@ -31,10 +29,21 @@ def test_every_event_reads_as_its_record_without_a_flag(api):
     cause_all(api)
 
     for one in api.sandbox.events():
-        event = converter().structure(json.loads(json.dumps(one["event"])), Event)
+        event = one.event
         assert type(event.body).__name__ in {"UserUpdated", "TransactionChanged", "MicroDepositReceived", "CardUpdated"}
         assert checks.flags(event) == ()
         assert checks.flags(event.body) == ()
+
+
+def test_an_inbox_receives_the_events_that_the_sandbox_lists():
+    """The same typed events, with unknown members and all."""
+    with connect() as api:
+        card = api.sandbox.guide()["cards"]["active"][0]
+        api.simulate_authorization(
+            card_id=card, amount=500, currency="USD", merchant_name="A", merchant_category_code="5411"
+        )
+
+        assert [listed.event for listed in api.sandbox.events()] == api.inbox.events() != []
 
 
 def test_events_are_numbered_and_linked_to_what_caused_them(api):
@@ -43,19 +52,19 @@ def test_events_are_numbered_and_linked_to_what_caused_them(api):
 
     events = api.sandbox.events()
 
-    assert list(range(1, len(events) + 1)) == [one["sequence"] for one in events]
-    assert events[0]["request_id"] == events[1]["request_id"] != events[2]["request_id"]
-    assert [one["cause"] for one in events[:5]] == [
+    assert list(range(1, len(events) + 1)) == [one.sequence for one in events]
+    assert events[0].request_id == events[1].request_id != events[2].request_id
+    assert [one.cause for one in events[:5]] == [
         "simulate_authorization",
         "simulate_authorization",
         "simulate_reversal",
         "settle",
         "simulate_refund",
     ]
-    assert {"review", "deposit", "lock_card"} <= {one["cause"] for one in events}
-    assert len(events) == len({one["event"]["id"] for one in events})
+    assert {"review", "deposit", "lock_card"} <= {one.cause for one in events}
+    assert len(events) == len({one.payload["id"] for one in events})
     logged = {one.request_id for one in api.sandbox.requests() if one.request_id}
-    assert logged <= {one["request_id"] for one in events}
+    assert logged <= {one.request_id for one in events}
 
 
 def test_events_can_be_asked_for_by_kind_and_from_a_number_on(api):
@@ -63,7 +72,7 @@ def test_events_can_be_asked_for_by_kind_and_from_a_number_on(api):
     events = api.sandbox.events()
 
     assert events[4:] == api.sandbox.events(since=4)
-    assert [one for one in events if one["event"]["resource"] == "user"] == api.sandbox.events("user.updated")
+    assert [one for one in events if one.payload["resource"] == "user"] == api.sandbox.events("user.updated")
 
 
 def test_a_refused_request_sends_no_event(api):
@@ -79,7 +88,7 @@ def test_each_event_is_signed(api):
 
     drained, _ = api.sandbox._drain()
 
-    assert [one["event"] for one in api.sandbox.events()] == [json.loads(bytes(body)) for _, _, body in drained]
+    assert [one.payload for one in api.sandbox.events()] == [json.loads(bytes(body)) for _, _, body in drained]
     for _, headers, body in drained:
         assert hmac.new(api.key.encode(), body, hashlib.sha256).hexdigest() == headers["signature"]
 
@@ -111,19 +120,19 @@ def test_a_tenant_gets_its_own_events_alone(sandbox):
 def test_an_event_shows_the_record_as_it_was(api):
     """Later changes do not reach into earlier events."""
     transaction = api.authorized(1250)
-    before = json.dumps(api.sandbox.events())
+    before = api.sandbox.events()
 
     api.settle(transaction, amount=100)
     api.update_user(api.sandbox.state(transaction)["user"], firstName="Other")
 
-    assert before == json.dumps(api.sandbox.events()[:2])
+    assert before == api.sandbox.events()[:2]
 
 
 def test_events_follow_the_wire_names_of_a_profile():
     api = Api(Sandbox(wire_names={"spend.merchant_name": "merchant"}))
     api.authorize()
 
-    assert "merchant" in api.sandbox.events()[0]["event"]["body"]["spend"]
+    assert "merchant" in api.sandbox.events()[0].payload["body"]["spend"]
 
 
 @pytest.mark.slow

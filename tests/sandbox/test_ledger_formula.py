@@ -19,7 +19,7 @@ def ledger_of(events):
     """Return what each transaction cost by the events: created + changes + (completed - authorized), in cents."""
     cents = defaultdict(int)
     for listed in events:
-        event = listed["event"]
+        event = listed.payload
         spend = event["body"].get("spend", {})
         if event["resource"] != "transaction" or spend["status"] == "declined":
             continue
@@ -78,7 +78,7 @@ def test_a_reduced_purchase_costs_what_it_settled_for():
 
     events = api.sandbox.events()
 
-    spend = events[-1]["event"]["body"]["spend"]
+    spend = events[-1].payload["body"]["spend"]
     assert (60, 60) == (spend["amount"], spend["authorizedAmount"])
     assert {transaction: 60} == dict(ledger_of(events))
 
@@ -89,7 +89,7 @@ def test_a_refund_is_recorded_as_observed():
     transaction = api.settled(100)
     api.refund(transaction, amount=40)
 
-    created, completed = (listed["event"] for listed in api.sandbox.events()[-2:])
+    created, completed = (listed.payload for listed in api.sandbox.events()[-2:])
 
     assert ("created", "completed") == (created["action"], completed["action"])
     assert created["body"]["id"] == completed["body"]["id"] != transaction
@@ -105,6 +105,6 @@ def test_the_request_says_what_was_authorized_before_where_it_is_set(setting, am
     api = Api(Sandbox(behavior={"previously_authorized": setting}))
     api.authorize()
 
-    spend = api.sandbox.events("transaction.requested")[0]["event"]["body"]["spend"]
+    spend = api.sandbox.events("transaction.requested")[0].payload["body"]["spend"]
 
     assert amount == spend.get("previouslyAuthorizedAmount")

@@ -95,7 +95,7 @@ def test_the_authorized_amount_after_a_reduction_is_settable(setting, amount):
     api.reverse(transaction, newAmount=600)
     api.settle(transaction, amount=500)
 
-    assert amount == api.sandbox.events()[-1]["event"]["body"]["spend"]["authorizedAmount"]
+    assert amount == api.sandbox.events()[-1].payload["body"]["spend"]["authorizedAmount"]
 
 
 def test_a_former_name_says_the_new_one() -> None:

@@ -14,7 +14,7 @@ WALLET = "0x000000000000000000000000000000000000dEaD"
 
 
 def last_event(api):
-    return api.sandbox.events("user.updated")[-1]["event"]
+    return api.sandbox.events("user.updated")[-1].payload
 
 
 def test_an_application_goes_through_review_by_the_clock(api):
@@ -28,7 +28,7 @@ def test_an_application_goes_through_review_by_the_clock(api):
     api.sandbox.clock.advance(seconds=1)
 
     assert api.update_user(user).body["applicationStatus"] == "approved"
-    statuses = [one["event"]["body"]["applicationStatus"] for one in api.sandbox.events("user.updated")]
+    statuses = [one.payload["body"]["applicationStatus"] for one in api.sandbox.events("user.updated")]
     assert statuses == ["pending", "approved"]
     assert last_event(api)["eventReceivedAt"] == "2026-01-15T15:01:00.000Z"
 
@@ -408,4 +408,4 @@ def test_events_keep_their_names_when_an_initiated_application_is_filed():
         assert api.send(api.from_wire("create_user_application", filed)).first_name == "Ada"
 
         (event,) = api.sandbox.events("transaction.created")
-        assert event["event"]["body"]["spend"]["userFirstName"] == "Before"
+        assert event.payload["body"]["spend"]["userFirstName"] == "Before"

@@ -37,7 +37,9 @@ def story(sandbox):
     sandbox.clock.advance(days=1)
     sandbox.deposit()
     return (
-        strict_json.dumps([seen, sandbox.events(), to_json([change(one, seconds=0) for one in sandbox.requests()])])
+        strict_json.dumps(
+            [seen, to_json(sandbox.events()), to_json([change(one, seconds=0) for one in sandbox.requests()])]
+        )
         + repr(sandbox._drain()).encode()
     )
 
@@ -95,9 +97,9 @@ def test_what_falls_due_happens_in_its_order(api):
 
     api.sandbox.clock.advance(days=40)
 
-    times = [one["at"] for one in api.sandbox.events()]
+    times = [one.at for one in api.sandbox.events()]
     assert sorted(times) == times
-    assert times[3] == "2026-01-15T15:01:00.000Z"
+    assert times[3] == datetime(2026, 1, 15, 15, 1, tzinfo=UTC)
 
 
 def test_another_tenants_records_are_not_found(sandbox):

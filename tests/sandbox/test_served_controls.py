@@ -22,7 +22,7 @@ def arguments(sandbox: Sandbox) -> dict[str, dict[str, Any]]:
         held, settled = [api.simulate_authorization(card_id=card, amount=500, **sold).transaction_id for _ in range(2)]
     sandbox.settle(settled)
     endpoint = sandbox.register_endpoint("http://127.0.0.1:9/hooks").id
-    event = sandbox.events()[0]["event"]["id"]
+    event = sandbox.events()[0].payload["id"]
     admin = next(contract for contract in guide["contracts"] if contract["chain_id"] == 84532)["admin_addresses"][0]
     return {
         "guide": {}, "events": {}, "last_event": {}, "world_id": {}, "requests": {}, "balance": {"card_id": card},

@@ -21,8 +21,8 @@ def test_a_sandbox_shows_what_is_of_a_keys_tenant(two):
     sandbox, mine, other = two
     seen = sandbox._for_key(other.key)
 
-    assert {mine.card} == {one["event"]["body"]["spend"]["cardId"] for one in sandbox.events()}
-    assert {other.card} == {one["event"]["body"]["spend"]["cardId"] for one in seen.events()}
+    assert {mine.card} == {one.payload["body"]["spend"]["cardId"] for one in sandbox.events()}
+    assert {other.card} == {one.payload["body"]["spend"]["cardId"] for one in seen.events()}
     assert 4 == len(sandbox.events(all_tenants=True))
     assert seen.events() == sandbox.events(api_key=other.key)
     for kind in ("card", "user", "contract", "transaction"):
@@ -70,7 +70,7 @@ def test_the_controls_of_a_session_are_scoped_to_its_key(served):
             )
 
             assert [purchase.transaction_id] == [one["id"] for one in api.sandbox.records("transaction")]
-            assert {card} == {one["event"]["body"]["spend"]["cardId"] for one in api.sandbox.events()}
+            assert {card} == {one.payload["body"]["spend"]["cardId"] for one in api.sandbox.events()}
             assert api.sandbox.guide() == api.sandbox.guide()
 
 

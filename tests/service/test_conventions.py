@@ -76,7 +76,7 @@ def test_merchant_texts(behavior: Any, name: int, city: int) -> None:
     """In observed events merchant texts are padded with blanks."""
     sandbox = Sandbox(behavior=behavior)
     ask(sandbox)
-    spend = sandbox.events()[-1]["event"]["body"]["spend"]
+    spend = sandbox.events()[-1].payload["body"]["spend"]
 
     assert (len(spend["merchantName"]), len(spend["merchantCity"])) == (name, city)
 

@@ -51,7 +51,7 @@ def check(path: Path, notes: Path) -> tuple[int, int]:
             if str(one["merchant_name"]) in sent
         ]
         kept = dict(names)
-        events = sum(one["event"]["action"] == "requested" for one in sandbox.events())
+        events = sum(one.payload["action"] == "requested" for one in sandbox.events())
         now, first = (one.balance(one.guide()["cards"]["active"][0]) for one in (sandbox, fresh))
     with closing(sqlite3.connect(path)) as connection:
         whole = connection.execute("PRAGMA integrity_check").fetchall()

@@ -80,7 +80,7 @@ def terminal(*words: str) -> Callable[[Own, Any], str]:
 
 FACES: dict[str, Callable[[Own, Any], str]] = {
     **{f"records of {kind}": lambda own, _, kind=kind: repr([one["id"] for one in own.api.sandbox.records(kind)]) for kind in KINDS},
-    "events": lambda own, _: repr([dict(one["event"]["body"]) for one in own.api.sandbox.events()]),
+    "events": lambda own, _: repr([dict(one.payload["body"]) for one in own.api.sandbox.events()]),
     "requests": lambda own, _: repr([(one.path, one.body) for one in own.api.sandbox.requests()]),
     "inbox": lambda own, _: repr([(event.body.id, getattr(event.body, "user_id", "")) for event in own.api.inbox.events()]),
     "journal": lambda own, _: repr([dict(entry.request) for entry in own.api.journal]),
@@ -115,5 +115,5 @@ def test_each_tenant_received_what_it_caused(owns: list[Own]) -> None:
         assert 15 == sum(kind.startswith("transaction.") for kind in kinds)
         merchants = {event.body.spend.merchant_name for event in own.api.inbox.events() if event.body.id in own.ids and hasattr(event.body, "spend")}  # fmt: skip
         assert {own.name} == merchants
-        numbers = [one["sequence"] for one in own.api.sandbox.events()]
+        numbers = [one.sequence for one in own.api.sandbox.events()]
         assert numbers == sorted(numbers)

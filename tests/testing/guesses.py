@@ -29,7 +29,7 @@ def settled(api: Any, cents: int = 1_000) -> Any:
 
 def sent(api: Any, kind: str) -> list[dict[str, Any]]:
     """Return the bodies of the events of a kind, in order."""
-    return [dict(one["event"]["body"]) for one in api.sandbox.events(kind)]
+    return [dict(one.payload["body"]) for one in api.sandbox.events(kind)]
 
 
 def test_full_reversal_status(workbench_session: Any) -> None:

@@ -277,7 +277,7 @@ class Traffic:
 
     def _events(self) -> Iterator[dict[str, Any]]:
         for row in self.sandbox.events(all_tenants=True):
-            yield json.loads(json.dumps(row["event"], default=str))
+            yield json.loads(json.dumps(row.payload, default=str))
 
 
 REWARDS = "/issuing/rewards/activity"

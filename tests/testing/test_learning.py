@@ -206,7 +206,7 @@ def test_inboxes_journals_and_recordings(tmp_path) -> None:
             )
             api.simulate_reversal(transaction_id=made.transaction_id, new_amount=wb.FULL)
         for row in api.sandbox.events():
-            body = orjson.dumps(row["event"], default=str)
+            body = orjson.dumps(row.payload, default=str)
             inbox.receive({"Signature": hmac.new(b"key", body, hashlib.sha256).hexdigest()}, body)
         inbox.close()
     calls, journal, events = (learn(tmp_path / name) for name in ("calls.har", "j.db", "i.db"))

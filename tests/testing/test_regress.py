@@ -31,9 +31,7 @@ def log() -> tuple[bytes, ...]:
         api.sandbox.settle(str(made))
         if i % 2:
             api.simulate_refund(transaction_id=made, amount=50)
-    events = [one.event for one in api.sandbox.events()] if hasattr(api.sandbox.events()[0], "event") else [
-        one["event"] for one in api.sandbox.events()
-    ]  # fmt: skip
+    events = [one.payload for one in api.sandbox.events()]
     return tuple(strict_json.dumps(dict(event)) for event in events if event["resource"] == "transaction")
 
 

@@ -6,7 +6,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import attrs
 
@@ -18,6 +18,8 @@ from workbench.client.probe import Findings, verify
 from workbench.errors import InvalidArguments, NotSent, Problem, UsageError, advise, hide_arguments
 from workbench.interface.table import KEY_HEADER, OPERATIONS, Async, Operation, Sync
 from workbench.schema.walk import UnknownMember, build, given
+
+R = TypeVar("R")
 
 _KEY_HEADER = KEY_HEADER.encode()
 _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row in OPERATIONS.values()}
@@ -136,13 +138,18 @@ class Client(_Calls, Sync):
         return network().TimelyTransport(self._ssl_context(), **self._options())
 
     def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
-        call = self._call(operation, request, resend_of)
+        return self._finish(self._call(operation, request, resend_of))
+
+    def _finish(self, call: Coroutine[Any, Any, R]) -> R:
+        """Run a coroutine to its end: nothing that this client awaits is left waiting."""
         try:
-            call.send(None)  # to its end: nothing that this client awaits is left waiting
+            call.send(None)
         except StopIteration as stop:
-            return stop.value
+            value: R = stop.value
+            return value
         finally:
             call.close()
+        raise AssertionError("a synchronous client awaited something")
 
     async def _pause(self, seconds: float) -> None:
         """Wait; a view that is stopped while waiting sends nothing more."""
@@ -174,7 +181,7 @@ class Client(_Calls, Sync):
         Raises:
             WorkbenchError: The service cannot be reached, refuses the key, or does not answer as this API.
         """
-        return verify(self, user_id)
+        return self._finish(verify(self._call, user_id))
 
     def close(self) -> None:
         """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
@@ -213,6 +220,10 @@ class AsyncClient(_Calls, Async):
         import asyncio
 
         return await asyncio.to_thread(self._key.renew, version)  # the function may wait for a vault
+
+    async def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
+        """Check assumptions about the service by at most seven reads, as `Client.verify_assumptions` does."""
+        return await verify(self._call, user_id)
 
     async def aclose(self) -> None:
         """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""

@@ -1,7 +1,7 @@
 """Verify assumptions about a real service, by reads only."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from enum import StrEnum
 from typing import Any
 
@@ -10,6 +10,7 @@ import attrs
 from workbench.errors import ApiError, BadRequest, NoAnswer, NotFound, NotSent, UnexpectedAnswer
 from workbench.interface.assumptions import assumptions
 from workbench.interface.formats import STELLAR_ADDRESS
+from workbench.interface.table import OPERATIONS
 from workbench.schema import checks
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
@@ -54,14 +55,18 @@ class Findings(tuple[Finding, ...]):
         return f"<findings: {', '.join(f'{len(self.of(verdict))} {verdict}' for verdict in Verdict)}>"
 
 
-Seen = Iterator[tuple[str, bool, str]]
+Call = Callable[..., Awaitable[Any]]
+"""Sends a read: its operation, and its arguments as a mapping."""
+
+Seen = AsyncIterator[tuple[str, bool, str]]
 """Ids of assumptions, whether what was seen fits them, and what was seen."""
 
 
-def verify(api: object, user_id: str | None) -> Findings:
+async def verify(call: Call, user_id: str | None) -> Findings:
     """Call a service with at most seven reads, and return the result for each assumption.
 
     Args:
+        call: Sends a read.
         user_id: A user with rewards; None tries the names of the rewards query on an unknown user only.
 
     Raises:
@@ -69,9 +74,9 @@ def verify(api: object, user_id: str | None) -> Findings:
         NotSent: No connection to the service, as for a refused port or broken TLS.
     """
     seen: dict[str, tuple[Verdict, str]] = {}
-    for number, read in enumerate((_contracts(api), _unknown_user(api), _rewards(api, user_id))):
+    for number, read in enumerate((_contracts(call), _unknown_user(call), _rewards(call, user_id))):
         try:
-            for assumption, fits, evidence in _refusals(read):
+            async for assumption, fits, evidence in _refusals(read):
                 if seen.get(assumption, ("",))[0] is not Verdict.CONTRADICTED:
                     seen[assumption] = (Verdict.CONFIRMED if fits else Verdict.CONTRADICTED, evidence)
         except (ApiError, NoAnswer, NotSent, UnexpectedAnswer) as error:
@@ -84,10 +89,11 @@ def verify(api: object, user_id: str | None) -> Findings:
     return Findings(sorted(findings.values(), key=lambda finding: [*Verdict].index(finding.verdict)))
 
 
-def _refusals(read: Seen) -> Seen:
+async def _refusals(read: Seen) -> Seen:
     """Add the findings that the refusal of a read supports."""
     try:
-        yield from read
+        async for finding in read:
+            yield finding
     except ApiError as refusal:
         if refusal.status == 400:
             usual = refusal.error is not None and refusal.message is not None
@@ -95,8 +101,8 @@ def _refusals(read: Seen) -> Seen:
         raise
 
 
-def _contracts(api: Any) -> Seen:
-    for contract in api.list_contracts():
+async def _contracts(call: Call) -> Seen:
+    for contract in await call(OPERATIONS["list_contracts"], {}):
         for token in contract.tokens:
             if token.balance is not None:
                 fits = token.balance.replace(".", "", 1).isdigit() and token.balance.isascii()
@@ -116,9 +122,9 @@ def _contracts(api: Any) -> Seen:
             yield "unknown_members", True, text
 
 
-def _unknown_user(api: Any) -> Seen:
+async def _unknown_user(call: Call) -> Seen:
     try:
-        api.list_rewards_activity(user_id=NOBODY, limit=1)
+        await call(OPERATIONS["list_rewards_activity"], {"user_id": NOBODY, "limit": 1})
     except NotFound:
         yield "list_rewards_activity.404.user", True, "404 for an unknown user"
         yield "list_rewards_activity.user_id", True, "the service looked up the user in the query"
@@ -128,17 +134,17 @@ def _unknown_user(api: Any) -> Seen:
         raise
 
 
-def _rewards(api: Any, user_id: str | None) -> Seen:
+async def _rewards(call: Call, user_id: str | None) -> Seen:
     if user_id is None:
         return
 
-    def read(**query: Any) -> Any:
-        return api.list_rewards_activity(user_id=user_id, **query).items
+    async def read(**query: Any) -> Any:
+        return (await call(OPERATIONS["list_rewards_activity"], {"user_id": user_id, **query})).items
 
-    items = read(limit=10)
+    items = await read(limit=10)
     if len(items) < 2:
         return
-    first, second = read(limit=1), read(limit=1, offset=1)
+    first, second = await read(limit=1), await read(limit=1, offset=1)
     yield "list_rewards_activity.limit", len(first) == 1, f"limit 1 returned {len(first)} items"
     if first and second:
         moved = second[0] != first[0]
@@ -147,7 +153,7 @@ def _rewards(api: Any, user_id: str | None) -> Seen:
     yield "list_rewards_activity.user_id", True, "a user's items were returned"
     for kind in ("earned", "redeemed"):
         if any(item.type not in {None, kind} for item in items):
-            only = all(item.type == kind for item in read(type=kind, limit=10))
+            only = all(item.type == kind for item in await read(type=kind, limit=10))
             text = f"type {kind} returned {'only those items' if only else 'other items too'}"
             yield "list_rewards_activity.type", only, text
     times = [item.created_at for item in items if item.created_at is not None]

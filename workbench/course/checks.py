@@ -80,7 +80,7 @@ class SandboxEvidence:
 
     def events(self, kind: str) -> list[dict[str, Any]]:
         """Return the bodies of the events of a kind."""
-        return [event["event"]["body"] for event in self.sandbox.events(kind)]
+        return [event.payload["body"] for event in self.sandbox.events(kind)]
 
     def state(self, record_id: str) -> dict[str, Any]:
         """Return a record as the service holds it; empty if there is none."""
@@ -358,9 +358,9 @@ def applications_2(seen: SandboxEvidence) -> Iterator[str]:
     statuses: dict[str, list[str]] = {}
     by_token = set()
     for event in seen.sandbox.events("user.updated"):
-        body = event["event"]["body"]
+        body = event.payload["body"]
         statuses.setdefault(body["id"], []).append(body["applicationStatus"])
-        if event["request_id"] in filed:
+        if event.request_id in filed:
             by_token.add(body["id"])
     if not any("tosNotAccepted" in statuses[call][:-1] and statuses[call][-1] == "approved" for call in by_token):
         yield "the applicant with the token did not go from tosNotAccepted to approved."
@@ -478,14 +478,14 @@ def rewards_2(seen: SandboxEvidence) -> Iterator[str]:
 
 def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
     arrived = [
-        event for event in seen.sandbox.events("microDeposit.received") if event["event"]["body"]["amount"] == "0.45"
+        event for event in seen.sandbox.events("microDeposit.received") if event.payload["body"]["amount"] == "0.45"
     ]
     if not arrived:
         others = [event["amount"] for event in seen.events("microDeposit.received")]
         near = f"; there is one of {others[-1]} USD" if others else ""
         yield f"no micro deposit of 0.45 USD was made{near}."
         return
-    ids = {event["event"]["id"] for event in arrived}
+    ids = {event.payload["id"] for event in arrived}
     delivered = {delivery.event_id for delivery in seen.sandbox.deliveries(state="delivered")}
     inbox = {event.event.id for event in seen.stored_before_the_check("microDeposit.received")}
     if not ids & (delivered | inbox):

@@ -34,7 +34,7 @@ def requests_since(api: Any, facts: Facts) -> list[Any]:
 
 def booking(api: Any, transaction: str) -> Facts:
     """Return the booking of the event that completed a transaction."""
-    events = [event["event"] for event in api.sandbox.events("transaction.completed")]
+    events = [event.payload for event in api.sandbox.events("transaction.completed")]
     event = next(event for event in reversed(events) if event["body"]["id"] == transaction)
     return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
 
@@ -115,7 +115,7 @@ def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
 
 def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
     yield from _undelivered(api, facts)
-    event = api.sandbox.events(since=facts["after"])[0]["event"]
+    event = api.sandbox.events(since=facts["after"])[0].payload
     body = strict_json.dumps({**event, "id": "00000000-0000-4000-8000-000000000000"})
     url = check_url(f"http://127.0.0.1:{facts['port']}/webhooks")
     forged = post(url, {"content-type": "application/json", "signature": "0" * 64}, body, seconds=2)
@@ -128,7 +128,7 @@ def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
 def _undelivered(api: Any, facts: Facts) -> Iterator[str]:
     done = {delivery.event_id for delivery in api.sandbox.deliveries(state="delivered")}
     since = api.sandbox.events(since=facts["after"])
-    due = [delivery["event"]["id"] for delivery in since if delivery["sequence"] <= facts["until"]]
+    due = [event.payload["id"] for event in since if event.sequence <= facts["until"]]
     left = len([event for event in due if event not in done])
     if left:
         yield f"{left} of {len(due)} events have not been delivered."

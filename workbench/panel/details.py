@@ -58,9 +58,11 @@ def related(api: object, key: str) -> dict[str, Any]:
     known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
     caused = (
-        [] if sandbox is None or not key else [event for event in sandbox.events() if things.mentions(dict(event), key)]
+        []
+        if sandbox is None or not key
+        else [event for event in sandbox.events() if things.mentions([event.payload, event.request_id], key)]
     )
-    ids = {kept.event.id for kept in known_events} | {event["event"]["id"] for event in caused} | {key}
+    ids = {kept.event.id for kept in known_events} | {event.payload["id"] for event in caused} | {key}
     delivered = [] if sandbox is None else [delivery for delivery in sandbox.deliveries() if delivery.event_id in ids]
     called = [
         entry for entry in things.entries(api) if key and things.mentions([entry.id, entry.request, entry.answer], key)
@@ -100,7 +102,7 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
     if caused:
-        moments = [(event["at"], event["event"]["action"], event["event"]["body"], event["cause"]) for event in caused]
+        moments = [(event.at, event.payload["action"], event.payload["body"], event.cause) for event in caused]
     else:
         moments = [
             (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)

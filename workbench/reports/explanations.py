@@ -142,7 +142,7 @@ def _requests(source: object) -> dict[str, str]:
         return {}
     entries = {entry.request_id: entry for entry in sandbox.requests() if entry.request_id}
     return {
-        event["event"]["id"]: f"{entry.operation} {entry.status} {dict(entry.answer or {})}"
+        event.payload["id"]: f"{entry.operation} {entry.status} {dict(entry.answer or {})}"
         for event in sandbox.events()
-        if (entry := entries.get(event["request_id"])) is not None
+        if (entry := entries.get(event.request_id)) is not None
     }

@@ -138,7 +138,7 @@ def deliveries(api: Any) -> pd.DataFrame:
         slowest_seconds (Float64): from the event to its delivery, by the sandbox's clock.
     """
     sandbox = sandbox_of(api) or api
-    happened = {event["event"]["id"]: read_time(event["at"])[0] for event in sandbox.events()}
+    happened = {event.payload["id"]: event.at for event in sandbox.events()}
     rows = [
         (
             delivery.endpoint,

@@ -6,7 +6,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any, get_args, get_origin
 
-from workbench.interface.events import EVENT_KINDS
+from workbench.interface.convert import converter
+from workbench.interface.events import EVENT_KINDS, AnyEvent, Event
 from workbench.interface.formats import CENTS, ID, MOMENT
 from workbench.interface.table import OPERATIONS
 from workbench.sandbox.context import moment_of
@@ -258,17 +259,25 @@ class Envelope(MaskedDict):
         return {**self, "body": masked(dict(self["body"]), of=kind.body if kind else None)}
 
 
-class ListedEvent(MaskedDict):
-    """An event and its cause; it prints masked."""
+@record
+class SandboxEvent:
+    """An event that the sandbox sent, with its cause. It prints masked."""
 
-    __slots__ = ()
+    sequence: int = about("Sequence number of the event, from 1")
+    payload: Any = about("Webhook body: the event in its wire format")
+    request_id: str = about("Request that caused the event", ID)
+    cause: str = about("Operation or control that caused the event, or `clock`")
+    tenant: str = about("Tenant that receives the event")
+    at: datetime = about("When it happened, by the sandbox's clock", MOMENT)
 
-    def __init__(self, raw: Mapping[str, Any]) -> None:
-        super().__init__({**raw, "event": Envelope(raw["event"])})
+    def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "payload", Envelope(self.payload))
 
-    def shown(self) -> dict[str, Any]:
-        """Return the item with its event masked."""
-        return {**self, "event": self["event"].shown()}
+    @property
+    def event(self) -> AnyEvent:
+        """Return the event as an inbox receives it, with a typed body."""
+        event: AnyEvent = converter().structure(self.payload, Event)
+        return event
 
 
 class StoredRecord(MaskedDict):

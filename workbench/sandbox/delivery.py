@@ -25,7 +25,7 @@ from workbench.interface.events import (
     UserUpdated,
 )
 from workbench.sandbox.context import Environment, due_by, moment_of
-from workbench.sandbox.control_records import ListedEvent
+from workbench.sandbox.control_records import SandboxEvent
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
@@ -318,17 +318,15 @@ def wire_event(environment: Environment, kept: Record) -> Record:
     return {**record, "body": rehearse(environment.settings, record["body"], kept["kind"])}
 
 
-def listed(environment: Environment, kept: Record) -> ListedEvent:
-    """Return an event as the sandbox lists it: in its wire format, with its cause."""
-    return ListedEvent(
-        {
-            "sequence": kept["sequence"],
-            "event": wire_event(environment, kept),
-            "request_id": environment.seeds.uuid(f"request:{kept['request']}"),
-            "cause": kept["cause"],
-            "tenant": kept["tenant"],
-            "at": write_time(moment_of(kept["at"])),
-        }
+def listed(environment: Environment, kept: Record) -> SandboxEvent:
+    """Return an event with its cause."""
+    return SandboxEvent(
+        sequence=kept["sequence"],
+        payload=wire_event(environment, kept),
+        request_id=environment.seeds.uuid(f"request:{kept['request']}"),
+        cause=kept["cause"],
+        tenant=kept["tenant"],
+        at=moment_of(kept["at"]),
     )
 
 

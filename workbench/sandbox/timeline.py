@@ -15,7 +15,7 @@ from workbench.errors import UsageError, visible
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
-from workbench.sandbox.control_records import to_json
+from workbench.sandbox.control_records import SandboxEvent, to_json
 from workbench.schema.walk import get_path
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
@@ -203,23 +203,22 @@ def _subject(answer: object) -> str:
     return str(get_path(known, "transactionId") or get_path(known, "id") or "")
 
 
-def _event(stored: Any) -> Happening:
-    event = stored["event"]
+def _event(stored: SandboxEvent) -> Happening:
+    event = stored.payload
     body = event["body"]
     amount = get_path(body, "spend.amount")
     status = get_path(body, "spend.status") or get_path(body, "applicationStatus") or get_path(body, "status") or ""
     shown = f"{status} {money(amount)}" if isinstance(amount, int) else str(status)
-    at = datetime.fromisoformat(stored["at"])
     return Happening(
-        key=f"event:{stored['sequence']}",
-        at=at,
+        key=f"event:{stored.sequence}",
+        at=stored.at,
         lane="event",
         title=f"{event['resource']}.{event['action']}",
         status=shown.strip(),
-        request_id=stored.get("request_id"),
+        request_id=stored.request_id,
         event_id=event["id"],
         subject=str(body.get("id", "")),
-        details=stored.shown(),
+        details={**to_json(stored), "payload": stored.payload.shown()},
     )
 
 

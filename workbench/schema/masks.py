@@ -78,6 +78,8 @@ def _value(member: Member, value: object, prefix: str, reveal: frozenset[str]) -
     revealed = bool(reveal) and (prefix + member.name in reveal or member.name in reveal)
     if member.about.privacy is not OPEN and not revealed:
         return member.about.mask(value)
+    if isinstance(value, MaskedDict) and not revealed:
+        return value.shown()
     return _plain(value, revealed)
 
 

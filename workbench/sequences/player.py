@@ -162,7 +162,7 @@ class Target:
         """Return the events between two cursors, as wire members."""
         if self._sandbox is not None:
             events = self._sandbox.events(since=after)
-            return [event["event"] for event in events if until is None or event["sequence"] <= until]
+            return [event.payload for event in events if until is None or event.sequence <= until]
         inbox: Any = getattr(self.api, "inbox", None)
         listed = () if inbox is None else tuple(inbox.events())[after:until]
         return [strict_json.loads(inbox.raw(event.id)) for event in listed]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from workbench.errors import UsageError, visible
 from workbench.interface.convert import converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
+from workbench.sandbox.control_records import SandboxEvent
 from workbench.schema.walk import DateTime, Text, snake
 from workbench.session import sandbox_times
 from workbench.tables.columns import MOMENT_TYPE, OPEN, Column, Plan, plan
@@ -41,13 +42,13 @@ def _is_session(x: object) -> bool:
 
 
 def _is_event(x: object) -> bool:
-    return isinstance(x, Event | StoredEvent) or (
+    return isinstance(x, Event | StoredEvent | SandboxEvent) or (
         isinstance(x, Mapping) and _envelope(x).keys() >= {"resource", "action"}
     )
 
 
 def _envelope(x: Mapping[str, Any]) -> Mapping[str, Any]:
-    return x["event"] if isinstance(x.get("event"), Mapping) else x
+    return next((x[name] for name in ("event", "payload") if isinstance(x.get(name), Mapping)), x)
 
 
 def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
@@ -70,6 +71,8 @@ def delivered_events(x: Any) -> tuple[list[Event], list[datetime | None]]:
         at: Any = None
         if isinstance(item, StoredEvent):
             event, at = item.event, item.arrived
+        elif isinstance(item, SandboxEvent):
+            event, at = item.event, item.at
         elif isinstance(item, Mapping):
             event, at = converter().structure(_envelope(item), Event), item.get("at")
         elif not _is_event(item):

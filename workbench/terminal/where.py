@@ -237,7 +237,7 @@ def complete_documented(context: object) -> Iterable[str]:
 def ids_of(name: str, sandbox: Any) -> list[str]:
     """Return the ids that a sandbox knows for an argument of a name."""
     if name == "transaction_id":
-        return [str(event["event"]["body"]["id"]) for event in sandbox.events("transaction.created")[-50:]]
+        return [str(event.payload["body"]["id"]) for event in sandbox.events("transaction.created")[-50:]]
     guide = sandbox.guide()
     return [text for branch in _BRANCHES.get(name, ()) for text in _texts(guide[branch])]
 
@@ -282,7 +282,7 @@ def example_values() -> dict[str, str]:
             "PAYMENT-ACCOUNT-ID": guide["payment_accounts"],
             "OPEN-TRANSACTION-ID": [transactions.get("authorized")],
             "SETTLED-TRANSACTION-ID": [transactions.get("settled")],
-            "EVENT-ID": [event["event"]["id"] for event in sandbox.events()[-1:]],
+            "EVENT-ID": [event.payload["id"] for event in sandbox.events()[-1:]],
             "ENDPOINT-ID": [endpoint.id for endpoint in sandbox.endpoints()],
         }
     return {name: ids[0] for name, ids in values.items() if ids and ids[0]}

@@ -78,7 +78,7 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
         times: How often; None: at least once.
         members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
     """
-    seen = [(event_kind(event["event"]), event["event"]["body"]) for event in sandbox.events()]
+    seen = [(event_kind(event.payload), event.payload["body"]) for event in sandbox.events()]
     named = {name.replace("__", "."): value for name, value in members.items()}
     matching = [body for event_name, body in seen if event_name == kind and _has(body, named)]
     lines = (
@@ -152,7 +152,7 @@ def touched(sandbox: Any) -> Counter[Item]:
         if request.operation in OPERATIONS
     )
     for stored in sandbox.events():
-        event = stored["event"]
+        event = stored.payload
         kind = event_kind(event)
         counter["event", kind] += 1
         member, label = STATUS_MEMBERS.get(kind, ("", ""))
@@ -207,7 +207,7 @@ class Coverage(Shown):
 
 @cache
 def fillers() -> dict[Item, str]:
-    """Return the first sequence of the catalogue that touches each thing, by running them all once."""
+    """Run each sequence of the catalogue once, and return the first that covers each item."""
     reached: dict[Item, str] = {}
     for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
         with session(behavior="observed") as api, suppress(WorkbenchError):  # the sequence may need another sandbox

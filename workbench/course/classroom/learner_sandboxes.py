@@ -128,7 +128,7 @@ class LearnerSandboxes:
         """Return the events of a kind that the learner's inbox has fetched, as a check looks at them."""
         long_ago = datetime.min.replace(tzinfo=UTC)
         return [
-            SimpleNamespace(event=SimpleNamespace(id=event["event"]["id"]), arrived=long_ago)
+            SimpleNamespace(event=SimpleNamespace(id=event.payload["id"]), arrived=long_ago)
             for event in self.sandbox.events(kind)
-            if event["sequence"] <= self.drained
+            if event.sequence <= self.drained
         ]

@@ -6,8 +6,8 @@ from workbench.interface.events import EVENT_KINDS
 from workbench.sandbox.context import not_found
 from workbench.sandbox.control_records import (
     CardBalance,
-    ListedEvent,
     RequestEntry,
+    SandboxEvent,
     StoredRecord,
 )
 from workbench.sandbox.controls.declaration import ControlGroup, Record, control
@@ -52,7 +52,7 @@ class ReadingControls(ControlGroup):
         since: int | None = None,
         api_key: str | None = None,
         all_tenants: bool = False,
-    ) -> list[ListedEvent]:
+    ) -> list[SandboxEvent]:
         """Return the events of the tenant in order, each with the request that caused it. They print masked.
 
         Args:
