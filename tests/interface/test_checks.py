@@ -299,8 +299,8 @@ def test_ssns_that_are_never_issued_are_warned_of(text: str) -> None:
 
 def test_ssns_that_can_be_issued_are_not_warned_of() -> None:
     """Nine digits in a range that is issued, and the id of another country in one that is not."""
-    for given in ({"national_id": "123456789"}, {"national_id": "000123456", "country_of_issue": "DE"}):
-        assert cautions(application(**given))[1] == ()
+    for members in ({"national_id": "123456789"}, {"national_id": "000123456", "country_of_issue": "DE"}):
+        assert cautions(application(**members))[1] == ()
 
 
 @pytest.mark.parametrize("text,refused,warned", [("us", 0, 1), ("USA", 1, 0), ("UK", 0, 0), ("U", 1, 0)])
