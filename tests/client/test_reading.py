@@ -74,7 +74,7 @@ def test_names_of_a_client_are_used() -> None:
 @pytest.mark.parametrize(
     "body, words",
     [(b"{", "cannot be read"), ("[]", "JSON object"), (b"\xff", "not UTF-8"), (7, "JSON text or an object"),
-     ('{"firstName":null}', "first_name must not be null"), ('{"address":7}', "address must be an object"), ('{"a":1,"a":2}', "twice"),
+     ('{"firstName":null}', "first_name must not be null"), ('{"address":7}', "address must be an object"), ('{"a":1,"a":2}', "duplicate"),
      ("\ud800", "cannot be read")],
     ids=map(str, range(8)),
 )  # fmt: skip

@@ -165,7 +165,7 @@ class Key:
             except Exception as error:  # noqa: BLE001 - the function is the caller's
                 # Errors of the workbench name no key; others may.
                 why = str(error) if isinstance(error, WorkbenchError) else type(error).__name__
-                LOG.warning("the API key could not be fetched again, and stays as it is: %s", why)
+                LOG.warning("the API key could not be fetched again; the current key stays in use: %s", why)
                 self._set(_fetched=time.monotonic())
             if self.fingerprint == before:
                 return False

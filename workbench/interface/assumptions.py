@@ -164,7 +164,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_service_half",
             "sign_withdrawal",
-            "on EVM chains the service signs an EIP-712 message of its own, domain Coordinator, version 2",
+            "on EVM chains the service signs its own EIP-712 message, with domain Coordinator, version 2",
             "what is signed is not shown",
             ONCE,
         ),
@@ -753,7 +753,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "duplicate_members",
             "requests",
-            "a member of a body, or a parameter, that stands twice is 400",
+            "a duplicate body member or query parameter is refused with 400",
             "not shown",
             documented="400",
             others=(STATUS,),

@@ -369,7 +369,7 @@ class Operations:
         assumed=Reason("the success status code and body are not shown; 204 without a body is taken, any 2xx is read"),
     )
     update_user = Operation(
-        doc="Update a user; what is left out stays as it is.",
+        doc="Update a user; omitted fields are unchanged.",
         method="PATCH",
         path="/issuing/users/{userId}",
         takes=UpdateUser,

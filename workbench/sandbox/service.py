@@ -286,7 +286,7 @@ class Service:
             raise context.bad_request("the query cannot be read", "validation_errors") from None
         raw = dict(pairs)
         if len(raw) != len(pairs):
-            raise context.bad_request("a parameter of the query stands there twice", "duplicate_members")
+            raise context.bad_request("duplicate query parameter", "duplicate_members")
         if operation is table.Operations.sign_withdrawal and self._unit_flag not in raw:
             raw[self._unit_flag] = "false" if context.settings["withdrawal_unit_default"] == "cents" else "true"
             context.assumed.append("withdrawal_unit_default")

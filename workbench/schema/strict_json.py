@@ -42,7 +42,7 @@ class JsonObject(dict[str, Any]):
 def _once(pairs: list[tuple[str, Any]]) -> JsonObject:
     members = JsonObject(pairs)
     if len(members) != len(pairs):
-        raise NotJson("a member stands twice in one object")  # assumed: duplicate_members
+        raise NotJson("duplicate member in an object")  # assumed: duplicate_members
     return members
 
 

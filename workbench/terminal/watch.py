@@ -33,7 +33,10 @@ def _new(sandbox: Any, seen: set[str], journal: Any = ()) -> Iterator[Any]:
 def tail(
     *,
     follow: Annotated[
-        bool, Parameter(negative="--no-follow", help="Go on until Ctrl-C; otherwise end with what there is.")
+        bool,
+        Parameter(
+            negative="--no-follow", help="Keep following until Ctrl-C; without it, print what is stored and exit."
+        ),
     ] = True,
     as_json: Annotated[bool, Parameter(name="--json", help="Print a JSON object for each line.")] = False,
     failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,

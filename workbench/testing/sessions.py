@@ -207,7 +207,7 @@ class Coverage(Shown):
 
 @cache
 def fillers() -> dict[Item, str]:
-    """Return the first sequence of the catalogue that touches each thing, by running them all once."""
+    """Run each sequence of the catalogue once, and return the first that covers each item."""
     reached: dict[Item, str] = {}
     for name, sequence in sorted(sequences.catalogue.items(), key=lambda entry: len(entry[1].steps)):
         with session(behavior="observed") as api, suppress(WorkbenchError):  # the sequence may need another sandbox
