@@ -140,7 +140,7 @@ def test_a_session_lists_little_besides_its_operations() -> None:
 
     assert public == {
         "allowing", "arm", "armed", "base_url", "call", "close", "converter", "disarm", "environment", "from_wire",
-        "health", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "send_directly", "verify_assumptions",
+        "health", "host", "idempotency", "inbox", "info", "journal", "limits", "notices", "responses", "sandbox", "send", "verify_assumptions",
     }  # fmt: skip
 
 

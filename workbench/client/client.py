@@ -84,7 +84,7 @@ class _Calls(BaseClient):
     async def _renew_key(self, version: int) -> bool:
         return self._key.renew(version)
 
-    def send_directly(self, outgoing: Request) -> Any:
+    def _send_directly(self, outgoing: Request) -> Any:
         """Return the `Response` of a sandbox in this process, or a transport that plays a fault of the connection."""
         headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
         outgoing.key_version = self._key.version
@@ -166,7 +166,7 @@ class Client(_Calls, Sync):
             self._key.renew(self._key.version)
         transport = self._connections.get()
         if self._given is not None and hasattr(transport, "respond"):  # the sandbox in this process
-            answer = self.send_directly(outgoing)
+            answer = self._send_directly(outgoing)
             if isinstance(answer, Response):
                 return answer
             transport = answer  # plays a fault of the connection

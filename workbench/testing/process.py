@@ -71,7 +71,7 @@ class _Connection:
     _process: "Process"
 
     async def _transmit(self: Any, outgoing: Request) -> Any:
-        return await self._universe.call(self._process, outgoing, self.send_directly, self._pause)
+        return await self._universe.call(self._process, outgoing, self._send_directly, self._pause)
 
 
 class Connected(_Connection, Session):
