@@ -113,8 +113,7 @@ def test_a_served_service_is_learned_from_a_client_of_its_own(number, count, tmp
     """Served over HTTP, recorded by hooks of httpx: all and only the differences; then no difference in any half."""
     behavior = different(random.Random(number), count)
     sandbox, har = Sandbox(behavior=behavior, seed=7), Har()
-    served = sandbox.share()
-    with over_http(served.partition("/v1")[0], har) as send:
+    with sandbox.serve() as served, over_http(served.partition("/v1")[0], har) as send:
         traffic = Traffic(sandbox, send, None)
         traffic.run()
     webhooks = traffic.webhooks(tmp_path / "webhooks.ndjson")
@@ -125,7 +124,7 @@ def test_a_served_service_is_learned_from_a_client_of_its_own(number, count, tmp
     like_it = Sandbox(behavior=tmp_path / "acme.toml", seed=7)
     assert learn(recorded(tmp_path / "acme.toml", tmp_path)).behavior.keys() == (behavior.keys())
     replayed = Har()
-    with over_http(like_it.share().partition("/v1")[0], replayed) as send:
+    with like_it.serve() as served, over_http(served.partition("/v1")[0], replayed) as send:
         Traffic(like_it, send, None).run()
     assert [answers(entry) for entry in replayed.entries] == [answers(entry) for entry in har.entries]
     like_it.close()
