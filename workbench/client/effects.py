@@ -174,7 +174,7 @@ def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
         amount = spend.get("localAmount")
         return spend.get("cardId") == asked.get("cardId") and amount in (None, asked.get("amount"))
     if entry.operation == "simulate_refund" and isinstance(spend, Mapping):
-        cents = spend.get("amount")  # a refund may have an id of its own: refund_event_id
+        cents = spend.get("amount")  # a refund may have a separate id: refund_event_id
         return isinstance(cents, int) and cents < 0 and asked.get("amount") in (None, -cents)
     if entry.operation == "create_user_application" and event.kind == "user.updated":
         names = [name for name in ("email", "firstName", "lastName") if name in asked]

@@ -150,7 +150,7 @@ def _addresses(request: object) -> Iterator[tuple[str, Member, str, Any]]:
 def _address_texts(name: str, value: str, chain: object) -> list[str]:
     try:
         problems = chains.address_problems(value, chain if type(chain) is int else None)
-    except UsageError:  # the chain id breaks a rule of its own
+    except UsageError:  # the chain id is invalid
         problems = chains.address_problems(value)
     if (
         not problems and name != "token" and chains.is_zero_address(value)

@@ -30,7 +30,7 @@ class Trace:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._connecting = False  # to a proxy, which gets a request of its own
+        self._connecting = False  # to a proxy, which gets a separate request
 
     def __call__(self, event: str, info: Any) -> None:
         if "send_request_headers" not in event:
@@ -314,7 +314,7 @@ def _wired(
     connect = seconds if http.connect_timeout is None else max(min(left, http.connect_timeout), 0.001)
     extensions: dict[str, Any] = {"timeout": {"connect": connect, "read": seconds, "write": seconds, "pool": seconds}}
     if outgoing.traced and not (http.on_request or http.proxy or http.trust_env):
-        # read once, since httpx takes long to; a hook reads the URL, and a proxy gets a target of its own
+        # read once, since httpx takes long to; a hook reads the URL, and a proxy gets another target
         url = _url(base)
         extensions["target"] = url.raw_path.rstrip(b"/") + outgoing.target.encode()
     else:

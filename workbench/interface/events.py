@@ -110,7 +110,7 @@ class Spend(Answer):
     local_currency: str | None = about("Merchant's currency, in lower case", default=None)
     authorization_method: str | None = about("How the card was presented, as online", default=None)
     merchant_name: str | None = about("Merchant name", default=None)
-    merchant_category: str | None = about("Merchant category in words", default=None)
+    merchant_category: str | None = about("Name of the merchant category", default=None)
     merchant_category_code: str | None = about("Merchant category code, four digits", default=None)
     merchant_city: str | None = about("Merchant's city", default=None)
     merchant_country: str | None = about("Merchant's country, two letters", default=None)
@@ -121,7 +121,7 @@ class Spend(Answer):
     user_last_name: str | None = about("Cardholder's last name", PERSON_NAME, default=None, privacy=PERSONAL)
     user_email: str | None = about("Cardholder's email address", EMAIL, default=None, privacy=PERSONAL)
     status: str | None = about("pending, reversed, declined or completed", default=None)
-    declined_reason: str | None = about("Why it was declined, in words", default=None)
+    declined_reason: str | None = about("Why it was declined, as text", default=None)
     completion_reason: str | None = about("Why it was completed; from version 1.1.0", default=None)
     authorized_at: datetime | None = about("When the merchant asked", MOMENT, default=None)
     posted_at: datetime | None = about(

@@ -21,7 +21,7 @@ Table = Mapping[tuple[str, str], Transition]
 Given by the document: a transaction is authorized, declined or settled; an open authorization can be reversed, a
 settled transaction refunded; `tosNotAccepted` becomes `approved` when the terms are accepted; an application goes
 through review once created; a dispute can be set to `canceled` alone. Assumed, since transitions are not shown:
-everything else here. A wholly reversed authorization has a status of its own inside the sandbox (`reversed`); reviews
+everything else here. A wholly reversed authorization has a separate status inside the sandbox (`reversed`); reviews
 may take an application from any status to any other; cards and disputes have the states that public clients of the
 interface know.
 """

@@ -121,7 +121,7 @@ class Folder:
         for part in sorted(path.glob(PART)):
             about = _about(part)
             if about.get("asked") != self._query:
-                raise UsageError(f"{path} holds another read ({part.name}); use a folder of its own for this one")
+                raise UsageError(f"{path} holds another read ({part.name}); choose another folder for this one")
             self.done.update({user: PageCursor(**cursor) for user, cursor in about["users"].items()})
             self._next = max(self._next, int(part.stem.partition("-")[2]) + 1)
         if not self.done and others:

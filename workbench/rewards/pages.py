@@ -280,7 +280,7 @@ class PageReader:
     def _fast(self, bodies: Sequence[bytes]) -> Part | None:
         """Return the rows of pages; None if that is not known to be exact.
 
-        Bodies have the quotation marks that their members and texts take, and no more: so no member stands twice.
+        The number of quotation marks shows that no object has a member twice.
         """
         try:
             pages = [orjson.loads(body) for body in bodies]

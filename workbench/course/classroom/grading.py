@@ -1,6 +1,6 @@
 """Grade notebooks that learners hand in, by the requests that a class server received from each.
 
-Each notebook runs in a process of its own, against a sandbox in this process that it reaches by HTTP alone. The process
+Each notebook runs in a separate process, against a sandbox in this process that it reaches by HTTP alone. The process
 has limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read
 no file of the trainer. What it prints or writes is not read.
 """
