@@ -146,6 +146,7 @@ FROM_TABLES = (
 REACH = {
     "httpx": (
         "course/trainer.py",
+        "course/joining.py",
         "course/classroom/",
         "client/client.py",
         "client/transports.py",

@@ -13,7 +13,7 @@ from tests.canaries.places import HERE
 
 SUFFIXES = {".py", ".md", ".ipynb", ".json", ".jsonl", ".toml", ".csv", ".html", ".txt"}
 FOLDERS = ("workbench", "tests", "docs", "notebooks", "binder")
-PUBLIC = {"93.184.215.14"}  # what example.com has had: tests of deliveries resolve a name to it and call nobody
+PUBLIC = {"93.184.215.14", "192.0.0.8"}  # what example.com has had, which nobody calls; the dummy address of IPv4
 
 RESERVED: dict[str, tuple[str, Callable[[str], Any]]] = {
     "mailboxes": (

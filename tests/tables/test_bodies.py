@@ -199,7 +199,7 @@ def test_broken_csv_names_its_line(tmp_path: Path, name: str) -> None:
 JSON = {
     "an object": (".json", b"{}", "must hold a list"),
     "a number in it": (".json", b"[1]", "item 1 is not an object"),
-    "a member twice": (".json", b'[{"a":1,"a":2}]', "twice"),
+    "a member twice": (".json", b'[{"a":1,"a":2}]', "duplicate member"),
     "NaN": (".json", b'[{"a":NaN}]', "NaN"),
     "a broken line": (".ndjson", b'{"a":1}\n{"a"\n', "line 2"),
     "a list in a line": (".ndjson", b"[]", "line 1 is not an object"),

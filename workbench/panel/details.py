@@ -102,7 +102,9 @@ def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
     if caused:
-        moments = [(event.at, event.payload["action"], event.payload["body"], event.cause) for event in caused]
+        moments = [
+            (things.iso(event.at), event.payload["action"], event.payload["body"], event.cause) for event in caused
+        ]
     else:
         moments = [
             (things.iso(kept.arrived), kept.event.kind.partition(".")[2], masks.masked(kept.event.body), None)
