@@ -1,6 +1,7 @@
 """Notebooks that are handed in: only what a class server saw counts, and one notebook changes no other."""
 
 import json
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,10 +12,12 @@ import workbench as wb
 from workbench.course.classroom.class_results import ExerciseResult
 from workbench.course.classroom.exports import export
 from workbench.course.classroom.grading import grade
+from workbench.course.classroom.notebook_process import keeps_signals
 from workbench.course.learner import EXERCISES
 
 pytestmark = pytest.mark.slow  # each notebook runs in a process
 
+ROOT = Path(__file__).parents[2]
 FIRST = "import workbench as wb\napi = wb.connect(seed=7); guide = api.sandbox.guide()"
 CHECK = 'wb.course.check("start-1")'
 SOLUTION = EXERCISES["start-1"].hints[-1]
@@ -87,6 +90,17 @@ def test_a_notebook_that_cheats_has_no_score_and_changes_no_other(tmp_path: Path
     cheats = {what: results[name] for what, name in names.items() if name in results}
     assert [what for what, result in cheats.items() if result.reported] == []
     assert [what for what, result in cheats.items() if result.hints > 3] == []
+
+
+@pytest.mark.skipif(not keeps_signals(), reason="signals are confined by Linux 6.12 or later with Landlock")
+def test_a_notebook_that_kills_the_grading_process_changes_nothing(tmp_path: Path) -> None:
+    """It cannot: the next notebook is graded."""
+    cheat = hand_in(tmp_path, "b", FIRST, "import os, signal; os.kill(os.getppid(), signal.SIGKILL)", CHECK)
+    honest = hand_in(tmp_path, "z", FIRST, SOLUTION, CHECK)
+    code = f"from tests.classroom.test_grading import *; print(graded(Path({str(cheat)!r}), Path({str(honest)!r}))['z'].done)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr[-2000:]
 
 
 def test_what_was_done_before_the_process_ended_counts(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _NO_NEW_PRIVILEGES = 38
 _READ = 0b1101  # execute, read a file, list a folder
 _ALL = (1 << 13) - 1  # the rights of the first version
+_SIGNALS = 0b10
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 _SYSTEM = (
     "/usr",
@@ -55,15 +56,27 @@ def limit(seconds: int) -> None:
         resource.setrlimit(kind, (allowed, allowed))
 
 
+def keeps_signals() -> bool:
+    """Return whether this system can keep signals inside a confined process: Linux 6.12 or later with Landlock."""
+    if sys.platform != "linux":
+        return False
+    version: int = ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
+    return version >= 6
+
+
 def confine(folder: Path) -> bool:
-    """Leave this process Python's files and the system's to read and one folder to write; return whether that is
-    possible here.
+    """Leave this process Python's files and the system's to read and one folder to write, and signals to its children.
+
+    Returns:
+        Whether that is possible here; signals are confined where `keeps_signals()`.
     """
     if sys.platform != "linux":
         return False
     system = ctypes.CDLL(None, use_errno=True)
-    handled = ctypes.c_uint64(_ALL)
-    ruleset = system.syscall(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
+    # Rights of files, rights of the network, and what may not leave this process and its children.
+    attributes = (ctypes.c_uint64 * 3)(_ALL, 0, _SIGNALS)
+    size = 24 if keeps_signals() else 8
+    ruleset = system.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
     if ruleset < 0:
         return False
     package = Path(__file__).parents[2]  # workbench
