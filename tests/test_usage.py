@@ -5,9 +5,11 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import workbench as wb
@@ -138,3 +140,31 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
                 sandbox.settle("00000000-0000-4000-8000-000000000000")
             with pytest.raises(UsageError, match=r"^lock_card: card_id must be text$"):
                 sandbox.cards.lock(card_id=3)
+
+
+HALF = "\ud800"
+ODD: dict[str, Callable[[Any, Any], Any]] = {
+    "key with half a character": lambda api, path: wb.events.sample("user.updated", HALF),
+    "id with half a character": lambda api, path: wb.events.sample("user.updated", "k", event_id=HALF),
+    "version with half a character": lambda api, path: wb.events.sample("user.updated", "k", version=HALF),
+    "columns that are lists": lambda api, path: wb.to_frame(api.list_contracts(), reveal=[[]]),
+    "tenant that is a list": lambda api, path: wb.connect(tenant=[]),
+    "users without an id": lambda api, path: wb.rewards.fetch(api, [{}]),
+    "users that are lists": lambda api, path: wb.rewards.fetch(api, [[]]),
+    "columns of one name, CSV": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.csv"),
+    "columns of one name, HTML": lambda api, path: wb.to_file(pd.DataFrame([[1, 2]], columns=["a", "a"]), path / "x.html"),
+    "sequences of bytes": lambda api, path: wb.compare_behavior("documented", "observed", sequences=[b"x"]),
+    "symbols that are numbers": lambda api, path: wb.reports.record_balances(api, path / "x.csv", symbols={1: 2}),
+    "options that are numbers": lambda api, path: wb.connect("http://127.0.0.1:9", http={1: 2}),
+    "size without numbers": lambda api, path: wb.charts.spend_chart(wb.reports.transactions(api), size=()),
+    "size of texts": lambda api, path: wb.charts.spend_chart(wb.reports.transactions(api), size=("a", "b")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_values_inside_an_argument_are_refused(name: str, tmp_path: Path) -> None:
+    """Values of a wrong type inside a list, mapping or text are usage errors too, and no file is left."""
+    with wb.connect() as api, pytest.raises(wb.WorkbenchError):
+        ODD[name](api, tmp_path)
+
+    assert list(tmp_path.iterdir()) == []

@@ -396,7 +396,7 @@ def _sandbox_key(sandbox: Any, guide: Mapping[str, Any], tenant: str | None) -> 
     if tenant is None:
         return next(iter(keys.values()))
     first = {row.name: row.keys[0] for row in sandbox.tenants()}
-    if tenant not in first:
+    if tenant not in list(first):
         raise UsageError([not_allowed("tenant", tenant, first)], of="connect")
     return keys[first[tenant]]
 

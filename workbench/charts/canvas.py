@@ -21,6 +21,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from workbench.charts.data import Number, Scale, Steps, is_general, is_running, number, plain, scale_of, wrapped
+from workbench.errors import Problem, UsageError
 from workbench.rendering.design import Drawing, Look
 from workbench.tables.rows import UNKNOWN
 
@@ -371,7 +372,11 @@ def chart(
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
         if ax is None:
-            width, height = _SIZES[size] if isinstance(size, str) else size
+            try:
+                width, height = _SIZES[size] if isinstance(size, str) else map(float, size)
+            except (TypeError, ValueError):
+                message = "must be a width and a height in inches, as (6, 4)"
+                raise UsageError([Problem("size", "type", message)], of="charts") from None
             if rows and isinstance(size, str) and size != "slide":
                 height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
             face = "none" if face == "white" else face

@@ -139,7 +139,7 @@ def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, pro
         rule = rules.get(key)
         if rule is None:
             text = f"is not known; there are {', '.join(rules)}"
-            problems.append(Problem(where + visible(key, 60), "unknown", text))
+            problems.append(Problem(where + visible(str(key), 60), "unknown", text))
         elif not rule["fits"](value):
             problems.append(Problem(where + key, "type", rule["words"]))
         else:

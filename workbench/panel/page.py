@@ -63,7 +63,7 @@ def to_file(
         FileExistsError: The file exists and `overwrite` is False.
         UsageError: The extension is unknown, or the frame is too large for the format.
     """
-    from workbench.tables.frames import Saved, is_tabular, to_frame
+    from workbench.tables.frames import Saved, check_columns, is_tabular, to_frame
     from workbench.tables.frames import to_file as to_table
 
     if isinstance(of, Mapping) and any(is_tabular(each) for each in of.values()):
@@ -79,6 +79,7 @@ def to_file(
         text, shown = of.document(), (sum(len(each) for each in of.lists.values() if each.is_read), 0)
     else:
         frame = _frame_of(of)
+        check_columns(frame)
         revealed, shown = tuple(frame.attrs.get("revealed", ())), frame.shape
         text = _document_of_frame(frame, of)
     write_file(path, text.encode(), private=bool(revealed))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.chains.addresses import chain_of
-from workbench.errors import UsageError, not_allowed
+from workbench.errors import Problem, UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
 from workbench.reports.traces import Part, Trace, rows_of
 from workbench.session import sandbox_of
@@ -115,6 +115,8 @@ def record_balances(
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
     now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
+    if not all(isinstance(text, str) for pair in (symbols or {}).items() for text in pair):
+        raise UsageError([Problem("symbols", "type", "must be symbols by address")], of="reports.record_balances")
     known = {**SYMBOLS, **{address.lower(): symbol for address, symbol in (symbols or {}).items()}}
     chains = {chain: chain_of(chain).name for chain in recorded["chain_id"].dropna().unique()}
     recorded.insert(0, "at", pd.Series([pd.Timestamp(now)] * len(recorded), dtype="datetime64[us, UTC]"))

@@ -153,7 +153,10 @@ def _ids(users: Any) -> tuple[str, ...]:
                 [Problem("users", "type", "must be ids, users, or lists of ids by status")], of="rewards.fetch"
             )
         users = [user for group in users.values() for user in group]
-    ids = tuple(dict.fromkeys(user["id"] if isinstance(user, Mapping) else getattr(user, "id", user) for user in users))
+    listed = [user.get("id", "") if isinstance(user, Mapping) else getattr(user, "id", user) for user in users]
+    if any(isinstance(user, list | dict | set) for user in listed):
+        raise UsageError([Problem("users", "type", "must be ids, or users with an id")], of="rewards.fetch")
+    ids = tuple(dict.fromkeys(listed))
     problems = []
     for i, user in enumerate(ids, 1):
         invalid = checks.problems(build(ListRewardsActivity, {"user_id": user}))

@@ -74,7 +74,10 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
         UsageError: `reveal` names a column that is not masked, or x is a frame of a cluster.
     """
     check_in_memory(x)
-    names = frozenset({reveal} if isinstance(reveal, str) else reveal)
+    columns = [reveal] if isinstance(reveal, str) else list(reveal)
+    if not all(isinstance(name, str) for name in columns):
+        raise UsageError([Problem("reveal", "type", "must be names of columns")], of="to_frame")
+    names = frozenset(columns)
     for applies, build in _ROUTES:
         if applies(x, of):
             return build(x, of, names)
@@ -263,6 +266,7 @@ def to_file(
     write = partial(_xlsx, audit=_audit(frame)) if audit else _WRITERS[path.suffix.lower()]
     if isinstance(frame, pd.Series) or any(name is not None for name in frame.index.names):
         frame = frame.reset_index()  # the keys of groups become columns
+    check_columns(frame)
     revealed = tuple(frame.attrs.get("revealed", ()))
     frame, cleaned = _cleaned(_with_units(frame))
     write_file(path, lambda file: write(frame, file, formulas, tz), private=bool(revealed))
@@ -272,6 +276,14 @@ def to_file(
     if revealed:
         LOG.warning("private columns (%s) were written to %s", ", ".join(revealed), path)
     return Saved(path=path, rows=len(frame), columns=frame.shape[1], cleaned=cleaned, revealed=revealed)
+
+
+def check_columns(frame: pd.DataFrame) -> None:
+    """Refuse a frame whose columns cannot be told apart."""
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        names = ", ".join(dict.fromkeys(visible(str(name), 60) for name in repeated))
+        raise UsageError(f"several columns have the name {names}", of="to_file")
 
 
 def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:

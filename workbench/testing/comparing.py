@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from workbench.client.client import Client
-from workbench.errors import ApiError, UsageError, WrongEnvironment, hide_arguments, visible
+from workbench.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
 from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.text import Cell, Grid
@@ -231,6 +231,9 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
     for name in chosen:
         if isinstance(name, str) and name not in catalogue:
             raise UsageError(f"{visible(name, 80)} is not a sequence of the catalogue", of="compare_behavior")
+        if not isinstance(name, str | Sequence):
+            problem = Problem("sequences", "type", "must be sequences, or names of the catalogue")
+            raise UsageError([problem], of="compare_behavior")
     return [
         attrs.evolve(catalogue[sequence] if isinstance(sequence, str) else sequence, profile=None)
         for sequence in chosen

@@ -204,6 +204,10 @@ def sample(
     names = [member.name for member in members(row.body)]
     if unknown := [unknown_name(name, names, f"a member of {kind}") for name in overrides if name not in names]:
         raise UsageError(unknown, of="events.sample")
+    for name, text in (("key", key), ("event_id", event_id), ("version", version)):
+        if isinstance(text, str) and not text.isascii():
+            problem = Problem(name, "text", "must be ASCII")
+            raise UsageError([problem], of="events.sample")
     # assumed: version is 1.1.0 where statusChangeReason is present
     usual_version = "1.1.0" if overrides.get("status_change_reason") is not None else row.version
     event = build(
