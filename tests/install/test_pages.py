@@ -45,6 +45,15 @@ def commands(page: str) -> list[str]:
     return [command for block in blocks for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE)]
 
 
+def run_commands(python: Path, page: str, folder: Path) -> None:
+    """Run the commands of a page in a folder, one after the other."""
+    folder.mkdir(exist_ok=True)
+    state = {"WORKBENCH_STATE": str(folder / "state"), "HOME": str(folder), "WORKBENCH_CONFIG": str(folder / "none")}
+    path = f"{python.parent}:{os.environ['PATH']}"
+    for command in commands(page):
+        environments.run("bash", "-c", command, cwd=folder, PATH=path, **state)
+
+
 def test_the_pages_name_what_they_need() -> None:
     """The pages that are read first are among those that are run."""
     assert {
@@ -90,13 +99,6 @@ def test_examples_run_with_the_extra_of_the_page(
 
 def test_the_commands_of_the_readme_run(environment: Callable[[str], Path], tmp_path: Path) -> None:
     """From nothing to a verified webhook in five commands, with the extra that the README names."""
-    state = {
-        "WORKBENCH_STATE": str(tmp_path / "state"),
-        "HOME": str(tmp_path),
-        "WORKBENCH_CONFIG": str(tmp_path / "none"),
-    }
-    path = f"{environment(PAGES['README.md']).parent}:{os.environ['PATH']}"
-    for command in commands("README.md"):
-        environments.run("bash", "-c", command, cwd=tmp_path, PATH=path, **state)
+    run_commands(environment(PAGES["README.md"]), "README.md", tmp_path)
 
     assert len(commands("README.md")) == 5

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests import environments
-from tests.install.test_pages import PAGES, ROOT, run_page
+from tests.install.test_pages import PAGES, ROOT, run_commands, run_page
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PAGE = ROOT / "docs" / "jobs.md"
@@ -99,14 +99,17 @@ def run(job: Job, python: Path, folder: Path) -> tuple[bool, float, str]:
 
 
 def matrix(made: Environments, folder: Path) -> list[str]:
-    """Return the table of pages and extras: whether all examples of a page run with an extra."""
+    """Return the table of pages and extras: whether its Python examples, and the README's commands, run with an extra."""
     head = "| Page | Names | " + " | ".join(extra or "base" for extra in EXTRAS) + " |"
     lines = [head, "|---|---|" + "---|" * len(EXTRAS)]
     for page, named in PAGES.items():
         cells = []
         for extra in EXTRAS:
             try:
-                run_page(made.python(extra), page, folder / f"{Path(page).stem}-{extra or 'base'}")
+                tried = folder / f"{Path(page).stem}-{extra or 'base'}"
+                run_page(made.python(extra), page, tried)
+                if page == "README.md":  # those of other pages show refusals too
+                    run_commands(made.python(extra), page, tried.with_name(f"{tried.name}-commands"))
                 cells.append("yes")
             except AssertionError:
                 cells.append("**no**" if extra == named else "no")
@@ -149,8 +152,8 @@ def page_lines(lines: list[str], pages: list[str]) -> list[str]:
     if not pages:
         return shown
     about = (
-        "Whether all examples of a page run in an environment with the extra alone (`python -m tests.jobs --pages --write`). A page names the\n"
-        "extra that it needs, and a test runs it with that."
+        "Whether the Python examples of a page, and the commands of the README, run in an environment with the extra alone\n"
+        "(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs it with that."
     )
     return [*shown, "", "## Pages and extras", "", about, "", *pages]
 

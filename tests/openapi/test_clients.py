@@ -112,6 +112,64 @@ def test_checkers_find_no_error(folder, command):
     tool(folder, *command, "openapi.json")
 
 
+CONTROL_CLIENTS = {
+    "openapi-typescript": ("controls.json", "-o", "controls.d.ts"),
+    "openapi-python-client": (
+        "generate",
+        "--path",
+        "controls.json",
+        "--output-path",
+        "controls_client",
+        "--meta",
+        "none",
+    ),
+    "openapi-generator-cli": (
+        "generate",
+        "-i",
+        "controls.json",
+        "-g",
+        "python",
+        "-o",
+        "controls_generated",
+        "--global-property",
+        "apis,models,modelDocs=false,modelTests=false,apiDocs=false,apiTests=false",
+    ),
+    "datamodel-codegen": (
+        "--input",
+        "controls.json",
+        "--output",
+        "controls_models.py",
+        "--output-model-type",
+        "pydantic_v2.BaseModel",
+    ),
+}
+PRODUCED = {
+    "openapi-typescript": "controls.d.ts",
+    "openapi-python-client": "controls_client/models/advance_arguments.py",
+    "openapi-generator-cli": "controls_generated/openapi_client/models/advance_arguments.py",
+    "datamodel-codegen": "controls_models.py",
+}
+
+
+@pytest.mark.parametrize(
+    "generator",
+    [
+        pytest.param("openapi-typescript", marks=needs_node),
+        "openapi-python-client",
+        pytest.param("openapi-generator-cli", marks=[needs_java, pytest.mark.soak]),
+        "datamodel-codegen",
+    ],
+)
+def test_clients_of_the_controls(folder, served, generator):
+    """Each generator takes the document of the controls, and its models have the arguments."""
+    described = httpx.get(f"{served[0]}/_sandbox/openapi.json").content
+    (folder / "controls.json").write_bytes(described)
+    tool(folder, generator, *CONTROL_CLIENTS[generator])
+    written = (folder / PRODUCED[generator]).read_text(encoding="utf-8")
+
+    assert all(name in written for name in ("days", "hours", "minutes", "seconds"))
+
+
 @needs_node
 def test_a_client_in_typescript(folder, served, calls):
     """It compiles strictly, and its calls are answered and refused as the sandbox does."""

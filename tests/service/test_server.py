@@ -21,6 +21,7 @@ from tests.service.plain import Plain
 from workbench.interface.assumptions import settings
 from workbench.interface.openapi import document
 from workbench.sandbox import Sandbox
+from workbench.sandbox.controls import CONTROLS
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.server import introduction, refused
 from workbench.system import http_server
@@ -150,9 +151,34 @@ def test_openapi_document(plain: Plain) -> None:
     status, described, _ = plain.send("GET", "/openapi.json")
 
     expected = document(server=f"{plain.url}/v1", more=ROWS.values(), settings=settings("documented"))
+    linked = described.pop("externalDocs")
     assert (status, described) == (200, json.loads(json.dumps(expected)))
+    assert linked["url"] == f"{plain.url}/_sandbox/openapi.json"
     assert described["servers"] == [{"url": f"{plain.url}/v1"}]
     assert {op["operationId"] for path in described["paths"].values() for op in path.values() if "operationId" in op}
+
+
+def test_openapi_document_of_the_controls(plain: Plain) -> None:
+    """It has each control with the arguments of Python, and what it does not allow is refused."""
+    status, described, _ = plain.send("GET", "/_sandbox/openapi.json")
+    bodies = described["components"]["schemas"]
+    bodies = {path[1:]: bodies[_body_schema(row["post"])] for path, row in described["paths"].items()}
+
+    assert (status, described["servers"]) == (200, [{"url": f"{plain.url}/_sandbox"}])
+    assert {name: [*body["properties"]] for name, body in bodies.items()} == {
+        name: [parameter for parameter in row.signature.parameters if parameter != "self"]
+        for name, row in CONTROLS.items()
+    }
+    for name, body in bodies.items():
+        assert plain.send("POST", f"/_sandbox/{name}", {"unknown": 1})[0] == 400, name
+        for argument, schema in body["properties"].items():
+            given = dict.fromkeys(body.get("required", ())) | {argument: ["neither"]}
+            assert plain.send("POST", f"/_sandbox/{name}", given)[0] == 400, (name, argument, schema)
+
+
+def _body_schema(operation: dict[str, Any]) -> str:
+    content = operation["requestBody"]["content"]["application/json"]
+    return content["schema"]["$ref"].rpartition("/")[2]
 
 
 def test_settle_route_is_marked(plain: Plain) -> None:

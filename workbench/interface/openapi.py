@@ -98,7 +98,7 @@ class _Document:
     def __init__(self, converter: Converter, settings: Mapping[str, Any]) -> None:
         self.converter = converter
         self.settings = settings
-        self.schemas: dict[str, Schema] = {"Error": _ERROR}
+        self.schemas: dict[str, Schema] = {"Error": ERROR_SCHEMA}
 
     def operation(self, operation: Operation[..., Any]) -> Schema:
         """Return one operation."""
@@ -281,7 +281,7 @@ class _Document:
 
 
 _FORMATS = {"uuid", "date"}  # that of email is another one in each tool, and models write a `password` as asterisks
-_ERROR: Schema = {
+ERROR_SCHEMA: Schema = {
     "type": "object",
     "description": "Error body. Source: Errors.",
     "properties": {"statusCode": {"type": "integer"}, "error": {"type": "string"}, "message": {"type": "string"}},

@@ -1,8 +1,9 @@
 """HTTP server of the sandbox and its controls, for clients in any language.
 
 /v1/… the interface /openapi.json its description /docs/ the same as a page /_sandbox/health 200 while the server is
-ready; needs no key /_sandbox/guide base URL, keys and example ids; needs no key on this machine /_sandbox/NAME a
-control: POST with a JSON object of its arguments, and the full API key
+ready; needs no key /_sandbox/openapi.json the description of the controls; needs no key /_sandbox/guide base URL, keys
+and example ids; needs no key on this machine /_sandbox/NAME a control: POST with a JSON object of its arguments, and
+the full API key
 
 Requests of browser pages are rejected: other hosts and origins, and bodies that are not declared as JSON.
 """
@@ -31,6 +32,7 @@ from workbench.sandbox import service
 from workbench.sandbox.context import WRONG_ARGUMENT, error_of, usage_error
 from workbench.sandbox.control_records import to_json
 from workbench.sandbox.controls import CONTROLS, perform
+from workbench.sandbox.controls_document import controls_document
 from workbench.sandbox.engine import Engine
 from workbench.sandbox.extensions import ROWS
 from workbench.sandbox.page import page
@@ -134,11 +136,15 @@ class App:
 
     @cached_property
     def _openapi(self) -> bytes:
-        return json.dumps(
-            document(
-                self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), self._engine.environment.settings
-            )
-        ).encode()
+        settings = self._engine.environment.settings
+        described = document(self._engine.wire_names, f"{self._url}{table.PREFIX}", ROWS.values(), settings)
+        controls = f"{self._url}{CONTROL_PATH}openapi.json"
+        described["externalDocs"] = {"description": "OpenAPI document of the controls of this sandbox", "url": controls}
+        return json.dumps(described).encode()
+
+    @cached_property
+    def _controls_openapi(self) -> bytes:
+        return json.dumps(controls_document(f"{self._url}{CONTROL_PATH.rstrip('/')}")).encode()
 
     @cached_property
     def _page(self) -> bytes:
@@ -149,6 +155,8 @@ class App:
         name = request.path.removeprefix(CONTROL_PATH)
         if name == "health":
             return self._describe(request, _JSON, self._health())
+        if name == "openapi.json":
+            return self._describe(request, _JSON, self._controls_openapi)
         open_to_all = name == "guide" and request.method == "GET" and self._local and request.local
         key = request.headers.get("api-key")
         if not open_to_all and key != self._engine.full_key:

@@ -61,7 +61,7 @@ class Control:
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
         """Allowed values of the arguments."""
-        limits = {name: _parts(hint)[1] for name, hint in self.hints.items()}
+        limits = {name: limits_of(hint)[1] for name, hint in self.hints.items()}
         return {
             name: tuple(map(str, limit)) for name, limit in limits.items() if limit and not isinstance(limit, Between)
         }
@@ -92,7 +92,8 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
             return self._carry_out(row, kwargs)
 
         shown = [
-            parameter.replace(annotation=_parts(parameter.annotation)[0]) for parameter in declared.parameters.values()
+            parameter.replace(annotation=limits_of(parameter.annotation)[0])
+            for parameter in declared.parameters.values()
         ]
         signature = declared.replace(parameters=shown)
         hints = {
@@ -110,14 +111,14 @@ def control(*, changes: bool, transaction: bool = True) -> Callable[[F], F]:
     return declare
 
 
-def _parts(hint: object) -> tuple[Any, Any]:
+def limits_of(hint: object) -> tuple[Any, Any]:
     """Return the type of an annotation and the limits of its values."""
     return get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, None)
 
 
 def _checked(name: str, hint: Any, value: Any) -> Any:
     """Return an argument converted to its declared type; numbers may come from JSON."""
-    declared, limit = _parts(hint)
+    declared, limit = limits_of(hint)
     kinds = get_args(declared) if get_origin(declared) is UnionType else (declared,)
     if value is None and NoneType in kinds:
         return None
