@@ -48,6 +48,8 @@ NOT_RUN = {
     "bulk resume": "needs an interrupted run",
     "bulk run": "needs a file of rows",
     "class add": "needs a class",
+    "class join": "needs a class",
+    "course exam": "needs a program",
     "class board": "needs a class",
     "class grade": "needs a class",
     "class print": "needs a class",

@@ -31,7 +31,7 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         say what was left out of the report and why.
 
     Raises:
-        UsageError: The frame is no report of this process, there is no such cell, or it was changed since.
+        UsageError: The frame is not a report of this process, there is no such cell, or it was changed since.
     """
     if not 0 <= row < len(frame):
         raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
@@ -46,10 +46,10 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         part = Part(frame.iloc[[row]], None if is_missing(cells[column]) else cells[column], "record")
     else:
         raise UsageError(
-            "the frame is no report of this process: merge, concat and files drop what it was made of", of=_OF
+            "the frame is not a report of this process: merge, concat and files drop what it was made of", of=_OF
         )
     if part is None:
-        raise UsageError(f"{column} is no number that is made of rows", of=_OF)
+        raise UsageError(f"{column} is not a number that is made of rows", of=_OF)
     number, total, formula = cells[column], *_total(part)
     if not (is_missing(number) and total is None) and not _is_same(number, total):
         raise UsageError(f"{column} is {number} here and {total} in the report: it was changed since", of=_OF)

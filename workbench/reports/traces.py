@@ -49,9 +49,9 @@ class Part:
 
 
 Find = Callable[[Mapping[str, Any], str], Part | None]
-"""Returns the part of a column of a row; None for a column that is no number made of rows."""
+"""Returns the part of a column of a row; None for a column that is not a number made of rows."""
 
-Known = tuple[Callable[[list[str]], pd.DataFrame | None], object]
+EventsById = tuple[Callable[[list[str]], pd.DataFrame | None], object]
 """Returns the events of transactions by id, None if they are no longer in memory; and what they were read from."""
 
 
@@ -66,13 +66,13 @@ class Trace(str):
 
     __slots__ = ("events", "part_of")
     part_of: Find
-    events: Known | None
+    events: EventsById | None
 
     def __new__(
         cls,
         part_of: Find,
         source: pd.DataFrame | None = None,
-        events: Known | None = None,
+        events: EventsById | None = None,
     ) -> Self:
         trace = super().__new__(cls)
         known = None if source is None else source.attrs.get("trace")

@@ -12,7 +12,7 @@ import pandas as pd
 from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
 from workbench.rendering.text import money
-from workbench.reports.traces import Known, Part, Trace, rows_of
+from workbench.reports.traces import EventsById, Part, Trace, rows_of
 from workbench.sandbox.rewards import CATEGORIES
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import DELIVERY, events_frame
@@ -265,7 +265,7 @@ KEPT = 100_000
 """Number of events that a report keeps in memory to explain its numbers; of more, it refers to the caller's frame."""
 
 
-def events_by_id(data: pd.DataFrame, events: object, at: object) -> Known:
+def events_by_id(data: pd.DataFrame, events: object, at: object) -> EventsById:
     """Return a function that returns the events of some transactions, if they are in memory; and their source."""
     few = len(data) <= KEPT
     frame = weakref.ref(events) if isinstance(events, pd.DataFrame) else None

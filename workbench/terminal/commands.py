@@ -214,6 +214,8 @@ _EXAMPLES = {
     },
     "course answer": "workbench course answer cut-rewards --set earned=120",
     "course book": "workbench course book duplicate-bookings SETTLED-TRANSACTION-ID 1250",
+    "course exam": "workbench course exam --drill unknown-refunds -- python agent.py",
+    "class join": "workbench class join https://class.example.com:8700/olive-4f7m-qjxa",
     "class print": "workbench class print sheets --folder class",
     "sandbox create-key": "workbench sandbox create-key reporting",
     "sandbox create-payment-route": "workbench sandbox create-payment-route --user-id USER-ID",

@@ -276,7 +276,7 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
 
 def exam(
     *program: Annotated[str, Parameter(help="Program and its arguments, after --.", allow_leading_hyphen=True)],
-    drill: Annotated[list[str] | None, Parameter(help="Drill to examine; all if omitted.")] = None,
+    drill: Annotated[list[str] | None, Parameter(metavar="DRILL", help="Drill to examine; all if omitted.")] = None,
     seconds: Annotated[Whole, Parameter(help="Time limit of each drill.")] = 300,
     junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
     how: Output = Output(),
