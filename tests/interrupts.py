@@ -319,7 +319,7 @@ def class_serve(folder: Path) -> Served:
             return purchases(api)
 
     words = ["class", "serve", "--folder", str(folder / "class"), "--learners", "1"]
-    return words, r"(?s)(http://127\S+:\d+)\n.*(?=\n.* ([a-z]+-\w{4}-\w{4}))", buyer, kept
+    return words, r"(?s)(http://127\S+:\d+)\n.*(?=\n.*/([a-z]+-\w{4}-\w{4}))", buyer, kept
 
 
 def listen(folder: Path) -> Served:

@@ -143,7 +143,7 @@ def test_a_control_that_refuses_says_it_in_its_own_words() -> None:
 
 
 HALF = "\ud800"
-ODD: dict[str, Callable[[Any, Any], Any]] = {
+UNUSABLE: dict[str, Callable[[Any, Any], Any]] = {
     "key with half a character": lambda api, path: wb.events.sample("user.updated", HALF),
     "id with half a character": lambda api, path: wb.events.sample("user.updated", "k", event_id=HALF),
     "version with half a character": lambda api, path: wb.events.sample("user.updated", "k", version=HALF),
@@ -161,10 +161,10 @@ ODD: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_odd_values_inside_an_argument_are_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_wrong_values_inside_an_argument_are_refused(name: str, tmp_path: Path) -> None:
     """Values of a wrong type inside a list, mapping or text are usage errors too, and no file is left."""
     with wb.connect() as api, pytest.raises(wb.WorkbenchError):
-        ODD[name](api, tmp_path)
+        UNUSABLE[name](api, tmp_path)
 
     assert list(tmp_path.iterdir()) == []

@@ -279,7 +279,7 @@ def to_file(
 
 
 def check_columns(frame: pd.DataFrame) -> None:
-    """Refuse a frame whose columns cannot be told apart."""
+    """Refuse a frame with several columns of one name."""
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         names = ", ".join(dict.fromkeys(visible(str(name), 60) for name in repeated))
