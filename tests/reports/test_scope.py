@@ -211,3 +211,41 @@ def test_charts_mark_the_running_period() -> None:
 
     assert axes.get_title() == "Approval rate by month (the last one is running)"
     assert [line.get_linestyle() for line in axes.lines[:2]] == ["-", "--"]
+
+
+def test_postings_after_concat_count_once() -> None:
+    """Reports by period counted a posting twice where `concat` had doubled its row; other rows of an event stay."""
+    table = reports.postings([*bought("t-1", 5_000, 0), event("completed", "t-1", -1_000, 2, authorized=0)])
+    doubled = pd.concat([table, table], ignore_index=True)
+
+    for report in (reports.roll_forward, lambda frame: reports.spend(frame, "month"), reports.monthly_changes):
+        figures = [name for name in report(table) if name != "running"]
+        pd.testing.assert_frame_equal(report(table)[figures], report(doubled)[figures])
+    assert (
+        "3 postings occur more than once, as after concat; each counts once."
+        in (reports.roll_forward(doubled).attrs["notes"])
+    )
+
+
+def test_changes_of_holds_before_the_first_event_are_not_known() -> None:
+    """A release of a hold that began earlier made the balance of open holds negative."""
+    log = [
+        event("updated", "t-old", 0, 31, authorized=2, authorizationUpdateAmount=-5_000, status="reversed"),
+        event("updated", "t-part", 7_000, 31, authorized=2, authorizationUpdateAmount=-2_000),
+        event("completed", "t-part", 7_000, 32, authorized=2),
+        *bought("t-new", 5_000, 31.5),
+    ]
+    rolled = reports.roll_forward(log).iloc[0]
+    table = reports.postings(log).set_index("transaction_id")
+
+    assert table["held_cents"].isna().groupby(level=0).all().to_dict() == {
+        "t-old": True,
+        "t-part": True,
+        "t-new": False,
+    }
+    assert (rolled["authorized_cents"], rolled["released_cents"], rolled["settled_cents"]) == (5_000, 0, 5_000)
+    assert (rolled["closing_cents"], rolled["posted_cents"]) == (0, 12_000)
+    assert (
+        "2 transactions began before the first event: their holds are not known, and left out."
+        in (table.attrs["notes"])
+    )

@@ -2,6 +2,8 @@
 
 import pytest
 
+import workbench as wb
+
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
@@ -78,3 +80,12 @@ def test_an_empty_update_changes_nothing(api):
 
 def test_an_unknown_dispute_is_404(api):
     assert update(api, NOBODY).body["message"] == "Dispute not found"
+
+
+def test_a_refund_of_a_disputed_purchase_has_an_event():
+    """`events()` and deliveries raised `KeyError: 'cleared'` after such a refund."""
+    with wb.connect(seed=1) as api:
+        disputed = api.sandbox.records("dispute")[0]["transaction"]
+        api.simulate_refund(transaction_id=disputed, amount=500)
+
+        assert [event.payload["body"]["spend"]["amount"] for event in api.sandbox.events()][-1] == -500

@@ -34,8 +34,8 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
         Columns transaction_id, event_id, posting ("hold", "increase", "release", "settlement" or "refund"), at,
         held_cents, posted_cents, refunded_cents, net_cents (Int64; changes made by the row, in the minor unit of
         `currency`), card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency. A settlement
-        below or above its hold has a second row for the rest of the hold. `at` is missing if the event has no time; the
-        notes count such rows.
+        below or above its hold has a second row for the rest of the hold. `at` is missing if the event has no time, and
+        `held_cents` if the hold began before the first event; the notes count both.
     """
     data, notes = transaction_events(events, at)
     known = events_by_id(data, events, at)
@@ -53,6 +53,8 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
     held_before = (
         pd.Series(np.where(is_hold, amount, np.where(is_update, change, 0))).groupby(ids.to_numpy()).transform("sum")
     )
+    began = set(ids[kind == "transaction.created"])
+    held_is_known = ids.isin(began).to_numpy()
     times = {
         "hold": spend["authorized_at"],
         "update": data["at"].where(data["at_source"].isin(_OWN_TIME)),
@@ -74,6 +76,8 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
         part = pd.DataFrame({"transaction_id": ids, "event_id": data["id"], "posting": posting, "at": at})
         for column, cents in (("held_cents", held), ("posted_cents", posted), ("refunded_cents", refunded)):
             part[column] = cents
+        if posting in ("increase", "release", "settlement"):
+            part["held_cents"] = part["held_cents"].astype("Int64").where(held_is_known)
         part["net_cents"] = part["posted_cents"] - part["refunded_cents"]
         for party in _PARTIES:
             part[party] = spend[party].array
@@ -88,9 +92,8 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
         for name in POSTINGS
         if (count := int((untimed == name).sum()))
     ]
-    began = set(ids[is_hold])
     if unknown := len(set(ids[completed | is_update]) - began - set(ids[is_refund & ~ids.isin(ids[is_settlement])])):
-        notes.append(f"{unknown:,} transactions began before the first event: their holds are not known.")
+        notes.append(f"{unknown:,} transactions began before the first event: their holds are not known, and left out.")
 
     def find(row: Mapping[str, Any], column: str) -> Part | None:
         rows = rows_of(result, _OF_POSTING, row)
@@ -123,7 +126,7 @@ def roll_forward(events: object, freq: Every = "month", *, tz: str = "UTC", curr
     table = events if isinstance(events, pd.DataFrame) and "posting" in events else postings(events)
     timed, notes = in_scope(table, "postings", currency=currency, time="at")
     name = period_name(freq)
-    held = timed["held_cents"].astype("Int64")
+    held = timed["held_cents"].astype("Int64").fillna(0)
     from_hold = timed["posting"] == "settlement"
     data = pd.DataFrame(
         {

@@ -53,14 +53,20 @@ def is_currency(table: pd.DataFrame, currency: str) -> Any:
 
 
 def without_repeats(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return transactions without repeated ids, as `concat` makes them, and how many rows were left out."""
-    if "posting" in table or "transaction_id" not in table:
+    """Return transactions or postings without repeated rows, as `concat` makes them, and how many were left out."""
+    name = "event_id" if "posting" in table else "transaction_id"
+    if name not in table:
         return table, 0
-    ids = pa.array(table["transaction_id"].array)
-    if pc.count_distinct(ids).as_py() == len(table):
+    ids, known = pd.factorize(table[name])
+    if "posting" not in table and len(known) == len(table):
         return table, 0
-    repeated = table["transaction_id"].duplicated() & table["transaction_id"].notna()
-    return table[~repeated], int(repeated.sum())
+    if "posting" in table:  # an event has one row of each kind
+        kinds, names = pd.factorize(table["posting"])
+        known_id, ids = ids >= 0, ids * len(names) + kinds
+    else:
+        known_id = ids >= 0
+    repeated = pd.Series(ids).duplicated().to_numpy() & known_id
+    return (table[~repeated], int(repeated.sum())) if repeated.any() else (table, 0)
 
 
 def columns_of(by: Columns) -> list[str]:

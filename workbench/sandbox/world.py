@@ -330,6 +330,7 @@ class _Tenant:
                 at,
                 status="settled",
                 authorized=cents,
+                cleared=cents,
                 settled=cents,
                 merchant_name="Corner Grocery",
                 merchant_category_code="5411",

@@ -1,0 +1,648 @@
+"""Fifty jobs of an analyst, each compared with plain SQL over raw deliveries, the sandbox's own records, or own paging.
+
+    python -m tests.reports.jobs            runs every job in every case, and prints the table
+    python -m tests.reports.jobs NAME …     runs some
+    python -m tests.reports.jobs --write    writes the table into docs/analysts.md too
+
+A case is a seed, a time zone and a scope: the complete log, a past moment, a partial log, rows in three currencies, or
+a frame after `merge` and `concat`. The log ends within a month, so its last month is running in every case.
+"""
+
+import sqlite3
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from itertools import product
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import openpyxl
+import pandas as pd
+
+import workbench as wb
+from tests.reports.raw_log import BEGIN, PAST, database, first_day, is_running, milliseconds, play, with_currencies
+from workbench import reports
+from workbench.errors import UsageError
+
+SEEDS, ZONES = (1, 2, 3), ("UTC", "America/New_York")
+SCOPES = {
+    "complete": "",
+    "past": "",
+    "partial": "before the first event",
+    "currencies": "in another currency",
+    "merged": "ompleteness unknown",
+}
+"""Scopes, each with the caveat that the notes of a report must have, since the number is not that of all rows."""
+HEADING = "## Jobs, and what they are compared with\n"
+INTRODUCTION = """{} jobs are compared with plain SQL over raw deliveries (SQLite), the sandbox's own records, or own paging:
+for three seeds, in UTC and New York time, on the complete log, at a past moment, on a partial log, with rows in USD, EUR
+and JPY, and on a frame after `merge` and `concat`. The log ends within a month. `python -m tests.reports.jobs --write`
+runs all of them and writes this table. "caveat" means that the notes of the report say what its number leaves out, which
+is checked too; an empty cell, that a job has no such case.
+"""
+PAGE = Path(__file__).parents[2] / "docs" / "analysts.md"
+
+
+class World(NamedTuple):
+    """A sandbox after a hundred days, and its deliveries."""
+
+    api: Any
+    rows: list[dict[str, Any]]
+
+
+@cache
+def world(seed: int) -> World:
+    api = wb.connect(seed=seed)
+    return World(api, play(api, seed))
+
+
+class Case:
+    """One world in one scope and zone: the frames of the workbench, and the tables of plain SQL."""
+
+    def __init__(self, seed: int, tz: str, scope: str) -> None:
+        self.seed, self.tz, self.scope, self.at = seed, tz, scope, PAST if scope == "past" else None
+        self.api, rows = world(seed)
+        if scope == "partial":
+            rows = [row for row in rows if datetime.fromisoformat(row["at"]) >= BEGIN]
+        self.rows = with_currencies(rows) if scope == "currencies" else rows
+        self.sql: sqlite3.Connection = database(self.rows, self.at)
+        self.transactions = reports.transactions(self.rows, at=self.at)
+        self.postings = reports.postings(self.rows, at=self.at)
+        last = max(milliseconds(row["at"]) or 0 for row in rows)
+        self.until = round(PAST.timestamp() * 1000) if self.at else last
+        users = sorted(self.transactions["user_id"].unique())
+        self.teams = {user: f"team {place % 2}" for place, user in enumerate(users)}
+        if scope == "merged":
+            self.transactions, self.postings = map(self._merged, (self.transactions, self.postings))
+
+    def _merged(self, frame: pd.DataFrame) -> pd.DataFrame:
+        teams = pd.DataFrame({"user_id": [*self.teams], "team": [*self.teams.values()]})
+        joined = frame.merge(teams, on="user_id")
+        return pd.concat([joined, joined.iloc[3:40]], ignore_index=True)
+
+    def equal(
+        self, frame: pd.DataFrame, columns: str, query: str | Iterable[tuple[Any, ...]], *, caveat: str | None = None
+    ) -> str:
+        """Compare columns of a report with the rows of a query, in any order; return the caveat of the report.
+
+        Raises:
+            AssertionError: They differ, or the notes do not have the caveat of the scope.
+        """
+        shown = Counter(_rows(frame[columns.split()].itertuples(index=False, name=None)))
+        expected = Counter(_rows(self.sql.execute(query.format(tz=self.tz)) if isinstance(query, str) else query))
+        assert shown == expected, (
+            f"only reported: {[*(shown - expected)][:4]}; only in SQL: {[*(expected - shown)][:4]}"
+        )
+        phrase = SCOPES[self.scope] if caveat is None else caveat
+        notes = " ".join(frame.attrs.get("notes", ()))
+        assert phrase in notes, f"no caveat with {phrase!r}: {notes}"
+        return phrase
+
+    def periods(self, frame: pd.DataFrame, name: str, freq: str) -> None:
+        """Check the mark of running periods: after a merge, which drops the end of the data, of the last row too."""
+        last = frame[name].max() if self.scope == "merged" else None
+        for first, marked in zip(frame[name], frame["running"], strict=True):
+            running = is_running(f"{first:%Y-%m-%d}", freq, self.tz, self.until)
+            assert bool(marked) == (running or first == last), (first, marked)
+
+
+def _rows(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        yield tuple(_plain(value) for value in row)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.date().isoformat() if value.tzinfo is None else round(value.timestamp() * 1000)
+    if isinstance(value, float | Decimal):
+        return round(float(value), 9)
+    return value if isinstance(value, str) else int(value)
+
+
+Job = Callable[[Case], str | None]
+JOBS: dict[str, Job] = {}
+
+
+def job(title: str, scopes: Iterable[str] = SCOPES) -> Callable[[Job], Job]:
+    """Register a job, which returns the caveat of the report; in other scopes it does not apply."""
+
+    def register(function: Job) -> Job:
+        JOBS[title] = lambda case: function(case) if case.scope in scopes else None
+        return function
+
+    return register
+
+
+USD = "from t where lower(currency) = 'usd'"
+PARTIES = "card_id user_id merchant_name merchant_category merchant_category_code"
+NO_CAVEAT = {"currencies": "", "merged": ""}
+
+
+@job("One row for each transaction", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    amounts = "authorized_cents held_cents posted_cents refunded_cents net_cents"
+    columns = f"transaction_id {PARTIES} currency status {amounts}"
+    query = f"select {', '.join(columns.split())} from t"
+    return case.equal(case.transactions, columns, query, caveat=NO_CAVEAT.get(case.scope))
+
+
+@job("Times and reasons of transactions", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    columns = "transaction_id authorized_at posted_at refunded_at local_amount_cents local_currency"
+    query = "select transaction_id, authorized_at, posted_at, refunded_at, local_amount, local_currency from t"
+    reasons = case.transactions.loc[case.transactions["status"] == "declined", ["transaction_id", "declined_reason"]]
+    declined = "select transaction_id, reason from t where status = 'declined'"
+    case.equal(reasons, "transaction_id declined_reason", declined, caveat="")
+    return case.equal(case.transactions, columns, query, caveat=NO_CAVEAT.get(case.scope))
+
+
+@job("Agree with the sandbox's own records", ["complete"])
+def _(case: Case) -> str:
+    ids = set(case.transactions["transaction_id"])
+    records = [r for r in case.api.sandbox.records("transaction") if r["id"] in ids]
+    rows = ((r["id"], r["settled"], r["refunded"], r["held"], r["authorized_at"]) for r in records)
+    return case.equal(case.transactions, "transaction_id posted_cents refunded_cents held_cents authorized_at", rows)
+
+
+@job("Open holds by card")
+def _(case: Case) -> str:
+    table = case.transactions.drop_duplicates("transaction_id")
+    held = table[table["held_cents"] > 0].groupby(["card_id", "currency"])["held_cents"].sum().reset_index()
+    query = "select card_id, currency, sum(held_cents) from t where held_cents > 0 group by 1, 2"
+    return case.equal(held, "card_id currency held_cents", query, caveat="")
+
+
+def _approvals(freq: str | None, by: str = "") -> Job:
+    def run(case: Case) -> str:
+        frame = reports.approvals(case.transactions, freq, by=by or (), tz=case.tz, currency="usd")
+        name = {"Q-JAN": "quarter"}.get(freq or "", freq or "")
+        keys = [*([f"first_day(authorized_at, '{freq}', '{{tz}}')"] if freq else []), *([by] if by else [])]
+        declined = "sum(status = 'declined')"
+        figures = f"count(*), count(*) - {declined}, {declined}, 1.0 - {declined} * 1.0 / count(*)"
+        by_keys = f"and authorized_cents is not null group by {', '.join(keys)}"
+        query = f"select {', '.join(keys)}, {figures} {USD} {by_keys}"
+        if freq:
+            case.periods(frame, name, freq)
+        return case.equal(frame, f"{name} {by} authorizations approved declined rate", query)
+
+    return run
+
+
+for _freq in ("day", "week", "month", "quarter", "Q-JAN"):
+    job(f"Approval rate by {_freq}")(_approvals(_freq))
+job("Decline rate by category code")(_approvals(None, "merchant_category_code"))
+job("Decline rate by merchant")(_approvals(None, "merchant_name"))
+job("Decline rate by merchant and month")(_approvals("month", "merchant_name"))
+
+
+def _declines(by: str, column: str) -> Job:
+    def run(case: Case) -> str:
+        frame = reports.declines(case.transactions, by)
+        of = f"{USD} and status = 'declined'"
+        share = f"count(*) * 1.0 / (select count(*) {of})"
+        query = f"select {column}, count(*), sum(authorized_cents), {share} {of} group by 1"
+        return case.equal(frame, f"{'reason' if column == 'reason' else by} declined amount_cents share", query)
+
+    return run
+
+
+job("Declines by reason")(_declines("declined_reason", "reason"))
+job("Declines by merchant")(_declines("merchant_name", "merchant_name"))
+
+
+@job("From authorization to net spend")
+def _(case: Case) -> str:
+    of = f"{USD} and authorized_cents is not null"
+    stages = {"requested": "authorized_cents", "approved": "case when status <> 'declined' then authorized_cents end"}
+    stages |= {name: f"{name}_cents" for name in ("posted", "refunded", "net")}
+    count = {"requested": "count(*)", "approved": "sum(status <> 'declined')"}
+    rows = []
+    for stage, amount in stages.items():
+        counted = count.get(stage, f"sum({amount} > 0)")
+        share = f"sum({amount}) * 1.0 / sum(authorized_cents)"
+        rows += case.sql.execute(f"select '{stage}', {counted}, sum({amount}), {share} {of}")
+    return case.equal(reports.spend_funnel(case.transactions), "stage transactions amount_cents share", rows)
+
+
+FIGURES = "transactions posted_cents refunded_cents net_cents"
+SUMS = "count(*), sum(posted_cents), sum(refunded_cents), sum(net_cents)"
+BY_MERCHANT = f"select merchant_name, {SUMS} {USD} and posted_cents + refunded_cents > 0 group by 1"
+
+
+def _spend(by: str) -> Job:
+    def run(case: Case) -> str:
+        query = f"select {by}, {SUMS} {USD} and posted_cents + refunded_cents > 0 group by 1"
+        frame = reports.spend(case.transactions, by)
+        return case.equal(frame, f"{by} {FIGURES}", query)
+
+    return run
+
+
+for _by in PARTIES.split():
+    job(f"Spend by {_by.removesuffix('_id').replace('_', ' ')}")(_spend(_by))
+
+
+@job("Spend by a column of your own", ["merged"])
+def _(case: Case) -> str:
+    case.sql.create_function("team", 1, case.teams.get)
+    query = f"select team(user_id), {SUMS} {USD} and posted_cents + refunded_cents > 0 group by 1"
+    return case.equal(reports.spend(case.transactions, "team"), f"team {FIGURES}", query)
+
+
+MOVED = "count(distinct transaction_id), sum(posted), sum(refunded), sum(posted) - sum(refunded)"
+MOVES = "from p where lower(currency) = 'usd' and posted + refunded > 0"
+
+
+def _spend_by_period(freq: str, by: str = "") -> Job:
+    def run(case: Case) -> str:
+        name = {"Q-JAN": "quarter", "Y-JUN": "year"}.get(freq, freq)
+        keys = ", ".join([f"first_day(at, '{freq}', '{{tz}}')", *([by] if by else [])])
+        frame = reports.spend(case.postings, [freq, *([by] if by else [])], tz=case.tz)
+        case.periods(frame, name, freq)
+        query = f"select {keys}, {MOVED} {MOVES} group by {keys}"
+        return case.equal(frame, f"{name} {by} {FIGURES}", query)
+
+    return run
+
+
+for _freq in ("month", "quarter", "Q-JAN", "Y-JUN"):
+    job(f"Spend by {_freq}, each refund in its own")(_spend_by_period(_freq))
+job("Spend by month and category")(_spend_by_period("month", "merchant_category"))
+job("Spend by week and card")(_spend_by_period("week", "card_id"))
+
+
+def _posting_times(by: str) -> Job:
+    def run(case: Case) -> str:
+        hours = defaultdict(list)
+        query = f"select {by or 1}, (posted_at - authorized_at) / 3600000.0 from t where posted_at is not null"
+        for group, hour in case.sql.execute(query):
+            hours[group].append(hour)
+        rows = []
+        for group, values in hours.items():
+            p90 = quantiles(values, n=10, method="inclusive")[8] if len(values) > 1 else values[0]
+            rows.append((*([group] if by else []), len(values), median(values), p90, max(values)))
+        frame = reports.posting_times(case.transactions, by or None)
+        columns = f"{by} transactions median_hours p90_hours longest_hours"
+        return case.equal(frame, columns, rows, caveat="" if case.scope == "currencies" else None)
+
+    return run
+
+
+job("Time from authorization to posting")(_posting_times(""))
+job("Time to posting by category")(_posting_times("merchant_category"))
+
+
+@job("Cohorts of users")
+def _(case: Case) -> str:
+    query = f"""
+        with a as (select user_id, first_day(authorized_at, 'month', '{{tz}}') m, net_cents {USD}
+                   and status <> 'declined' and authorized_cents is not null),
+             c as (select user_id, min(m) c from a group by 1)
+        select c, m, count(distinct a.user_id), sum(net_cents),
+               count(distinct a.user_id) * 1.0 / (select count(*) from c d where d.c = c.c)
+        from a join c on c.user_id = a.user_id group by c, m"""
+    rows = []
+    for cohort, month, *figures in case.sql.execute(query.format(tz=case.tz)):
+        later = (int(month[:4]) - int(cohort[:4])) * 12 + int(month[5:7]) - int(cohort[5:7])
+        rows.append((cohort, later, *figures, is_running(month, "month", case.tz, case.until)))
+    frame = reports.cohorts(case.transactions, tz=case.tz)
+    return case.equal(frame, "cohort month users net_cents share running", rows)
+
+
+def _changes(month: str, by: str) -> Job:
+    def run(case: Case) -> str:
+        before = f"{month[:5]}{int(month[5:]) - 1:02}"
+        local = datetime.fromtimestamp(case.until / 1000, ZoneInfo(case.tz)).replace(tzinfo=None)
+        begin, earlier = (datetime.fromisoformat(f"{text}-01") for text in (month, before))
+        sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for group, at, net in case.sql.execute(f"select {by}, at, posted - refunded {MOVES}"):
+            moment = datetime.fromtimestamp(at / 1000, ZoneInfo(case.tz)).replace(tzinfo=None)
+            if f"{moment:%Y-%m}" == month:
+                sums[group][1] += net
+            elif f"{moment:%Y-%m}" == before:
+                within = f"{local:%Y-%m}" != month or moment - earlier <= local - begin
+                sums[group][0] += net * within
+                sums[group][1] += 0
+        rows = [(group, was, now, now - was) for group, (was, now) in sums.items() if was or now]
+        frame = reports.monthly_changes(case.postings, by, month=month, tz=case.tz)
+        shown = frame[(frame["before_cents"] != 0) | (frame["now_cents"] != 0)]
+        shown.attrs = frame.attrs
+        return case.equal(shown, f"{by} before_cents now_cents change_cents", rows)
+
+    return run
+
+
+job("Largest changes of a closed month, by merchant")(_changes("2026-02", "merchant_name"))
+job("Largest changes of a month that may run, by merchant")(_changes("2026-03", "merchant_name"))
+EXCEPT_PAST = ("complete", "partial", "currencies", "merged")
+job("Changes of the last month, by category", EXCEPT_PAST)(_changes("2026-04", "merchant_category"))
+
+
+@job("One row for each posting", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    columns = "transaction_id event_id posting at held_cents posted_cents refunded_cents net_cents currency card_id"
+    query = (
+        "select transaction_id, id, posting, at, held, posted, refunded, posted - refunded, currency, card_id from p"
+    )
+    return case.equal(case.postings, columns, query, caveat=NO_CAVEAT.get(case.scope))
+
+
+ROLLED = "opening_cents authorized_cents released_cents settled_cents closing_cents"
+
+
+def _roll_forward(freq: str, currency: str = "usd") -> Job:
+    def run(case: Case) -> str:
+        query = f"""select first_day(at, '{freq}', '{{tz}}'), sum(max(held, 0)),
+            sum(case when posting <> 'settlement' then -min(held, 0) else 0 end),
+            sum(case when posting = 'settlement' then -held else 0 end), sum(posted), sum(refunded)
+            from p where lower(currency) = '{currency}' and transaction_id in (select tx from e where kind = 'created')
+            group by 1 order by 1"""
+        flows = case.sql.execute(query.format(tz=case.tz)).fetchall()
+        early = f"""select first_day(at, '{freq}', '{{tz}}'), sum(posted), sum(refunded) from p
+            where lower(currency) = '{currency}' and transaction_id not in (select tx from e where kind = 'created')
+            group by 1"""
+        others = {row[0]: row[1:] for row in case.sql.execute(early.format(tz=case.tz))}
+        frame = reports.roll_forward(case.postings, freq, tz=case.tz, currency=currency)
+        closing, rows = 0, []
+        known = {row[0]: row[1:] for row in flows}
+        for first in frame[freq].dt.date.astype("str"):
+            a, r, s, p, f = known.get(first, (0, 0, 0, 0, 0))
+            extra = others.get(first, (0, 0))
+            rows.append((first, closing, a, r, s, closing + a - r - s, p + extra[0], f + extra[1]))
+            closing += a - r - s
+        assert set(known) | set(others) <= {row[0] for row in rows}
+        case.periods(frame, freq, freq)
+        assert (frame["closing_cents"] >= 0).all()
+        return case.equal(frame, f"{freq} {ROLLED} posted_cents refunded_cents", rows)
+
+    return run
+
+
+job("Roll-forward of holds by month")(_roll_forward("month"))
+job("Roll-forward of holds by week")(_roll_forward("week"))
+job("Roll-forward of holds in EUR", ["currencies"])(_roll_forward("month", "eur"))
+
+
+@job("Spend in EUR by merchant", ["currencies"])
+def _(case: Case) -> str:
+    frame = reports.spend(case.transactions, "merchant_name", currency="eur")
+    return case.equal(frame, f"merchant_name {FIGURES}", BY_MERCHANT.replace("usd", "eur"))
+
+
+@job("Spend in JPY, exported in yen", ["currencies"])
+def _(case: Case) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        wb.to_file(case.transactions[case.transactions["currency"] == "jpy"], Path(folder, "yen.csv"))
+        read = pd.read_csv(Path(folder, "yen.csv"))
+    name = next(column for column in read if str(column).startswith("net"))
+    (total,) = case.sql.execute("select sum(net_cents) from t where currency = 'jpy'").fetchone()
+    assert read[name].sum() == total, (name, read[name].sum(), total)
+    return ""
+
+
+@job("Export to XLSX, in dollars", ["complete", "partial"])
+def _(case: Case) -> str:
+    frame = reports.spend(case.transactions, "merchant_name")
+    with tempfile.TemporaryDirectory() as folder:
+        wb.to_file({"spend": frame}, Path(folder, "spend.xlsx"))
+        sheet = openpyxl.load_workbook(Path(folder, "spend.xlsx"), read_only=False)["spend"]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    head = next(place for place, row in enumerate(rows) if "merchant_name" in row)
+    column = next(place for place, name in enumerate(rows[head]) if str(name).startswith("net"))
+    place = rows[head].index("merchant_name")
+    shown = {row[place]: row[column] for row in rows[head + 1 :] if row[place] and isinstance(row[column], int | float)}
+    scale = 100 if "USD" in str(rows[head][column]) else 1
+    query = f"select merchant_name, sum(net_cents) {USD} and posted_cents + refunded_cents > 0 group by 1"
+    names = set(frame["merchant_name"])
+    assert {k: round(v * scale) for k, v in shown.items() if k in names} == dict(case.sql.execute(query))
+    return ""
+
+
+@job("Save as Parquet, and report on it")
+def _(case: Case) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        wb.to_file(case.transactions, Path(folder, "t.parquet"))
+        again = wb.tables.read_parquet(Path(folder, "t.parquet"))
+    return case.equal(reports.spend(again, "merchant_name"), f"merchant_name {FIGURES}", BY_MERCHANT)
+
+
+@job("SQL over a frame, and a report on its result", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    found = wb.sql("select * from mine where merchant_category_code <> '7011'", mine=case.transactions)
+    query = BY_MERCHANT.replace("group by", "and merchant_category_code <> '7011' group by")
+    return case.equal(reports.spend(found, "merchant_name"), f"merchant_name {FIGURES}", query)
+
+
+@job("Everything implausible", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    query = """
+        select 'posted above authorized', transaction_id, posted_cents - authorized_cents from t
+          where posted_cents > authorized_cents
+        union all select 'refunded above posted', transaction_id, refunded_cents - posted_cents from t
+          where posted_cents > 0 and refunded_cents > posted_cents
+        union all select 'began before the first event', transaction_id, posted_cents from t
+          where authorized_cents is null
+        union all select 'settled twice', tx, amount
+          from (select *, row_number() over (partition by tx order by n) place
+            from e where kind = 'completed' and amount > 0) where place > 1"""
+    frame = reports.anomalies(case.rows, at=case.at)
+    return case.equal(frame, "anomaly transaction_id amount_cents", query, caveat="")
+
+
+@job("Reconcile a ledger with planted breaks", ["complete", "partial", "currencies"])
+def _(case: Case) -> str:
+    booked = case.postings[case.postings["net_cents"] != 0].reset_index(drop=True)
+    mine = booked[["transaction_id", "net_cents", "at", "currency"]].copy()
+    once = mine["transaction_id"].map(mine["transaction_id"].value_counts()) == 1
+    places = mine.index[once & (mine["net_cents"] > 500)][:5]
+    mine.loc[places[0], "net_cents"] += 7
+    mine.loc[places[1], "net_cents"] *= 100
+    mine.loc[places[2], "at"] -= pd.Timedelta(days=62)
+    mine = pd.concat([mine.drop(places[3]), mine.loc[[places[4]]]], ignore_index=True)
+    found = reports.reconcile(mine, booked)
+    planted = ["amount differs", "hundredfold", "late", "missing here", "doubled here"]
+    rows = [(kind, booked["transaction_id"][place]) for kind, place in zip(planted, places, strict=True)]
+    assert "Not explained: 0 cents" in found.attrs["statement"]
+    return case.equal(found, "break transaction_id", rows, caveat="")
+
+
+@job("Every number of a report from its explanation", ["complete", "past", "partial", "currencies"])
+def _(case: Case) -> str:
+    for frame, columns in (
+        (reports.spend(case.transactions, "merchant_name"), FIGURES),
+        (reports.roll_forward(case.postings, tz=case.tz), ROLLED),
+        (reports.approvals(case.transactions, "month", tz=case.tz), "authorizations approved declined"),
+    ):
+        for place, column in product(range(len(frame)), columns.split()):
+            explained = reports.explain(frame, place, column)
+            assert explained["contribution"].sum() == frame[column].iloc[place], (place, column, explained)
+    return ""
+
+
+# Rewards: own paging through `list_rewards_activity`, sums in Decimal.
+
+
+@cache
+def activity(seed: int) -> tuple[list[tuple[str, Any]], Any]:
+    """Return the rewards of some users by own paging, and as the workbench reads them."""
+    api, items = world(seed).api, []
+    users = [user["id"] for user in api.sandbox.guide()["rewards_users"] if not user["beyond_paging"]][:5]
+    for user in users:
+        for type_ in ("earned", "redeemed"):
+            offset = 0
+            while page := api.list_rewards_activity(user_id=user, type=type_, limit=50, offset=offset).items:
+                items += [(user, item) for item in page]
+                offset += len(page)
+    unique = {item.id: (user, item) for user, item in items}
+    return [*unique.values()], wb.rewards.fetch(api, users, progress=False).frame()
+
+
+def _points(case: Case, until: datetime | None, name: str = "", on: str = "created_at") -> list[tuple[Any, ...]]:
+    sums: dict[Any, list[Any]] = defaultdict(lambda: [Decimal(0), Decimal(0), 0])
+    for user, item in activity(case.seed)[0]:
+        time = item.created_at if item.type == "redeemed" else getattr(item, on)
+        if time is None or item.points is None or (until is not None and time >= until):
+            continue
+        row = sums[user if name == "user_id" else getattr(item, name) if name else ""]
+        row[item.type == "redeemed"] += abs(item.points) if item.type == "redeemed" else item.points
+        row[2] += 1
+    return [(*([key] if name else []), e, r, e - r, n) for key, (e, r, n) in sums.items()]
+
+
+def _outstanding(by: str, on: str = "created_at") -> Job:
+    def run(case: Case) -> str:
+        at = PAST if case.scope == "past" else None
+        choice: dict[str, Any] = {"by": by or None, "on": on}
+        frame = reports.outstanding(activity(case.seed)[1], at=at, tz=case.tz, **choice)
+        return case.equal(frame, f"{by} earned redeemed outstanding rows", _points(case, at, by, on))
+
+    return run
+
+
+TWO = ("complete", "past")
+job("Points outstanding", TWO)(_outstanding(""))
+job("Points outstanding by category", TWO)(_outstanding("spend_category"))
+job("Points outstanding by user", TWO)(_outstanding("user_id"))
+job("Points outstanding by the time of their minting", TWO)(_outstanding("", "minted_at"))
+
+
+@job("Liability at month's end, partial with an opening balance", ["complete", "partial"])
+def _(case: Case) -> str:
+    items, frame = activity(case.seed)
+    months: Counter[str] = Counter()
+    first = first_day(milliseconds(BEGIN.isoformat()), "month", case.tz)
+    opening = Decimal(0)
+    for _, item in items:
+        points = item.points if item.type == "earned" else -abs(item.points or 0)
+        month = first_day(milliseconds(item.created_at and item.created_at.isoformat()), "month", case.tz)
+        if points is None or month is None:
+            continue
+        if case.scope == "partial" and item.created_at < BEGIN:
+            opening += points
+        else:
+            months[month] += points
+    about: dict[str, Any] = {}
+    if case.scope == "partial":
+        users = sorted({user for user, _ in items})
+        frame = wb.rewards.fetch(case.api, users, since=BEGIN, progress=False).frame()
+        about = {"opening": opening}
+        assert first is not None
+        try:
+            reports.liability(frame, tz=case.tz)
+        except UsageError:
+            pass
+        else:
+            raise AssertionError("a balance of a part of the rows was not refused")
+    found = reports.liability(frame, tz=case.tz, **about)
+    balance, rows = opening, []
+    for month in found["month"].dt.date.astype("str"):
+        balance += months[month]
+        rows.append((month, balance))
+    assert set(months) <= {month for month, _ in rows}
+    return case.equal(found, "month outstanding", rows, caveat="")
+
+
+@job("Disputes by status and age, at a past moment", TWO)
+def _(case: Case) -> str:
+    moment = PAST if case.scope == "past" else datetime.fromisoformat("2026-06-30T00:00:00+00:00")
+    records, at = case.api.sandbox.records("dispute"), moment.timestamp() * 1000
+    counts: Counter[tuple[str, str]] = Counter()
+    for record in records:
+        if record["created_at"] > at:
+            continue
+        over = record["resolved_at"] is not None and record["resolved_at"] <= at
+        known = over or record["status"] in ("pending", "inReview")
+        days = ((record["resolved_at"] if over else at) - record["created_at"]) / 86_400_000
+        low = max(bound for bound in (0, 7, 30, 60, 90) if days >= bound)
+        high = {0: "6 days", 7: "29 days", 30: "59 days", 60: "89 days"}.get(low)
+        counts[record["status"] if known else "unknown", f"{low} to {high}" if high else "90 days or more"] += 1
+    frame = reports.disputes(records, at=moment)
+    return case.equal(frame, "status age disputes", [(*key, n) for key, n in counts.items()], caveat="")
+
+
+@job("Collateral and credit by chain", ["complete"])
+def _(case: Case) -> str:
+    sums: dict[Any, list[Decimal]] = defaultdict(lambda: [Decimal(0), Decimal(0)])
+    for contract in case.api.list_contracts():
+        for token in contract.tokens or ():
+            if None not in (token.balance, token.exchange_rate, token.advance_rate):
+                value = Decimal(str(token.balance)) * Decimal(str(token.exchange_rate))
+                sums[contract.chain_id][0] += value
+                sums[contract.chain_id][1] += value * Decimal(str(token.advance_rate)) / 100
+    frame = reports.contract_values(case.api.list_contracts(), by="chain_id")
+    return case.equal(frame, "chain_id value_usd advance_usd", [(k, *v) for k, v in sums.items()])
+
+
+@job("Events by day and kind", ["complete", "partial"])
+def _(case: Case) -> str:
+    events = wb.to_frame(case.rows)
+    once = events.drop_duplicates("id")
+    days = once["at"].dt.tz_convert(case.tz).dt.strftime("%Y-%m-%d")
+    counted = once.groupby([days, "kind"]).size().rename("events").reset_index()
+    query = "select first_day(at, 'day', '{tz}'), 'transaction.' || kind, count(*) from e group by 1, 2"
+    return case.equal(counted, "at kind events", query, caveat="")
+
+
+def run(title: str, cases: Iterable[Case]) -> dict[str, str]:
+    """Return the result of a job for each scope: "right", "right, with caveat", or the first difference."""
+    results: dict[str, str] = {}
+    for case in cases:
+        try:
+            caveat = JOBS[title](case)
+        except Exception as error:  # noqa: BLE001 - a job that fails is a line of the table
+            results[case.scope] = f"**wrong** (seed {case.seed}, {case.tz}): {type(error).__name__}: {str(error)[:700]}"
+            continue
+        if caveat is not None and "wrong" not in results.get(case.scope, ""):
+            results[case.scope] = "right, caveat" if caveat else "right"
+    return results
+
+
+def main(arguments: list[str]) -> int:
+    """Run jobs in all cases and print the table; return 1 if a number is wrong."""
+    cases = [Case(*about) for about in product(SEEDS, ZONES, SCOPES)]
+    lines = [f"| Job | {' | '.join(SCOPES)} |", "|---|" + "---|" * len(SCOPES)]
+    failed = 0
+    for title in JOBS:
+        if arguments and not any(a in title for a in arguments if a != "--write") and arguments != ["--write"]:
+            continue
+        results = run(title, cases)
+        failed += any("wrong" in result for result in results.values())
+        lines.append(f"| {title} | {' | '.join(results.get(scope, '') for scope in SCOPES)} |")
+        print(lines[-1], flush=True)
+    print(f"{len(lines) - 2} jobs, {failed} wrong")
+    if arguments == ["--write"]:
+        text = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip() + "\n\n"
+        PAGE.write_text("\n".join([text + HEADING, INTRODUCTION.format(len(JOBS)), *lines, ""]), encoding="utf-8")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
