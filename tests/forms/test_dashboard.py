@@ -181,3 +181,14 @@ def test_the_head_follows_every_filter(shown: Dashboard, monkeypatch: pytest.Mon
     assert "(America/New_York)" in title
     assert program in title
     assert " authorized now" in tiles
+
+
+def test_figures_say_what_they_include(shown: Dashboard) -> None:
+    """A chart of six of more groups says so, tiles of the present too, and net spend how refunds count."""
+    shown.filters.range = "year"
+    text = shown.document()
+    kinds = shown.books.transactions["merchant_category"].nunique()
+
+    assert f"Spend by category: top 6 of {kinds}" in text
+    assert text.count(">now: ") == 4
+    assert "refunds count with their purchase" in text

@@ -506,15 +506,15 @@ def activity(seed: int) -> tuple[list[tuple[str, Any]], Any]:
 
 
 def _points(case: Case, until: datetime | None, name: str = "", on: str = "created_at") -> list[tuple[Any, ...]]:
-    sums: dict[Any, list[Any]] = defaultdict(lambda: [Decimal(0), Decimal(0), 0])
+    sums: dict[Any, list[Any]] = defaultdict(lambda: [Decimal(0), Decimal(0), Decimal(0), 0])
     for user, item in activity(case.seed)[0]:
         time = item.created_at if item.type == "redeemed" else getattr(item, on)
         if time is None or item.points is None or (until is not None and time >= until):
             continue
         row = sums[user if name == "user_id" else getattr(item, name) if name else ""]
-        row[item.type == "redeemed"] += abs(item.points) if item.type == "redeemed" else item.points
-        row[2] += 1
-    return [(*([key] if name else []), e, r, e - r, n) for key, (e, r, n) in sums.items()]
+        row[2 if item.type == "redeemed" else item.points < 0] += abs(item.points)
+        row[3] += 1
+    return [(*([key] if name else []), e, c, r, e - c - r, n) for key, (e, c, r, n) in sums.items()]
 
 
 def _outstanding(by: str, on: str = "created_at") -> Job:
@@ -522,7 +522,7 @@ def _outstanding(by: str, on: str = "created_at") -> Job:
         at = PAST if case.scope == "past" else None
         choice: dict[str, Any] = {"by": by or None, "on": on}
         frame = reports.outstanding(activity(case.seed)[1], at=at, tz=case.tz, **choice)
-        return case.equal(frame, f"{by} earned redeemed outstanding rows", _points(case, at, by, on))
+        return case.equal(frame, f"{by} earned clawed_back redeemed outstanding rows", _points(case, at, by, on))
 
     return run
 
@@ -564,10 +564,10 @@ def _(case: Case) -> str:
     found = reports.liability(frame, tz=case.tz, **about)
     balance, rows = opening, []
     for month in found["month"].dt.date.astype("str"):
+        rows.append((month, balance, balance + months[month]))
         balance += months[month]
-        rows.append((month, balance))
-    assert set(months) <= {month for month, _ in rows}
-    return case.equal(found, "month outstanding", rows, caveat="")
+    assert set(months) <= {month for month, *_ in rows}
+    return case.equal(found, "month opening outstanding", rows, caveat="")
 
 
 @job("Disputes by status and age, at a past moment", TWO)

@@ -42,6 +42,26 @@ def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
         elif state["status"] == "settled" and state["settled"] > state["refunded"]:
             left = state["settled"] - state["refunded"]
             api.simulate_refund(transaction_id=transaction, amount=chance.randint(1, left))
+            dispute_one(api, chance, open_)
+
+
+def points(api: Any) -> pd.DataFrame:
+    """Return the rewards of those who buy."""
+    users = {r["user"] for r in api.sandbox.records("transaction")}
+    frame: pd.DataFrame = wb.rewards.fetch(api, sorted(users), progress=False).frame()
+    return frame
+
+
+def dispute_one(api: Any, chance: random.Random, open_: list[str]) -> None:
+    """Open a dispute of a settled transaction, and resolve one that is open."""
+    records = api.sandbox.records("dispute")
+    settled = {r["id"] for r in api.sandbox.records("transaction") if r["status"] == "settled"}
+    undisputed = [t for t in open_ if t in settled - {record["transaction"] for record in records}]
+    if undisputed:
+        api.sandbox.open_dispute(chance.choice(undisputed))
+    waiting = [record["id"] for record in records if record["status"] in ("pending", "inReview")]
+    if waiting and chance.random() < 0.6:
+        api.sandbox.resolve_dispute(chance.choice(waiting), status=chance.choice(["accepted", "rejected"]))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +73,7 @@ def spend_a_month(api: Any, chance: random.Random, open_: list[str]) -> None:
     ],
 )
 def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
-    """Later refunds and releases change no figure of an earlier close; balances tie; the ledger ends at zero."""
+    """Later refunds, releases, clawbacks and disputes change no earlier close; balances tie; the ledger ends at zero."""
     chance, open_ = random.Random(seed), []
     with wb.connect() as api:
         before = [api.sandbox.balance(card) for card in api.sandbox.guide()["cards"]["active"][:3]]
@@ -61,8 +81,8 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
         for month in months:
             while f"{pd.Timestamp(api.sandbox.clock.now()).tz_convert(tz):%Y-%m}" <= month:
                 spend_a_month(api, chance, open_)
-            first[month] = closing_frames(api, month, tz=tz)
-        again = {month: closing_frames(api, month, tz=tz) for month in months}
+            first[month] = closing_frames(api, month, tz=tz, rewards=points(api))
+        again = {month: closing_frames(api, month, tz=tz, rewards=points(api)) for month in months}
         table = reports.postings(api)
         ledger = tmp_path / "ledger.csv"
         table[table["net_cents"] != 0].to_csv(ledger, index=False)  # what an application booked, each at its time
@@ -82,6 +102,14 @@ def test_three_closes_in_a_row(seed: int, tz: str, tmp_path: Path) -> None:
     rolled = again["2026-03"]["Roll-forward"]
     assert rolled["opening_cents"].tolist()[1:] == rolled["closing_cents"].tolist()[:-1]
     assert rolled["running"].tolist() == [False] * 3
+    disputes, rewards = again["2026-03"]["Disputes"], again["2026-03"]["Points"]
+    assert disputes["opening"].tolist()[1:] == disputes["closing"].tolist()[:-1]
+    assert disputes["opened"].iloc[-2:].sum() > 0
+    assert disputes["resolved"].iloc[-2:].sum() > 0
+    assert rewards["opening"].tolist()[1:] == rewards["outstanding"].tolist()[:-1]
+    assert rewards["clawed_back"].iloc[-1] > 0
+    flows = rewards["opening"] + rewards["earned"] - rewards["clawed_back"] - rewards["redeemed"]
+    assert flows.tolist() == rewards["outstanding"].tolist()
     net = sum(
         (now.posted - now.refunded) - (then.posted - then.refunded) for now, then in zip(after, before, strict=True)
     )

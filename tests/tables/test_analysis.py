@@ -308,3 +308,25 @@ def test_empty_data_makes_empty_reports() -> None:
         assert len(report(nothing)) == 0
     assert reports.spend_funnel(nothing)["amount_cents"].tolist() == [0] * 5
     assert len(reports.applications([])) == 0
+
+
+def test_points_taken_back_have_their_own_column(points: Any) -> None:
+    """Earned rows below 0 are no negative earnings; the flows make the balance, of all and of each month."""
+    earned = points[points["type"] == "earned"]["points"]
+    total = reports.outstanding(points).iloc[0]
+    months = reports.liability(points)
+
+    assert total["earned"] == sum(value for value in earned if value > 0)
+    assert total["clawed_back"] == -sum(value for value in earned if value < 0) > 0
+    assert total["earned"] - total["clawed_back"] - total["redeemed"] == total["outstanding"]
+    assert months["opening"].tolist() == [Decimal(0), *months["outstanding"].tolist()[:-1]]
+    for name in ("earned", "clawed_back", "redeemed"):
+        assert months[name].sum() == total[name]
+
+
+def test_records_without_a_category_are_other(world: Any) -> None:
+    """The sandbox's records have codes; one without a category is called as in its events."""
+    _, frame, books = world
+    own = reports.transactions(books).set_index("transaction_id")["merchant_category"]
+
+    assert own.to_dict() == frame.set_index("transaction_id")["merchant_category"].to_dict()

@@ -182,3 +182,9 @@ def test_no_query_ends_the_process_or_leaves_it(count: int, tmp_path: Path) -> N
     assert not set(found["answered"]) & {
         query[:200] for query in (*_STATEMENTS, *(q for q in HOSTILE if "canary" in q))
     }
+
+
+def test_show_tables_lists_the_tables(api: Any) -> None:
+    """It was an empty frame, since a table is made when a query names it."""
+    tables = ["contracts", "deliveries", "events", "journal", "rewards", "transactions"]
+    assert wb.sql("SHOW TABLES;", api)["name"].tolist() == tables

@@ -27,7 +27,6 @@ from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.reports.balances import liability
 from workbench.rewards.reading import fetch as fetch_rewards
-from workbench.sandbox.rewards import CATEGORIES
 from workbench.schema.rules import iso_day
 from workbench.session import connect, sandbox_of, tenants_of
 from workbench.tables.frames import to_frame
@@ -121,13 +120,9 @@ class Books:
 
     @cached_property
     def transactions(self) -> Any:
-        """All transactions, each with the name of its category if known."""
+        """All transactions, each with its category, or the code where the service names none."""
         table = reports.transactions(things.records(self.api, "transaction") or self.api)
-        known = table["merchant_category_code"].map(
-            {code: category.description for code, category in CATEGORIES.items()}
-        )
-        categories = table["merchant_category"].fillna(known).fillna(table["merchant_category_code"])
-        return table.assign(merchant_category=categories)
+        return table.assign(merchant_category=table["merchant_category"].fillna(table["merchant_category_code"]))
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
@@ -333,9 +328,13 @@ class Dashboard(Displayed):
         to = "transactions"
         tiles_html = [
             tile("Approval rate", _rate(asked), note, to, declined),
-            tile("Net spend", money(spent[0]), f"today {money(spent[1])}", to, paid),
+            tile("Net spend", money(spent[0]), f"today {money(spent[1])}; refunds count with their purchase", to, paid),
             tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized now", to, "status:authorized"),
-            *(tile(*shown.values()) for shown in tiles(books.panel) if shown["label"] in _OF_PANEL),
+            *(
+                tile(shown["label"], shown["figure"], f"now: {shown['note']}", shown["list"], shown["filter"])
+                for shown in tiles(books.panel)
+                if shown["label"] in _OF_PANEL
+            ),
         ]
         yield "tiles", _tiles(tiles_html, tile("Points outstanding", "…", "being read", "rewards", ""))
         days = until - since
@@ -343,8 +342,11 @@ class Dashboard(Displayed):
         approved = reports.approvals(asked, by, tz=chosen.zone)
         yield "approvals", card("Approvals", charts.approvals_chart(approved, size="compact"), to, seen)
         reasons = charts.declines_chart(asked, top=_TOP, size="compact")
-        yield "declines", card("Declines by reason", reasons, to, declined)
-        yield "spend", card("Spend by category", charts.spend_chart(posted, top=_TOP, size="compact"), to, paid)
+        count = asked.loc[asked["status"] == "declined", "declined_reason"].nunique(dropna=False)
+        yield "declines", card(_top("Declines by reason", count), reasons, to, declined)
+        count = posted["merchant_category"].nunique(dropna=False)
+        spent_on = charts.spend_chart(posted, top=_TOP, size="compact")
+        yield "spend", card(_top("Spend by category", count), spent_on, to, paid)
         users = [user for user in books.users.values() if not chosen.program or program_of(user) == chosen.program]
         statuses = to_frame([{"application_status": user.get("application_status")} for user in users])
         reviews = charts.funnel_chart(statuses, size="compact")
@@ -386,6 +388,11 @@ def _between(table: Any, column: str, since: datetime, until: datetime) -> Any:
 def _rate(table: Any) -> str:
     totals = reports.approvals(table, "month")[["authorizations", "approved"]].sum()
     return f"{totals['approved'] / totals['authorizations']:.1%}" if totals["authorizations"] else "–"
+
+
+def _top(title: str, count: int) -> str:
+    """Return the title of a chart, with the number of its bars where it does not draw all."""
+    return f"{title}: top {_TOP} of {count:,}" if count > _TOP else title
 
 
 def _place(name: str, text: str) -> str:

@@ -191,6 +191,8 @@ By = Literal["created_at", "posted_at", "minted_at"]
 
 Group = Literal["user_id", "cohort", "spend_category", "merchant_name"]
 
+_FLOWS = ("earned", "clawed_back", "redeemed")
+
 REDEEMED = (
     "Redemptions count from created_at: they have no other time. Pending and failed travel redemptions are not listed."
 )
@@ -205,7 +207,7 @@ def outstanding(
     tz: str = "UTC",
     opening: Decimal | None = None,
 ) -> pd.DataFrame:
-    """Return the points outstanding at a date: earned minus redeemed until then.
+    """Return the points outstanding at a date: earned minus clawed back and redeemed until then.
 
     Args:
         rewards: The result of `rewards.fetch`, its frame, or items.
@@ -217,7 +219,9 @@ def outstanding(
         opening: Points outstanding before the first row; required if only rows from a time on were read.
 
     Returns:
-        Columns: the group (named after `by`, if given), earned, redeemed, outstanding (decimals), rows (Int64).
+        Columns: the group (named after `by`, if given), earned, clawed_back, redeemed, outstanding (decimals), rows
+        (Int64). `clawed_back` has the earned rows below 0: refunds, and adjustments, which the service does not tell
+        apart from them. It reports no expiry.
 
     Raises:
         UsageError: `at` is not a time, or only a part of the rows was read and `opening` is not given.
@@ -231,10 +235,8 @@ def outstanding(
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
     balances = _sums(data, [by] if by else [])
-    balances["outstanding"] = decimal_series(
-        [before + e - r for e, r in zip(balances["earned"], balances["redeemed"], strict=True)]
-    )
-    balances = balances[[*([by] if by else []), "earned", "redeemed", "outstanding", "rows"]]
+    changes = balances["earned"] - balances["clawed_back"] - balances["redeemed"]
+    balances.insert(len(balances.columns) - 1, "outstanding", decimal_series([before + c for c in changes]))
 
     def find(row: Mapping[str, Any], column: str) -> Part | None:
         return _points_part(rows_of(data, {by: by} if by else {}, row), column, before)
@@ -264,48 +266,50 @@ def liability(
         UsageError: Only a part of the rows was read, and `opening` is not given.
 
     Returns:
-        Columns month (its first day), end (when it ends), earned, redeemed (in the month), outstanding (at its end),
-        and value_usd if `usd_per_point` is given; decimals; and running (boolean: the month was not over when the data
-        end).
+        Columns month (its first day), end (when it ends), opening, earned, clawed_back, redeemed (in the month; see
+        `outstanding`), outstanding (at its end, and the opening of the next), and value_usd if `usd_per_point` is
+        given; decimals; and running (boolean: the month was not over when the data end).
     """
     data, notes = _activity(rewards, on, None, tz)
     before = _opening(rewards, opening, None)
     data = data.assign(month=steps(data["at"], "month", tz))
-    sums = _sums(data, ["month"]).set_index("month")[["earned", "redeemed"]]
+    sums = _sums(data, ["month"]).set_index("month")[[*_FLOWS]]
     if len(sums):
         months = every_period(sums.index, "month")
         sums = sums.reindex(months).fillna(Decimal(0))  # type: ignore[arg-type]  # of decimals
     frame = pd.DataFrame({"month": pd.Series(sums.index, dtype="datetime64[s]")})
     ends = [end_of(month, "month", tz) for month in frame["month"]]
     frame["end"] = pd.Series(pd.to_datetime(ends, utc=True)).astype("datetime64[us, UTC]")
-    frame["earned"], frame["redeemed"] = (decimal_series(decimals(sums[name])) for name in ("earned", "redeemed"))
-    frame["outstanding"] = decimal_series([before + points for points in cumsum(frame["earned"] - frame["redeemed"])])
+    for name in _FLOWS:
+        frame[name] = decimal_series(decimals(sums[name]))
+    changes = cumsum(frame["earned"] - frame["clawed_back"] - frame["redeemed"])
+    balances = [before, *(before + points for points in changes)]
+    frame.insert(2, "opening", decimal_series(balances[:-1]))
+    frame["outstanding"] = decimal_series(balances[1:])
     if usd_per_point is not None:
         frame["value_usd"] = decimal_series([EXACT.multiply(points, usd_per_point) for points in frame["outstanding"]])
     frame["running"] = running(frame["month"], "month", tz, _end_of_read(rewards, data))
 
     def find(row: Mapping[str, Any], column: str) -> Part | None:
-        if column in ("earned", "redeemed"):
+        if column in _FLOWS:
             return _points_part(rows_of(data, {"month": "month"}, row), column, before)
-        part = _points_part(data[data["month"] <= row["month"]], "outstanding", before)
+        until = data["month"] < row["month"] if column == "opening" else data["month"] <= row["month"]
+        part = _points_part(data[until], "outstanding", before)
         if column == "value_usd" and part is not None and usd_per_point is not None:
             values = [None if v is None else EXACT.multiply(v, usd_per_point) for v in decimals(part.contributions())]
             return Part(part.rows, decimal_series(values))
-        return part if column == "outstanding" else None
+        return part if column in ("opening", "outstanding") else None
 
     return mark_report(frame, "points_liability", notes, rewards, trace=Trace(find), on=on, tz=tz)
 
 
 def _points_part(rows: pd.DataFrame, column: str, before: Decimal) -> Part | None:
     """Return the rows of a number of points; a balance begins with the opening, as a row without an id."""
-    signs = {"earned": (1, 0), "redeemed": (0, 1), "outstanding": (1, -1)}
-    if column not in signs:
+    if column not in (*_FLOWS, "outstanding"):
         return Part(rows) if column == "rows" else None
-    earned, redeemed = signs[column]
-    values = [
-        None if points is None else abs(points) * redeemed if is_redeemed else points * earned
-        for points, is_redeemed in zip(decimals(rows["points"]), rows["redeemed"], strict=True)
-    ]
+    flows = _flows(rows)
+    total = flows["earned"] - flows["clawed_back"] - flows["redeemed"]
+    values = decimals(total if column == "outstanding" else flows[column])
     if column == "outstanding" and before:
         opening = pd.DataFrame({"reason": ["opening balance"]}).reindex(columns=rows.columns).astype(dict(rows.dtypes))
         rows, values = pd.concat([opening, rows], ignore_index=True), [before, *values]
@@ -366,12 +370,20 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
 
 
 def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return exact sums of earned and redeemed points by keys."""
-    points, redeemed = data["points"], data["redeemed"]
-    amounts = data[keys].assign(
-        earned=points.where(~redeemed, Decimal(0)), redeemed=points.abs().where(redeemed, Decimal(0)), rows=1
-    )
+    """Return exact sums of earned, clawed back and redeemed points by keys."""
+    amounts = data[keys].assign(**_flows(data), rows=1)
     sums = amounts.groupby(keys, dropna=False).sum().reset_index() if keys else amounts.sum().to_frame().T
-    for name in ("earned", "redeemed"):
+    for name in _FLOWS:
         sums[name] = decimal_series(decimals(sums[name]))
     return sums.astype({"rows": "Int64"})
+
+
+def _flows(data: pd.DataFrame) -> "dict[str, pd.Series[Any]]":
+    """Return what each row adds to the earned, clawed back and redeemed points."""
+    points, redeemed = data["points"], data["redeemed"].astype(bool)
+    earned, none = (points > 0).fillna(False).astype(bool), Decimal(0)
+    return {
+        "earned": points.where(~redeemed & earned, none),
+        "clawed_back": (-points).where(~redeemed & ~earned, none),
+        "redeemed": points.abs().where(redeemed, none),
+    }

@@ -6,28 +6,39 @@ import pandas as pd
 
 from workbench.errors import UsageError, visible
 from workbench.reports import activity
+from workbench.reports.balances import liability
 from workbench.reports.data_checks import anomalies
 from workbench.reports.event_logs import Events
 from workbench.reports.posting_rows import postings, roll_forward
 from workbench.reports.reconciliation import reconcile
+from workbench.reports.record_counts import roll_forward_of_disputes
 from workbench.reports.transaction_rows import present, transactions, until_of
+from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
 from workbench.tables.frames import to_file
-from workbench.tables.periods import end_of, steps
+from workbench.tables.periods import end_of, running, steps
 
 
 def closing_frames(
-    events: object, month: str, *, tz: str = "UTC", currency: str = "usd", ledger: object = None, signed_by: str = ""
+    events: object,
+    month: str,
+    *,
+    tz: str = "UTC",
+    currency: str = "usd",
+    ledger: object = None,
+    signed_by: str = "",
+    rewards: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return the reports of a month by the name of their sheet, from what was known when it ended.
 
     Args:
-        events: What `postings` takes.
+        events: What `postings` takes; with a sandbox its disputes are rolled forward too.
         month: The month, such as "2026-06".
         tz: Time zone of the month.
         currency: Currency of the amounts.
         ledger: A ledger to reconcile with the postings of the month, as `reconcile` takes it.
         signed_by: Who signs off the reconciliation.
+        rewards: All rows of rewards, to roll points forward.
 
     Raises:
         UsageError: The month is not over in the data, or not written as "2026-06".
@@ -53,6 +64,13 @@ def closing_frames(
         "Anomalies": anomalies(source, at=end),
         "Postings": of_month,
     }
+    if (sandbox := sandbox_of(events)) is not None:
+        frames["Disputes"] = roll_forward_of_disputes(sandbox.records("dispute"), at=end, tz=tz)
+    if rewards is not None:
+        known_rows = rewards[(rewards["created_at"] < pd.Timestamp(end)).fillna(False).to_numpy(dtype=bool)]
+        frames["Points"] = liability(known_rows, tz=tz)
+        frames["Points"].attrs["until"] = end.isoformat()
+        frames["Points"]["running"] = running(frames["Points"]["month"], "month", tz, end)
     if ledger is not None:
         frames["Reconciliation"] = reconcile(ledger, of_month[of_month["net_cents"] != 0], signed_by=signed_by)
     return frames

@@ -20,7 +20,7 @@ from workbench.rewards.folder import PART, read_folder
 from workbench.rewards.reading import fetch
 from workbench.sandbox.control_records import Delivery
 from workbench.tables.frames import read_parquet, to_frame
-from workbench.tables.rows import AMOUNT, UNKNOWN, WIDTHS, mark_report, to_pandas
+from workbench.tables.rows import AMOUNT, TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 
 SESSION: dict[str, Callable[[Any], Any]] = {
     "transactions": transactions_frame,
@@ -39,7 +39,7 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
 
     Args:
         query: A DuckDB query, such as "select card_id, sum(net_cents) as net_cents from transactions group by all".
-            Quote dotted columns, as in "body.spend.amount".
+            Quote dotted columns, as in "body.spend.amount". "show tables" lists the tables.
         source: A session or a folder. A session has the tables `transactions`, `events`, `journal` and `contracts`;
             with a sandbox also `deliveries` and `rewards` (of the users in its guide). In a folder, each Parquet file
             and each folder of rewards is a table with its name.
@@ -56,6 +56,8 @@ def sql(query: str, source: object = None, **frames: object) -> pd.DataFrame:
         tables |= {path.parent.name: partial(read_folder, path.parent) for path in folder.glob(f"*/{PART}")}
     elif source is not None:
         tables |= {name: partial(make, source) for name, make in SESSION.items() if name not in tables}
+    if re.fullmatch(r"\s*show\s+tables\s*;?\s*", query, re.IGNORECASE):
+        return mark_report(pd.DataFrame({"name": pd.array(sorted(tables), dtype=TEXT)}), "sql", [])
     if len(query) > _MAX_QUERY or re.search(r"[\0\ud800-\udfff]", query):
         raise UsageError(
             f"query must be text of at most {_MAX_QUERY:,} characters, without NUL and surrogates", of="sql"

@@ -79,8 +79,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     Returns:
         Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
     """
-    if not isinstance(disputes, pd.DataFrame):
-        disputes = to_frame([_dispute(dispute) for dispute in disputes], of=Dispute)
+    disputes = _frame(disputes)
     moment_of_report = pd.Timestamp(moment(at, "at", "UTC") or at)
     known = disputes[disputes["created_at"].notna()]
     table = known[known["created_at"] <= moment_of_report]
@@ -111,6 +110,45 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
         return {"disputes": Part(rows), "oldest_days": Part(rows, rows["days"], "max")}.get(column)
 
     return mark_report(counted, "disputes", notes, disputes, trace=Trace(find), at=moment_of_report.isoformat())
+
+
+def roll_forward_of_disputes(disputes: object, *, at: datetime, tz: str) -> pd.DataFrame:
+    """Return open disputes rolled forward by month until a time, which no later change of a dispute alters.
+
+    Args:
+        disputes: What `disputes` takes.
+        at: Later openings and resolutions are left out.
+        tz: Time zone of the months.
+
+    Returns:
+        Columns month, opening, opened, resolved, closing (Int64).
+    """
+    table = _frame(disputes)
+    table = table[(table["created_at"] < pd.Timestamp(at)).fillna(False).to_numpy(dtype=bool)]
+    resolved = table["resolved_at"].where(table["resolved_at"] < pd.Timestamp(at))
+    months = {"opened": steps(table["created_at"], "month", tz), "resolved": steps(resolved, "month", tz)}
+    every = every_period(pd.concat([*months.values()]).dropna(), "month")
+    result = pd.DataFrame({name: first.value_counts().reindex(every, fill_value=0) for name, first in months.items()})
+    closing = (result["opened"] - result["resolved"]).cumsum()
+    result.insert(0, "opening", closing.shift(fill_value=0))
+    result = result.assign(closing=closing).astype("Int64").rename_axis("month").reset_index()
+    shown = table.assign(**months)
+
+    def find(row: Mapping[str, Any], column: str) -> Part | None:
+        if column in months:
+            return Part(shown[shown[column] == row["month"]])
+        until = {"opening": shown["opened"] < row["month"], "closing": shown["opened"] <= row["month"]}
+        over = shown["resolved"] < row["month"] if column == "opening" else shown["resolved"] <= row["month"]
+        return Part(shown[until[column] & ~over]) if column in until else None
+
+    notes = table.attrs.get("notes", ())
+    return mark_report(result, "disputes_roll_forward", notes, disputes, trace=Trace(find), tz=tz, until=at.isoformat())
+
+
+def _frame(disputes: Any) -> pd.DataFrame:
+    if isinstance(disputes, pd.DataFrame):
+        return disputes
+    return to_frame([_dispute(dispute) for dispute in disputes], of=Dispute)
 
 
 def _dispute(dispute: object) -> Any:

@@ -13,7 +13,7 @@ from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
 from workbench.rendering.text import money
 from workbench.reports.traces import EventsById, Part, Trace, rows_of
-from workbench.sandbox.rewards import CATEGORIES
+from workbench.sandbox.rewards import CATEGORIES, OTHER
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import DELIVERY, events_frame
 from workbench.tables.periods import moment
@@ -198,7 +198,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
         "card_id": books["card"],
         "user_id": books["user"],
         "merchant_name": books["merchant_name"],
-        "merchant_category": books["merchant_category_code"].map(_CATEGORIES),
+        "merchant_category": books["merchant_category_code"].map(_CATEGORIES).fillna(OTHER.description),
         "merchant_category_code": books["merchant_category_code"],
         "currency": books["currency"].str.lower(),
         "status": books["status"].where(~whole, "refunded"),
@@ -216,7 +216,9 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
     dtypes: dict[Any, Any] = frame.dtypes.to_dict()
     missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
     frame = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
-    frame.attrs = {**marks, "notes": ["The transactions are the sandbox's own records, not its events."]}
+    frame.attrs = {**marks, "notes": [
+        "The transactions are the sandbox's own records, not its events: refunds have no time."
+    ]}
     return frame
 
 

@@ -300,6 +300,7 @@ def close(
     currency: Name = "usd",
     ledger: Path | None = None,
     signed_by: Name = "",
+    rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
     """Write the close of a month: workbook, page and postings, from what was known when the month ended.
@@ -314,13 +315,18 @@ def close(
         currency: Currency of the amounts.
         ledger: CSV file with transaction_id, net_cents and at, to be reconciled with the postings.
         signed_by: Name of the person who signs off the reconciliation.
+        rewards: Parquet file of all rewards, to roll points forward.
     """
     from workbench.reports.closing import closing_frames, write_close
     from workbench.reports.event_logs import read_log
+    from workbench.tables.frames import read_parquet
 
     with session(where) as api:
         source = read_log([*map(str, logs)]) if logs else api
-        frames = closing_frames(source, month, tz=tz, currency=currency, ledger=ledger, signed_by=signed_by)
+        points = None if rewards is None else read_parquet(rewards)
+        frames = closing_frames(
+            source, month, tz=tz, currency=currency, ledger=ledger, signed_by=signed_by, rewards=points
+        )
     for path in write_close(out, frames, month, tz=tz):
         say(f"Wrote {visible(str(path), 200)}.")
     for line in frames["Reconciliation"].attrs["statement"][:-1] if "Reconciliation" in frames else ():
