@@ -216,9 +216,10 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
     dtypes: dict[Any, Any] = frame.dtypes.to_dict()
     missing = {name: pd.Series(index=books.index, dtype=dtype) for name, dtype in dtypes.items() if name not in columns}
     frame = pd.DataFrame({**columns, **missing})[list(dtypes)].astype(dtypes)
-    frame.attrs = {**marks, "notes": [
-        "The transactions are the sandbox's own records, not its events: refunds have no time."
-    ]}
+    frame.attrs = {
+        **marks,
+        "notes": ["The transactions are the sandbox's own records, not its events: refunds have no time."],
+    }
     return frame
 
 
