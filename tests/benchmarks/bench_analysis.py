@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from workbench import reports, tables
 from workbench.tables.event_frames import events_frame
-from workbench.tables.frames import to_file  # noqa: F401 - by the process that makes the events
+from workbench.tables.frames import to_file
 from workbench.tables.rows import to_pandas
 
 SIZE = 1_000_000
@@ -104,9 +105,16 @@ def plain_outstanding(frame: pd.DataFrame) -> Any:
     return frame.groupby("type", observed=True)["points"].sum()
 
 
+def plain_funnel(table: pd.DataFrame) -> Any:
+    """Count and sum each stage of the funnel."""
+    known = table[(table["currency"] == "usd") & table["authorized_cents"].notna()]
+    approved = known["authorized_cents"][known["status"] != "declined"]
+    stages = [known["authorized_cents"], approved, *(known[f"{name}_cents"] for name in ("posted", "refunded", "net"))]
+    return [(int((amounts > 0).sum()), int(amounts.sum())) for amounts in stages]
+
+
 def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
     """Measure the table of transactions; the events are gone when this returns."""
-    clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
     table = clocked("transactions", lambda: reports.transactions(given))
     merchants = reports.spend(table, "merchant_name")
     clocked("explain, of one of 500 merchants, with events", lambda: reports.explain(merchants, 0, "net_cents"))
@@ -149,7 +157,18 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("outstanding by user", lambda: reports.outstanding(points, by="user_id"))
     clocked("outstanding by cohort", lambda: reports.outstanding(points, by="cohort"))
     clocked("liability", lambda: reports.liability(points, tz="America/New_York"))
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    clocked("cumsum of decimals by user", lambda: tables.cumsum(points["points"], by=points["user_id"]))
+    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3  # before pandas has its turn
+    floats = points["points"].astype("float64")
+    clocked("plain pandas: cumsum of floats by user", lambda: floats.groupby(points["user_id"]).cumsum())
+    clocked("plain pandas: the funnel's sums", lambda: plain_funnel(made))
+    for name, frame in (("transactions", made.iloc[: size // 5]), ("rewards", points.iloc[: size // 5])):
+        clocked(
+            f"plain pandas: a fifth of the {name} as CSV", partial(frame.to_csv, f"{folder}/plain.csv", index=False)
+        )
+        clocked(f"a fifth of the {name} as CSV", partial(to_file, frame, f"{folder}/{name}.csv"))
+    given = tables.read_parquet(path)
+    clocked("plain pandas: groupby of events", lambda: plain_transactions(given))
     return found
 
 

@@ -1,5 +1,6 @@
 """Decimal columns: pandas computes with them exactly, and no digit is lost whatever the values are."""
 
+import random
 import re
 from collections.abc import Callable
 from decimal import Decimal, localcontext
@@ -261,3 +262,17 @@ def test_a_running_sum_keeps_index_and_name() -> None:
     sums = tables.cumsum(column)
 
     assert (list(sums.index), sums.name, sums.loc["a"]) == (["b", "a"], "points", 3)
+
+
+def test_sums_in_integers_are_those_in_decimals() -> None:
+    """A narrow column is summed in integers: with missing values, groups, missing groups, and near 18 digits."""
+    chance = random.Random(3)
+    values = [None if chance.random() < 0.2 else Decimal(chance.randint(-(10**9), 10**9)).scaleb(-6) for _ in range(60)]
+    by = pd.Series([chance.choice(["a", "b", None]) for _ in values], dtype="str")
+    wide = decimal_series([*values, Decimal(10**20)])
+
+    for column in (decimal_series(values), decimal_series(values)[7:40], decimal_series([])):
+        same, keys = wide.loc[column.index], by.loc[column.index]
+        assert tables.cumsum(column).tolist() == tables.cumsum(same).tolist()
+        assert tables.cumsum(column, by=keys).tolist() == tables.cumsum(same, by=keys).tolist()
+    assert tables.cumsum(decimal_series([Decimal(999_999_999_999), Decimal(1)])).tolist()[-1] == Decimal(10**12)

@@ -23,7 +23,9 @@ from tests.tables import samples
 from workbench import bulk, reports
 from workbench.interface.transactions import RewardsItem
 from workbench.schema.walk import build
+from workbench.tables import frames
 from workbench.tables.frames import to_file, to_frame
+from workbench.tables.rows import decimal_series
 
 HOSTILE = [
     "=cmd|' /C calc'!$A$1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "\rx", "\n=x", "＝1+1", " =1+1", "'=x", "'plain", "http://x.example",
@@ -255,3 +257,25 @@ def test_times_and_decimals_in_a_csv(tmp_path: Path) -> None:
 
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert lines == ["at,points", "2026-01-15T12:00:00Z,0.000001", "2026-01-15T12:00:00.250000Z,12.500000", ","]
+
+
+def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of the usual types are converted as a whole; one cell after the other gives the same bytes."""
+    times = ["2026-01-01T00:00:00Z", None, "1969-12-31T23:59:59.5Z", "2025-06-01T12:00:00.000001Z"]
+    frame = pd.DataFrame(
+        {
+            "points": decimal_series([Decimal(0), None, Decimal("-0.000001"), Decimal("999999999999.999999")]),
+            "at": pd.to_datetime(pd.Series(times), format="ISO8601").astype("datetime64[us, UTC]"),
+            "name": pd.array(["=1", "  +x", None, 'a, "b"\nc'], dtype="str"),
+            "plain": pd.array(["a", "", None, "é"], dtype="str"),
+            "cents": pd.array([1, None, -3, 0], dtype="Int64"),
+        }
+    )
+    for formulas in ("guard", "keep"):
+        wb.to_file(frame, tmp_path / f"{formulas}.csv", formulas=formulas)
+    monkeypatch.setattr(
+        frames, "_csv_column", lambda column, guard: [frames._cell(value, guard) for value in column.tolist()]
+    )
+    for formulas in ("guard", "keep"):
+        wb.to_file(frame.astype(object), tmp_path / "cells.csv", formulas=formulas, overwrite=True)
+        assert (tmp_path / "cells.csv").read_bytes() == (tmp_path / f"{formulas}.csv").read_bytes()

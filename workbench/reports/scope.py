@@ -1,5 +1,6 @@
 """The rows that a report includes, and what its notes say of the others: currency, time, repeated rows, groups."""
 
+import weakref
 from collections.abc import Collection
 from typing import Any
 
@@ -52,21 +53,29 @@ def is_currency(table: pd.DataFrame, currency: str) -> Any:
     return table["currency"].isin(same)
 
 
+_WITHOUT_REPEATS: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
+"""Columns of ids that were found to be without repeats, by identity: Arrow arrays do not change."""
+
+
 def without_repeats(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return transactions or postings without repeated rows, as `concat` makes them, and how many were left out."""
     name = "event_id" if "posting" in table else "transaction_id"
     if name not in table:
         return table, 0
-    ids, known = pd.factorize(table[name])
-    if "posting" not in table and len(known) == len(table):
+    column = getattr(table[name].array, "__arrow_array__", lambda: None)()
+    if column is not None and _WITHOUT_REPEATS.get(id(column)) is column:
         return table, 0
+    codes, _ = pd.factorize(table[name])
+    known = codes >= 0
     if "posting" in table:  # an event has one row of each kind
         kinds, names = pd.factorize(table["posting"])
-        known_id, ids = ids >= 0, ids * len(names) + kinds
-    else:
-        known_id = ids >= 0
-    repeated = pd.Series(ids).duplicated().to_numpy() & known_id
-    return (table[~repeated], int(repeated.sum())) if repeated.any() else (table, 0)
+        codes = codes * len(names) + kinds
+    repeated = pd.Series(codes).duplicated().to_numpy() & known
+    if repeated.any():
+        return table[~repeated], int(repeated.sum())
+    if column is not None:
+        _WITHOUT_REPEATS[id(column)] = column
+    return table, 0
 
 
 def columns_of(by: Columns) -> list[str]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import attrs
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from workbench.client.journal import Entry, Journal
@@ -35,7 +37,9 @@ from workbench.tables.packs import write_page, write_workbook
 from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import (
     AMOUNT,
+    TEXT,
     UNKNOWN,
+    WIDTHS,
     check_in_memory,
     is_missing,
     mark_report,
@@ -361,9 +365,37 @@ def _csv(frame: pd.DataFrame, file: BinaryIO, formulas: str, _: str) -> None:
     guard = formulas == "guard"
     shown = {}
     for i, name in enumerate(frame.columns):
-        column = frame.iloc[:, i]
-        shown[guarded(str(name)) if guard else str(name)] = [_cell(value, guard) for value in column.tolist()]
-    pd.DataFrame(shown, dtype=object).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
+        shown[guarded(str(name)) if guard else str(name)] = _csv_column(frame.iloc[:, i], guard)
+    pd.DataFrame(shown).to_csv(file, index=False, encoding="utf-8", lineterminator="\r\n")
+
+
+_GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
+
+
+def _csv_column(column: "pd.Series[Any]", guard: bool) -> Any:
+    """Return a column as it is written; those of the usual types are converted as a whole."""
+    values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
+    if values is not None and not (guard and pc.any(pc.match_substring_regex(values, _GUARDED)).as_py()):
+        return column.array
+    if isinstance(column.dtype, pd.DatetimeTZDtype) and str(column.dtype.tz) == "UTC":
+        return _iso_texts(column)
+    if str(column.dtype) == "Int64":
+        return column.array
+    if getattr(column.dtype, "pyarrow_dtype", None) == WIDTHS[0]:
+        return pd.array(pc.cast(pa.array(column.array), pa.large_string()), dtype=TEXT)
+    return np.array([_cell(value, guard) for value in column.tolist()], dtype=object)
+
+
+def _iso_texts(column: "pd.Series[Any]") -> Any:
+    """Return times in UTC as `_plain` writes them: with microseconds only where they are not 0."""
+    times = column.astype("datetime64[us, UTC]").dt.tz_localize(None).to_numpy()
+    texts = np.datetime_as_string(times, unit="s")
+    fractions = times.astype("int64") % 1_000_000 != 0
+    longer = np.datetime_as_string(times[fractions], unit="us")
+    result = np.char.add(texts, "Z").astype(object)
+    result[fractions] = np.char.add(longer, "Z").astype(object)
+    result[np.isnat(times)] = None
+    return result
 
 
 def guarded(value: object) -> Any:
