@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow.parquet as pq
@@ -273,9 +274,11 @@ def test_a_csv_of_whole_columns_is_that_of_its_cells(tmp_path: Path, monkeypatch
     )
     for formulas in ("guard", "keep"):
         wb.to_file(frame, tmp_path / f"{formulas}.csv", formulas=formulas)
-    monkeypatch.setattr(
-        frames, "_csv_column", lambda column, guard: [frames._cell(value, guard) for value in column.tolist()]
-    )
+
+    def cells(column: Any, guard: bool) -> Any:
+        return np.array([frames._cell(value, guard) for value in column.tolist()], dtype=object)
+
+    monkeypatch.setattr(frames, "_csv_column", cells)
     for formulas in ("guard", "keep"):
-        wb.to_file(frame.astype(object), tmp_path / "cells.csv", formulas=formulas, overwrite=True)
+        wb.to_file(frame, tmp_path / "cells.csv", formulas=formulas, overwrite=True)
         assert (tmp_path / "cells.csv").read_bytes() == (tmp_path / f"{formulas}.csv").read_bytes()

@@ -109,8 +109,8 @@ def _cumsum_of_narrow(column: pd.Series[Any], by: pd.Series[Any] | None) -> pd.S
         return None
     array = pa.array(column.array)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    words = np.frombuffer(array.buffers()[1], dtype="int64")[2 * array.offset : 2 * (array.offset + len(array))]
-    units, missing = words[::2], None  # the low word: 18 digits fit 64 bits
+    halves = np.frombuffer(array.buffers()[1], dtype="int64")[2 * array.offset : 2 * (array.offset + len(array))]
+    units, missing = halves[::2], None  # the low word: 18 digits fit 64 bits
     if array.null_count:
         missing = array.is_null().to_numpy(zero_copy_only=False)
         units = np.where(missing, 0, units)
