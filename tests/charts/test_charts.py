@@ -510,12 +510,14 @@ def test_colors_of_statuses_can_be_seen_in_both_themes() -> None:
 
 
 def test_a_style_of_yours_is_kept() -> None:
-    """Colors of a style are respected; the default is transparent, in an ink for light and dark."""
+    """Colors of a style are respected; a file is white, and a notebook's drawing transparent, in one ink for both."""
     plain = charts.points_chart(samples.rewards())
     with mpl.rc_context({"text.color": "#eeeeee", "figure.facecolor": "#222222"}):
         styled = charts.points_chart(samples.rewards())
 
-    assert plain.get_figure(root=True).get_facecolor()[3] == 0  # type: ignore[union-attr]
+    assert mpl.colors.to_hex(plain.get_figure(root=True).get_facecolor()) == "#ffffff"  # type: ignore[union-attr]
+    assert "#ffffff" not in str(plain._repr_html_()).partition("</g>")[0]  # type: ignore[attr-defined]
+    assert "#222222" in str(styled._repr_html_()).partition("</g>")[0]  # type: ignore[attr-defined]
     assert plain.title.get_color() == "#6f7681"
     assert styled.title.get_color() == "#eeeeee"
     assert mpl.colors.to_hex(styled.get_figure(root=True).get_facecolor()) == "#222222"  # type: ignore[union-attr]

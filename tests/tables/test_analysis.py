@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -194,6 +195,10 @@ def test_deliveries_by_endpoint() -> None:
         made = reports.deliveries(api)
         listed = api.sandbox.deliveries()
 
+    for column in ("deliveries", "delivered", "failed", "attempts", "median_seconds", "slowest_seconds"):
+        explained = reports.explain(made, 0, column)["contribution"]
+        number = {"median_seconds": explained.median(), "slowest_seconds": explained.max()}.get(column, explained.sum())
+        assert made[column][0] == number, column
     assert made["endpoint"].tolist() == [endpoint.id]
     assert made["deliveries"].sum() == len(listed)
     assert made["attempts"].sum() == sum(len(one.attempts) for one in listed)
@@ -319,6 +324,8 @@ def test_points_taken_back_have_their_own_column(points: Any) -> None:
     assert total["earned"] == sum(value for value in earned if value > 0)
     assert total["clawed_back"] == -sum(value for value in earned if value < 0) > 0
     assert total["earned"] - total["clawed_back"] - total["redeemed"] == total["outstanding"]
+    for row, column in product((0, len(months) - 1), ("opening", "earned", "clawed_back", "redeemed", "outstanding")):
+        assert sum(reports.explain(months, row, column)["contribution"], Decimal(0)) == months[column][row], column
     assert months["opening"].tolist() == [Decimal(0), *months["outstanding"].tolist()[:-1]]
     for name in ("earned", "clawed_back", "redeemed"):
         assert months[name].sum() == total[name]
