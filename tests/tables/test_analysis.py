@@ -337,3 +337,18 @@ def test_records_without_a_category_are_other(world: Any) -> None:
     own = reports.transactions(books).set_index("transaction_id")["merchant_category"]
 
     assert own.to_dict() == frame.set_index("transaction_id")["merchant_category"].to_dict()
+
+
+def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> None:
+    """Two overlapping reads doubled the balance, and disputes that were listed twice their number."""
+    doubled = pd.concat([points, points.iloc[50:]], ignore_index=True)
+    with wb.connect() as api:
+        disputes = api.sandbox.records("dispute")
+    twice = reports.disputes([*disputes, *disputes[:3]], at="2026-06-30")
+
+    assert reports.outstanding(doubled)["outstanding"].tolist() == reports.outstanding(points)["outstanding"].tolist()
+    assert reports.liability(doubled)["outstanding"].tolist() == reports.liability(points)["outstanding"].tolist()
+    repeated = f"{len(points) - 50:,} rows occur more than once, as after concat; each counts once."
+    assert repeated in reports.outstanding(doubled).attrs["notes"]
+    assert twice["disputes"].sum() == len(disputes)
+    assert "3 disputes occur more than once, as after concat; each counts once." in twice.attrs["notes"]
