@@ -616,3 +616,14 @@ def test_a_frame_of_a_cluster_is_reduced_first() -> None:
 
     with pytest.raises(ValueError, match=r"frame\.compute\(\)"):
         charts.points_chart(Lazy())
+
+
+def test_rows_of_points_after_concat_are_drawn_once() -> None:
+    """Two overlapping reads put together drew each bar twice as long."""
+    rewards = samples.rewards()
+    doubled = pd.concat([rewards, rewards.iloc[2:]], ignore_index=True)
+
+    for draw in (charts.points_chart, charts.categories_chart):
+        chart: Any = draw(doubled)
+        assert chart.get_label() == draw(rewards).get_label()
+        assert chart.drawn.attrs["notes"][0] == "5 rows occur more than once, as after concat; each counts once."
