@@ -75,7 +75,10 @@ def hidden_characters(text: str) -> tuple[str, ...]:
 
 
 def _hidden(character: str) -> bool:
-    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return character in _BLANK or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters, marks and symbols without a shape
 
 
 def _escape(character: str) -> str:
