@@ -234,6 +234,8 @@ def unusable_name(error: Exception) -> str:
     """Return what is wrong with the name of a file that Python refused; empty for another error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
+    if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
+        return "a name or text contains half of a surrogate pair"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
 
