@@ -6,8 +6,9 @@ import io
 import json
 import random
 import re
+import sqlite3
 import tomllib
-from contextlib import redirect_stdout
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +337,20 @@ def test_the_result_is_a_frame_and_a_sheet(documented) -> None:
     assert isinstance(learned, Learned)
     assert {"id", "status", "seen"} <= set(wb.to_frame(learned).columns)
     assert "confirmed" in str(learned)
+
+
+@pytest.mark.parametrize(
+    "table, row",
+    [
+        ("events(body, arrived)", "(x'c5ff', 'x')"),
+        ("events(body, arrived)", "(cast(x'7bc5' as text), 1)"),
+        ("calls(operation, status, started, request, answer, number)", "('update_user', 200, 1, '{', x'ff', 1)"),
+        ("calls(operation, status, started, request, answer, number)", "('update_user', 'x', null, '[1]', 7, 1)"),
+    ],
+)
+def test_a_damaged_database_is_refused(table: str, row: str, tmp_path: Path) -> None:
+    """Rows of other types, and texts that are not UTF-8 or JSON."""
+    with closing(sqlite3.connect(tmp_path / "a.db")) as file:
+        file.executescript(f"CREATE TABLE {table}; INSERT INTO {table} VALUES {row};")
+    with pytest.raises(wb.WorkbenchError):
+        wb.learn(tmp_path / "a.db")

@@ -363,7 +363,14 @@ def _database(path: Path) -> Iterator[Exchange | Delivery | None]:
                 calls = "SELECT operation, status, started, request, answer FROM calls ORDER BY number"
                 for number, row in enumerate(file.execute(calls), 1):
                     yield _journaled(f"{path.name}:{number}", *row)
-    except sqlite3.Error as error:
+    except (
+        sqlite3.Error,
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+    ) as error:  # of a damaged row
         raise _unusable(path, f"is not an inbox or a journal, or is damaged ({type(error).__name__})") from None
 
 
