@@ -29,6 +29,9 @@ Use = Callable[[Path], object]
 PURCHASE = wb.sequences.from_toml("name = 'a'\n[[steps]]\nname = 'list'\ndo = 'list_contracts'\n")
 
 
+LEDGER = pd.DataFrame({"transaction_id": ["a"], "net_cents": [1]})
+
+
 def recorded(path: Path) -> None:
     """Record a call."""
     with wb.testing.record(session(), path):
@@ -68,6 +71,9 @@ READERS: dict[str, tuple[str, Use]] = {
     "learn paths": (".har .ndjson .db", wb.learn),
     "testing.replay path": (".har", replayed),
     "testing.Recording path": (".har", wb.testing.Recording),
+    "bulk.run rows": (".csv", lambda path: with_session(lambda api: wb.bulk.run(api.simulate_refund, path, progress=False))),
+    "sequences.run_many rows": (".csv", lambda path: with_session(lambda api: wb.sequences.run_many(api, PURCHASE, path))),
+    "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
     "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
     "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),
@@ -98,6 +104,7 @@ OTHERS = {
     "Sandbox.serve keyfile": "its own test", "Inbox.serve path": "of a URL", "errors.Problem path": "of a member", "sequences.param path": "of a value",
     "sequences.ref path": "of a value", "rewards.Rewards path": "what fetch returns", "Session inbox": "what connect makes",
     "AsyncSession inbox": "what connect makes", "testing.HttpApplication.universe folder": "what a campaign makes",
+    "bulk.resume rows": "as bulk.run", "panel.bulk rows": "as bulk.run", "Limits rows": "a number",
 }  # fmt: skip
 """Those that pass the path on to one above, or take another path."""
 
@@ -122,7 +129,7 @@ def path_parameters() -> Iterator[str]:
         with contextlib.suppress(ValueError, TypeError):
             for parameter in inspect.signature(thing).parameters.values():
                 of_path = any(kind in str(parameter.annotation) for kind in ("Path", "PathLike"))
-                if of_path or parameter.name in ("path", "paths", "file", "folder"):
+                if of_path or parameter.name in ("path", "paths", "file", "folder", "rows", "mine"):
                     yield f"{name} {parameter.name}"
 
 
@@ -143,7 +150,7 @@ CORPUS = {
 }  # fmt: skip
 NAMES = {
     "NUL": "a\0b", "300 characters": "a" * 300, "many folders": "d/" * 3_000 + "a", "brackets": "[a", "surrogate": "a\udcff", "folder": "folder",
-    "missing folder": "missing/a",
+    "missing folder": "missing/a", "half a pair": "a\ud800",
 }  # fmt: skip
 USES = {
     f"{name} {ending}".strip(): (ending, use)

@@ -75,7 +75,10 @@ def hidden_characters(text: str) -> tuple[str, ...]:
 
 
 def _hidden(character: str) -> bool:
-    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return character in _BLANK or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters, marks and symbols without a shape
 
 
 def _escape(character: str) -> str:
@@ -231,6 +234,8 @@ def unusable_name(error: Exception) -> str:
     """Return what is wrong with the name of a file that Python refused; empty for another error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
+    if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
+        return "a name or text contains half of a surrogate pair"
     is_null = isinstance(error, ValueError) and str(error).startswith("embedded null")
     return "the name of a file contains a NUL character" if is_null else ""
 

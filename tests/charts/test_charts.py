@@ -510,12 +510,14 @@ def test_colors_of_statuses_can_be_seen_in_both_themes() -> None:
 
 
 def test_a_style_of_yours_is_kept() -> None:
-    """Colors of a style are respected; the default is transparent, in an ink for light and dark."""
+    """Colors of a style are respected; a file is white, and a notebook's drawing transparent, in one ink for both."""
     plain = charts.points_chart(samples.rewards())
     with mpl.rc_context({"text.color": "#eeeeee", "figure.facecolor": "#222222"}):
         styled = charts.points_chart(samples.rewards())
 
-    assert plain.get_figure(root=True).get_facecolor()[3] == 0  # type: ignore[union-attr]
+    assert mpl.colors.to_hex(plain.get_figure(root=True).get_facecolor()) == "#ffffff"  # type: ignore[union-attr]
+    assert "#ffffff" not in str(plain._repr_html_()).partition("</g>")[0]  # type: ignore[attr-defined]
+    assert "#222222" in str(styled._repr_html_()).partition("</g>")[0]  # type: ignore[attr-defined]
     assert plain.title.get_color() == "#6f7681"
     assert styled.title.get_color() == "#eeeeee"
     assert mpl.colors.to_hex(styled.get_figure(root=True).get_facecolor()) == "#222222"  # type: ignore[union-attr]
@@ -614,3 +616,14 @@ def test_a_frame_of_a_cluster_is_reduced_first() -> None:
 
     with pytest.raises(ValueError, match=r"frame\.compute\(\)"):
         charts.points_chart(Lazy())
+
+
+def test_rows_of_points_after_concat_are_drawn_once() -> None:
+    """Two overlapping reads put together drew each bar twice as long."""
+    rewards = samples.rewards()
+    doubled = pd.concat([rewards, rewards.iloc[2:]], ignore_index=True)
+
+    for draw in (charts.points_chart, charts.categories_chart):
+        chart: Any = draw(doubled)
+        assert chart.get_label() == draw(rewards).get_label()
+        assert chart.drawn.attrs["notes"][0] == "5 rows occur more than once, as after concat; each counts once."

@@ -228,7 +228,9 @@ def test_lengths_count_code_points(name: str, limit: int) -> None:
     assert [warning.rule for warning in cautions(at)[1]] == ["max_length"]
 
 
-@pytest.mark.parametrize("text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline"])
+@pytest.mark.parametrize(
+    "text", ["a\u202eb", "zero\u200bwidth", "tab\tin", "esc\x1b[31m", "\x85", "line\nline", "a\u3164", "\u2800"]
+)
 def test_invisible_characters_need_a_word(text: str) -> None:
     """What nobody can see is named and refused, unless it is allowed."""
     request = authorization(merchant_name=text)

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from workbench.rendering.design import LOOKS, OTHER
+from workbench.rendering.design import LOOKS, OTHER, look
 from workbench.rendering.text import _IN_ASCII, LIKENESS, screen_of
 
 
@@ -41,5 +41,11 @@ def test_poor_encodings_get_likenesses(encoding):
 
 def test_every_mark_has_a_likeness():
     """Each mark of a status has a likeness in ASCII of its own."""
-    for look in (*LOOKS.values(), OTHER):
-        assert look.mark.isascii() or look.mark in _IN_ASCII
+    for status_look in (*LOOKS.values(), OTHER):
+        assert status_look.mark.isascii() or status_look.mark in _IN_ASCII
+
+
+def test_canceled_is_not_red():
+    """On a page a canceled record has the neutral color, a rejected one that of failures."""
+
+    assert ("other", "bad") == (look("canceled").tone, look("rejected").tone)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import zipfile
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 import workbench as wb
+from tests.reports.test_scope import bought
 from workbench import reports
 from workbench.errors import UsageError
 from workbench.reports.closing import closing_frames, write_close
@@ -168,6 +170,25 @@ def test_the_workbook_has_all_that_a_reader_needs(frames: Any, tmp_path: Path) -
     assert pd.read_csv(ledger)["net_cents"].sum() == frames["Postings"]["net_cents"].sum()
     with zipfile.ZipFile(workbook) as file:
         assert any(name.startswith("xl/charts/chart") for name in file.namelist())
+
+
+def test_the_page_draws_what_the_workbook_draws(frames: Any, tmp_path: Path) -> None:
+    """Each sheet with a chart has it on the page too; a bar is as long as its number, a running period is dashed."""
+    workbook, page, _ = write_close(tmp_path, frames, "2026-01", tz="UTC")
+    book, text = openpyxl.load_workbook(workbook), page.read_text()
+    drawn = [sheet.title for sheet in book if sheet._charts]
+    merchants = frames["Spend by merchant"]
+    svg = text[text.index('<svg viewBox="0 0 640') :]
+    svg = svg[svg.index('aria-label="Spend by merchant') :].partition("</svg>")[0]
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="14"', svg)]
+
+    assert text.count("<svg ") == len(drawn) >= 2
+    assert [round(width / widths[0], 2) for width in widths] == [
+        round(net / merchants["net_cents"][0], 2) for net in merchants["net_cents"]
+    ]
+    rolled = reports.roll_forward([*bought("t-1", 5_000, 0), *bought("t-2", 700, 31)])
+    wb.to_file({"Roll-forward": rolled}, tmp_path / "rolled.html")
+    assert (tmp_path / "rolled.html").read_text().count('class="running"') == 1
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:

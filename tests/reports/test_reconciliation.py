@@ -62,6 +62,13 @@ def test_all_planted_differences_and_only_these(rows: int, seed: int) -> None:
     assert breaks[["cause", "next_step"]].notna().all(axis=None)
 
 
+@pytest.mark.parametrize("column, value", [("at", "2026-13-01"), ("at", "x"), ("net_cents", 1e300)])
+def test_a_ledger_of_values_out_of_range_is_refused(column: str, value: object) -> None:
+    ledger = pd.DataFrame({"transaction_id": ["a"], "net_cents": [1], column: [value]})
+    with pytest.raises(UsageError, match="must be"):
+        wb.reports.reconcile(ledger, ledger)
+
+
 def test_equal_books_end_in_zero(tmp_path: Path) -> None:
     """A ledger that booked each settlement and refund of a session, from a CSV file, has no break."""
     with wb.connect() as api:

@@ -252,6 +252,21 @@ def test_a_wrong_row_is_reported_before_the_first_call(sandbox: Sandbox) -> None
     assert sandbox._last_event() == before
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"cards": 10**400}, {"cards": "x" * 100_000}, {"days": 10**9}, {"a_day": float("inf")}, {"a_day": float("nan")}],
+)
+def test_traffic_has_a_largest_size(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="a_day"):
+        traffic(seed=1, **given)
+
+
+@pytest.mark.parametrize("times", [-1, 0, 100_001, 10**400])
+def test_runs_have_a_largest_number(sandbox: Sandbox, times: int) -> None:
+    with pytest.raises(UsageError, match=r"rows at most 200,000"):
+        run_many(sandbox, catalogue["refund-full"], [{"amount": 100}, {"amount": 250}], times=times)
+
+
 def test_traffic_is_the_same_for_the_same_seed_and_conserves_money(sandbox: Sandbox) -> None:
     """Other seeds make other traffic."""
     script = traffic(seed=5, cards=6, days=6, a_day=2, mix=Mix(declined=0.2, refunded=0.2))

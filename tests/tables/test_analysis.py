@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -194,6 +195,10 @@ def test_deliveries_by_endpoint() -> None:
         made = reports.deliveries(api)
         listed = api.sandbox.deliveries()
 
+    for column in ("deliveries", "delivered", "failed", "attempts", "median_seconds", "slowest_seconds"):
+        explained = reports.explain(made, 0, column)["contribution"]
+        number = {"median_seconds": explained.median(), "slowest_seconds": explained.max()}.get(column, explained.sum())
+        assert made[column][0] == number, column
     assert made["endpoint"].tolist() == [endpoint.id]
     assert made["deliveries"].sum() == len(listed)
     assert made["attempts"].sum() == sum(len(one.attempts) for one in listed)
@@ -319,6 +324,8 @@ def test_points_taken_back_have_their_own_column(points: Any) -> None:
     assert total["earned"] == sum(value for value in earned if value > 0)
     assert total["clawed_back"] == -sum(value for value in earned if value < 0) > 0
     assert total["earned"] - total["clawed_back"] - total["redeemed"] == total["outstanding"]
+    for row, column in product((0, len(months) - 1), ("opening", "earned", "clawed_back", "redeemed", "outstanding")):
+        assert sum(reports.explain(months, row, column)["contribution"], Decimal(0)) == months[column][row], column
     assert months["opening"].tolist() == [Decimal(0), *months["outstanding"].tolist()[:-1]]
     for name in ("earned", "clawed_back", "redeemed"):
         assert months[name].sum() == total[name]
@@ -330,3 +337,18 @@ def test_records_without_a_category_are_other(world: Any) -> None:
     own = reports.transactions(books).set_index("transaction_id")["merchant_category"]
 
     assert own.to_dict() == frame.set_index("transaction_id")["merchant_category"].to_dict()
+
+
+def test_rows_of_points_and_disputes_after_concat_count_once(points: Any) -> None:
+    """Two overlapping reads doubled the balance, and disputes that were listed twice their number."""
+    doubled = pd.concat([points, points.iloc[50:]], ignore_index=True)
+    with wb.connect() as api:
+        disputes = api.sandbox.records("dispute")
+    twice = reports.disputes([*disputes, *disputes[:3]], at="2026-06-30")
+
+    assert reports.outstanding(doubled)["outstanding"].tolist() == reports.outstanding(points)["outstanding"].tolist()
+    assert reports.liability(doubled)["outstanding"].tolist() == reports.liability(points)["outstanding"].tolist()
+    repeated = f"{len(points) - 50:,} rows occur more than once, as after concat; each counts once."
+    assert repeated in reports.outstanding(doubled).attrs["notes"]
+    assert twice["disputes"].sum() == len(disputes)
+    assert "3 disputes occur more than once, as after concat; each counts once." in twice.attrs["notes"]

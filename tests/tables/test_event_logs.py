@@ -65,6 +65,14 @@ def test_packed_logs_and_several(log: Path, tmp_path: Path) -> None:
     assert made["events"].sum() == 10
 
 
+@pytest.mark.parametrize("day", ["2026-13-01", "2026-02-30", "0000-01-01"])
+def test_a_day_that_does_not_exist_is_missing(tmp_path: Path, day: str) -> None:
+    event = {"id": "e", "resource": "microDeposit", "action": "received", "body": {"id": "m", "receivedAt": day}}
+    (tmp_path / "days.ndjson").write_text(json.dumps(event))
+
+    assert read_log(tmp_path / "days.ndjson").summary().day.isna().tolist() == [True]
+
+
 @pytest.mark.parametrize("line", [b'{"CANARY":', b"CANARY", b'["CANARY"]'], ids=["cut", "word", "list"])
 def test_a_broken_line_is_named_not_quoted(tmp_path: Path, line: bytes) -> None:
     """The error says file and reason, and nothing of what stood there."""

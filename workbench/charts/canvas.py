@@ -1,8 +1,9 @@
 """The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
 
 A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
-returned. The SVG is transparent, and its text has the color of the surrounding text, in light and dark themes. Colors
-of a style that you set are preserved. The label of the Axes is the alternative text of the chart.
+returned. There the SVG is transparent, and its text has the color of the surrounding text, in light and dark themes;
+a file that is saved is white. Colors of a style that you set are preserved. The label of the Axes is the alternative
+text of the chart.
 """
 
 import re
@@ -51,8 +52,11 @@ class Chart(Axes):
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
         file, width = StringIO(), figure.get_figwidth() * 96
+        face = "none" if mpl.colors.same_color(figure.get_facecolor(), "white") else "auto"  # that of the page
         with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "workbench"}):
-            figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+            figure.savefig(
+                file, format="svg", facecolor=face, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type"))
+            )
         drawn = file.getvalue()
         for pattern, text in _SVG:
             drawn = pattern.sub(text, drawn)
@@ -379,7 +383,6 @@ def chart(
                 raise UsageError([Problem("size", "type", message)], of="charts") from None
             if rows and isinstance(size, str) and size != "slide":
                 height = min((1.9 if size == "notebook" else 0.3) + 0.29 * rows, 9.0)
-            face = "none" if face == "white" else face
             figure = Figure(figsize=(width, height), layout="constrained", facecolor=face)
             axes: Axes = figure.add_subplot(axes_class=Chart)
             axes.set_facecolor("none")

@@ -19,6 +19,7 @@ from matplotlib import font_manager
 from workbench.errors import UsageError, visible
 from workbench.rendering.text import minor_digits
 from workbench.reports.balances import REDEEMED
+from workbench.reports.scope import without_repeats
 from workbench.rewards.read_result import HIDDEN
 from workbench.tables.frames import to_frame
 from workbench.tables.rows import EXACT, check_in_memory
@@ -177,7 +178,15 @@ def table(data: Any, *columns: str, of: Any = None) -> pd.DataFrame:
     missing = [name for name in columns if name not in data.columns]
     if missing and len(data.columns):
         raise UsageError(f"the chart needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}")
-    return data.reindex(columns=list(columns)) if missing else data
+    if missing:
+        return data.reindex(columns=list(columns))
+    if "points" not in columns:
+        return data
+    rows, repeated = without_repeats(data, "id")
+    if repeated:
+        note = f"{repeated:,} rows occur more than once, as after concat; each counts once."
+        rows.attrs = {**data.attrs, "notes": [note, *data.attrs.get("notes", ())]}
+    return rows
 
 
 def is_running(data: pd.DataFrame) -> bool:

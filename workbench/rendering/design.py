@@ -40,7 +40,7 @@ GOOD, BAD = Look(GREEN, "✓", 32, "", "good"), Look(RED, "✗", 31, "\\\\", "ba
 OPEN, WAITING = Look(BLUE, "●", 34, "//", "open"), Look(AMBER, "◔", 33, ".", "warn")
 YOURS = Look(ORANGE, "?", 33, "xx", "warn")  # action required
 REVIEW = Look(PURPLE, "⚑", 35, "++", "warn")
-STOPPED, NOT_YET = Look(GRAY, "–", 90, "--", "bad"), Look(GRAY, "○", 90)
+STOPPED, NOT_YET = Look(GRAY, "–", 90, "--"), Look(GRAY, "○", 90)
 
 LOOKS: Mapping[str, Look] = {
     # applications

@@ -11,6 +11,7 @@ import pandas as pd
 from workbench.chains.addresses import chain_of
 from workbench.errors import Problem, UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
+from workbench.reports.scope import without_repeats
 from workbench.reports.traces import Part, Trace, rows_of
 from workbench.session import sandbox_of
 from workbench.tables.event_frames import events_frame
@@ -354,9 +355,12 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     needed = {"type", "points", "created_at", on, *({"user_id"} if by == "cohort" else {by} if by else ())}
     if missing := needed - set(frame):
         raise UsageError(f"the frame has no column {', '.join(sorted(missing))}")
+    about = frame.attrs
+    frame, repeated = without_repeats(frame, "id")
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]
+    notes += [f"{repeated:,} rows occur more than once, as after concat; each counts once."] * bool(repeated)
     if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")
         data["cohort"] = steps(first, "month", tz)
@@ -366,7 +370,7 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
         data = known
     if negative := int((data["redeemed"] & (data["points"] < 0)).sum()):
         notes.append(f"{negative:,} redeemed rows have negative points; they are taken as redeemed too.")
-    return data, [*notes, *frame.attrs.get("notes", ())]
+    return data, [*notes, *about.get("notes", ())]
 
 
 def _sums(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

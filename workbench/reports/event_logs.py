@@ -258,7 +258,9 @@ def _counts(engine: Any, path: Path) -> list[tuple[Any, ...]]:
 
 def _day(text: str | None) -> str:
     """Return the UTC day of a time; empty if the time is invalid."""
-    if text is None or re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        return text or ""
+    if text is None:
+        return ""
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        text += "T00:00:00Z"
     moment = read_time(text)[0]
     return moment.date().isoformat() if isinstance(moment, datetime) else ""

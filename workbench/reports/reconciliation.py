@@ -1,12 +1,14 @@
 """Compare a ledger with what the service reported: each difference with its kind, probable cause and next step."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from workbench.errors import UsageError, not_allowed
+from workbench.errors import UsageError, not_allowed, unusable_name, visible
 from workbench.reports.posting_rows import postings
+from workbench.system.limits import Limits, read_bytes, too_many_columns, too_many_rows
 from workbench.tables.rows import TEXT, mark_report
 
 BREAKS = {
@@ -22,6 +24,7 @@ BREAKS = {
     "orphan refund": ("a refund whose purchase is not on this side", "find the purchase in an earlier period"),
 }
 """Kinds of differences, each with its probable cause and the next step."""
+_LIMITS = Limits(rows=2_000_000)
 _COLUMNS = ["break", "transaction_id", "mine_cents", "theirs_cents", "difference_cents", "mine_at", "theirs_at"]
 
 
@@ -79,10 +82,29 @@ def _booked(events: object) -> pd.DataFrame:
     return booked
 
 
+def _read_csv(path: Path, key: str) -> pd.DataFrame:
+    """Return a ledger from a CSV file.
+
+    Raises:
+        UsageError: It is no CSV file, or exceeds a limit.
+    """
+    try:
+        data = read_bytes(path, _LIMITS)
+        if data.count(b"\n") > _LIMITS.rows:
+            raise too_many_rows(data.count(b"\n"), _LIMITS)
+        if (columns := data.partition(b"\n")[0].count(b",")) > _LIMITS.columns:
+            raise too_many_columns(columns, _LIMITS)
+        return pd.read_csv(io.BytesIO(data), dtype={key: "str"})
+    except ValueError as error:
+        if unusable_name(error):
+            raise
+        raise UsageError(f"{path.name} cannot be read: {visible(str(error), 200)}", of="reports.reconcile") from None
+
+
 def _side(given: object, key: str, amount: str) -> pd.DataFrame:
     """Return one side as key, cents, at, currency and place, with the number of the row among equal ones."""
     if isinstance(given, str | Path):
-        given = pd.read_csv(given, dtype={key: "str"})
+        given = _read_csv(Path(given), key)
     if not isinstance(given, pd.DataFrame):
         raise UsageError("mine must be a frame or the path of a CSV file", of="reports.reconcile")
     for name in (key, amount):
@@ -91,10 +113,14 @@ def _side(given: object, key: str, amount: str) -> pd.DataFrame:
                 [not_allowed("key" if name == key else "amount", name, given.columns)], of="reports.reconcile"
             )
     cents = pd.to_numeric(given[amount], errors="coerce")
-    if cents.isna().any() or (cents % 1 != 0).any():
+    if cents.isna().any() or (cents % 1 != 0).any() or (cents.abs() > 2**53).any():
         raise UsageError(f"{amount} must be whole amounts in the minor unit, in each row", of="reports.reconcile")
     side = pd.DataFrame({"key": given[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
-    times = pd.to_datetime(given["at"], utc=True) if "at" in given else pd.Series(pd.NaT, index=given.index)
+    times = pd.Series(pd.NaT, index=given.index)
+    if "at" in given:
+        times = pd.to_datetime(given["at"], utc=True, errors="coerce")
+        if (times.isna() & given["at"].notna()).any():
+            raise UsageError("at must be a time, or empty, in each row", of="reports.reconcile")
     side["at"] = times.astype("datetime64[us, UTC]").array
     side["currency"] = given["currency"].astype(TEXT).str.lower().array if "currency" in given else pd.NA
     return side.assign(turn=side.groupby(["key", "cents"]).cumcount())

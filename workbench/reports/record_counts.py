@@ -12,6 +12,7 @@ from workbench.interface.convert import read_time
 from workbench.interface.transactions import Dispute
 from workbench.interface.vocabulary import DisputeStatus
 from workbench.reports.balances import status_history
+from workbench.reports.scope import without_repeats
 from workbench.reports.traces import Part, Trace, rows_of
 from workbench.reports.transaction_rows import until_of
 from workbench.schema.walk import build
@@ -79,7 +80,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     Returns:
         Columns status, age ("0 to 6 days", … "90 days or more"), disputes (Int64), oldest_days (Float64).
     """
-    disputes = _frame(disputes)
+    disputes, repeated = without_repeats(_frame(disputes), "id")
     moment_of_report = pd.Timestamp(moment(at, "at", "UTC") or at)
     known = disputes[disputes["created_at"].notna()]
     table = known[known["created_at"] <= moment_of_report]
@@ -94,6 +95,7 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     counted = groups.agg(disputes="size", oldest_days="max").rename_axis(["status", "age"]).reset_index()
     counted = counted.astype({"disputes": "Int64", "oldest_days": "Float64"})
     notes = list(disputes.attrs.get("notes", ()))
+    notes += [f"{repeated:,} disputes occur more than once, as after concat; each counts once."] * bool(repeated)
     for count, reason in ((len(disputes) - len(known), "without a time"), (len(known) - len(table), "opened later")):
         if count:
             notes.append(f"{count:,} disputes {reason} are left out.")
@@ -123,7 +125,7 @@ def roll_forward_of_disputes(disputes: object, *, at: datetime, tz: str) -> pd.D
     Returns:
         Columns month, opening, opened, resolved, closing (Int64).
     """
-    table = _frame(disputes)
+    table, _ = without_repeats(_frame(disputes), "id")
     table = table[(table["created_at"] < pd.Timestamp(at)).fillna(False).to_numpy(dtype=bool)]
     resolved = table["resolved_at"].where(table["resolved_at"] < pd.Timestamp(at))
     months = {"opened": steps(table["created_at"], "month", tz), "resolved": steps(resolved, "month", tz)}

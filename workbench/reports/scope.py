@@ -57,9 +57,14 @@ _WITHOUT_REPEATS: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDic
 """Columns of ids that were found to be without repeats, by identity: Arrow arrays do not change."""
 
 
-def without_repeats(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return transactions or postings without repeated rows, as `concat` makes them, and how many were left out."""
-    name = "event_id" if "posting" in table else "transaction_id"
+def without_repeats(table: pd.DataFrame, name: str = "transaction_id") -> tuple[pd.DataFrame, int]:
+    """Return a table without repeated rows, as `concat` makes them, and how many were left out.
+
+    Args:
+        table: Transactions, postings (which repeat where an event has two rows of one kind) or other records.
+        name: Column of ids; rows without one stay.
+    """
+    name = "event_id" if "posting" in table else name
     if name not in table:
         return table, 0
     column = getattr(table[name].array, "__arrow_array__", lambda: None)()

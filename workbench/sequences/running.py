@@ -27,6 +27,7 @@ from workbench.system.thread_pool import Interrupted, ThreadPool
 
 Resolved = Mapping[str, Literal["done", "not_sent"]]
 LONG = 200  # minimum number of steps or runs for a progress line
+MAX_RUNS = 200_000
 
 
 def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Player:
@@ -212,6 +213,7 @@ def run_many(
 
     Raises:
         InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
+        UsageError: There are more than 200,000 runs, or none by `times`; nothing was sent.
         Interrupted: By Ctrl-C; `.result` has the runs that were played.
     """
     parameters = {parameter.name: parameter for parameter in sequence.parameters}
@@ -228,6 +230,8 @@ def run_many(
     ]
     if problems_found:
         raise InvalidSequence(tuple(problems_found), sequence.name)
+    if not 1 <= times <= MAX_RUNS // max(1, len(given)):
+        raise UsageError(f"times must be at least 1, and times × rows at most {MAX_RUNS:,}", of="run_many")
     todo = [row for row in given for _ in range(times)]
     earlier = _checked(resume, sequence, todo)
     target = Target(api, sequence)

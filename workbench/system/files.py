@@ -29,7 +29,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
     """Refuse a name that no file can have, before the work that the file is for.
 
     Raises:
-        UsageError: The name is too long, or contains NUL.
+        UsageError: The name is too long, or contains NUL or half of a surrogate pair.
     """
     try:
         os.lstat(path)

@@ -238,7 +238,7 @@ def to_file(
     or `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable by its owner only.
 
     Several frames by name make a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes
-    of each, tables with totals and charts (.xlsx), and definitions. There, and only there, amounts in cents are written
+    of each, tables with totals and charts, and definitions. There, and only there, amounts in cents are written
     in the main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
 
     Args:

@@ -35,8 +35,8 @@ _DEFINITIONS = {
     "posted": "What settled",
     "refunded": "What merchants gave back",
     "net": "Posted minus refunded",
-    "opening": "Open holds at the beginning of the period",
-    "closing": "Open holds at the end: opening + authorized - released - settled",
+    "opening": "Balance at the beginning of the period: open holds, disputes or points",
+    "closing": "Balance at the end: opening + authorized - released - settled, or + opened - resolved",
     "amount": "Amount of the row",
     "change": "Now minus before",
     "before": "Net in the period before",
@@ -45,8 +45,11 @@ _DEFINITIONS = {
     "share": "Part of the total of the column",
     "running": "The period was not over when the data end; its figures will change",
     "earned": "Points earned in the period",
+    "clawed_back": "Points taken back, for refunds and by adjustments",
+    "opened": "Disputes opened in the period",
+    "resolved": "Disputes accepted, rejected or canceled in the period",
     "redeemed": "Points redeemed in the period",
-    "outstanding": "Points earned minus redeemed, until the end of the period",
+    "outstanding": "Points at the end: opening + earned - clawed back - redeemed",
     "difference": "Mine minus theirs",
 }
 
@@ -260,18 +263,31 @@ def _letters(place: int) -> str:
     return ("" if place < 26 else _letters(place // 26 - 1)) + chr(ord("A") + place % 26)
 
 
+def _charted(sheet: _Sheet) -> tuple[int, range]:
+    """Return the place of the amount to draw and the rows, none if the first column does not name each row."""
+    amounts = [j for j, column in enumerate(sheet.columns) if column.places is not None]
+    names = sheet.columns[0].values if sheet.columns else []
+    if not amounts or sheet.rows < 2 or amounts[0] == 0 or len(set(names)) < sheet.rows or _is_id(sheet.columns[0]):
+        return 0, range(0)
+    over_time = isinstance(names[0], date)
+    return amounts[-1], range(sheet.rows if over_time else min(sheet.rows, _CHART_BARS))
+
+
+def _is_id(column: _Column) -> bool:
+    return column.name.endswith("_id")
+
+
 def _chart(book: "Workbook", page: "Worksheet", sheet: _Sheet) -> None:
     """Add a chart of the last amount: a line over time, or bars of the first rows."""
-    amounts = [j for j, column in enumerate(sheet.columns) if column.places is not None]
-    if not amounts or sheet.rows < 2 or amounts[0] == 0:
+    amount, rows = _charted(sheet)
+    if not rows:
         return
-    over_time = isinstance(sheet.columns[0].values[0], date)
-    last = sheet.rows if over_time else min(sheet.rows, _CHART_BARS)
-    chosen = sheet.columns[amounts[-1]]
+    over_time, last = isinstance(sheet.columns[0].values[0], date), len(rows)
+    head = sheet.columns[amount].head
     drawing = book.add_chart({"type": "line" if over_time else "bar"})
-    values = [sheet.name, 1, amounts[-1], last, amounts[-1]]
-    drawing.add_series({"name": chosen.head, "categories": [sheet.name, 1, 0, last, 0], "values": values})
-    drawing.set_title({"name": f"{sheet.name}: {chosen.head}", "name_font": {"size": 12}})
+    values = [sheet.name, 1, amount, last, amount]
+    drawing.add_series({"name": head, "categories": [sheet.name, 1, 0, last, 0], "values": values})
+    drawing.set_title({"name": f"{sheet.name}: {head}", "name_font": {"size": 12}})
     drawing.set_legend({"none": True})
     if not over_time:
         drawing.set_y_axis({"reverse": True})
@@ -287,7 +303,9 @@ html{background:var(--paper);color:var(--ink);font:14px/1.45 system-ui,sans-seri
 body{max-width:72rem;margin:2rem auto;padding:0 1rem}table{border-collapse:collapse;margin:.6rem 0 1rem}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{background:var(--soft)}td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}
-tfoot td{font-weight:600;border-top:2px solid var(--ink)}.wide{overflow-x:auto}
+td:first-child{white-space:nowrap}tfoot td{font-weight:600;border-top:2px solid var(--ink)}.wide{overflow-x:auto}
+svg{width:100%;max-width:44rem;font:12px system-ui,sans-serif}svg text{fill:var(--ink)}
+svg rect{fill:#3b7dd8}svg rect.running{fill:none;stroke:#3b7dd8;stroke-dasharray:4 3}svg line{stroke:var(--ink)}
 """
 
 
@@ -295,12 +313,44 @@ def write_page(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryIO, t
     """Write one HTML page with cover, tables with totals, and definitions; it needs no script and no network."""
     sheets = sheets_of(frames, tz)
     parts = [f"<h1>{escape(title)}</h1>", _pairs(_cover(title, sheets)[1:])]
-    parts += [f'<h2>{escape(sheet.name)}</h2><div class="wide">{_html(sheet)}</div>' for sheet in sheets]
+    parts += [f'<h2>{escape(sheet.name)}</h2>{_svg(sheet)}<div class="wide">{_html(sheet)}</div>' for sheet in sheets]
     parts += ["<h2>Definitions</h2>", _pairs(_definitions(sheets))]
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
     body = f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
     page = f'<!doctype html><html lang="en"><head>{head}{body}'
     file.write(page.encode())
+
+
+def _svg(sheet: _Sheet) -> str:
+    """Return a bar for each row that a workbook would draw, of at most the last `_CHART_BARS` periods."""
+    amount, rows = _charted(sheet)
+    rows = rows[-_CHART_BARS:]
+    if not rows:
+        return ""
+    column, names = sheet.columns[amount], sheet.columns[0]
+    running = next((c.values for c in sheet.columns if c.name == "running"), [False] * sheet.rows)
+    sizes = [float(str(column.values[row] or 0)) for row in rows]
+    low, high = min(0.0, *sizes), max(0.0, *sizes)
+    scale = 330 / ((high - low) or 1)
+    left = 190 - low * scale
+    drawn = []
+    for place, (row, size) in enumerate(zip(rows, sizes, strict=True)):
+        y, start = 26 + 20 * place, left + min(size, 0) * scale
+        mark = ' class="running"' if running[row] is True else ""
+        name = _text(names.values[row], names)
+        drawn.append(
+            f'<text x="180" y="{y + 11}" text-anchor="end">{escape(name if len(name) < 28 else name[:26] + "…")}</text>'
+            f'<rect x="{start:.1f}" y="{y}" width="{abs(size) * scale:.1f}" height="14"{mark}/>'
+            f'<text x="{left + max(size, 0) * scale + 6:.1f}" y="{y + 11}">{_text(column.values[row], column)}</text>'
+        )
+    height = 30 + 20 * len(rows)
+    of = f", {len(rows)} of {sheet.rows:,} rows" if len(rows) < sheet.rows else ""
+    title = escape(f"{sheet.name}: {column.head}{of}{'; dashed: running' if True in running else ''}")
+    axis = f'<line x1="{left:.1f}" x2="{left:.1f}" y1="22" y2="{height}"/>'
+    return (
+        f'<svg viewBox="0 0 640 {height}" role="img" aria-label="{title}"><text x="0" y="12">{title}</text>'
+        f"{''.join(drawn)}{axis}</svg>"
+    )
 
 
 def _pairs(lines: list[tuple[str, str]]) -> str:

@@ -34,6 +34,9 @@ MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
 """Merchant, category code, smallest and largest amount in cents. All are made up."""
 
 
+MAX_PURCHASES = 200_000
+
+
 @attrs.frozen(kw_only=True)
 class Mix:
     """Shares of purchases that are declined, reversed, left open or refunded; the rest settles in full."""
@@ -76,8 +79,11 @@ def traffic(
     wrong = [Problem(name, "share", "must be between 0 and 1") for name, share in shares.items() if not 0 <= share <= 1]
     if mix.declined + mix.reversed + mix.reduced + mix.open > 1:
         wrong.append(Problem("mix", "share", "declined, reversed, reduced and open add up to more than 1"))
-    if days < 1 or a_day < 0 or not merchants:
+    if days < 1 or not a_day >= 0 or not merchants:
         wrong.append(Problem("days", "minimum", "days must be at least 1, a_day at least 0, merchants not empty"))
+    number = cards if isinstance(cards, int) else len(cards)
+    if max(number, days, a_day) > MAX_PURCHASES or number * days * a_day > MAX_PURCHASES:
+        wrong.append(Problem("cards", "maximum", f"cards × days × a_day may be at most {MAX_PURCHASES:,}"))
     if wrong:
         raise UsageError(wrong, of="traffic")
     active = [ref(f"guide.cards.active.{i}") for i in range(cards)] if isinstance(cards, int) else cards
