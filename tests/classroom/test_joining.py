@@ -97,8 +97,10 @@ def test_a_class_that_is_over_says_how_to_go_on_and_progress_comes_along(server:
             )
             api.sandbox.settle(coffee.transaction_id)
             assert wb.course.check("start-1", api).ok
-    with pytest.raises(wb.errors.NotSent, match="If it is over, `workbench class leave`"):
+            assert server.learners[0].code not in repr(api.sandbox)
+    with pytest.raises(wb.errors.NotSent, match="If it is over, `workbench class leave`") as refused:
         wb.connect(seed=7)
+    assert server.learners[0].code not in str(refused.value)
 
     leave()
     with wb.connect(seed=7) as api:

@@ -1,4 +1,4 @@
-"""Fifteen small applications that each rest on one assumption about the service, and five that rest on none.
+"""Seventeen small applications that each rest on one assumption about the service, and five that rest on none.
 
 Run by `tests/testing/test_flips.py` with `--workbench-assumptions`; the name of each test is the assumption.
 """
@@ -88,6 +88,19 @@ def test_unknown_members(workbench_session: Any) -> None:
 
 def test_unknown_values(workbench_session: Any) -> None:
     assert buy(workbench_session).status in ("authorized", "declined")
+
+
+def test_null_values(workbench_session: Any) -> None:
+    card = workbench_session.sandbox.guide()["cards"]["active"][0]
+    workbench_session.simulate_authorization(
+        card_id=card, amount=1_000, currency="USD", merchant_name="Shop", merchant_category_code="5411",
+        decline_reason="cvv_mismatch",
+    )  # fmt: skip
+    assert sent(workbench_session, "transaction.created")[-1]["spend"]["declinedReason"].startswith("cvv")
+
+
+def test_reversed_lists(workbench_session: Any) -> None:
+    assert workbench_session.list_contracts()[0].tokens[0].address.startswith("0x")
 
 
 def test_bearer_keys(workbench_session: Any, served_sandbox: str) -> None:

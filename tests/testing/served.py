@@ -1,6 +1,7 @@
 """A webhook handler behind HTTP for tests of the HTTP mode: `python -m tests.testing.served right 8000 folder key`.
 
-It is right, or checks then acts, or makes two durable writes; it runs in the background, and writes its process id to the folder.
+It is right, or checks then acts, or makes two durable writes; "fastapi" is a right one of two workers. It runs in the
+background, and writes its process id, which is that of its process group, to the folder.
 """
 
 import json
@@ -9,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,41 +21,90 @@ from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 BOOK = "INSERT INTO books VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET cents = cents + excluded.cents"
 
 
+def connect(folder: str | Path) -> sqlite3.Connection:
+    return sqlite3.connect(Path(folder) / "books.db", timeout=20, isolation_level=None)
+
+
+def booking(event: dict[str, Any]) -> tuple[str, int] | None:
+    """Return the transaction and the cents that an event books, if any."""
+    completed = (event["resource"], event["action"]) == ("transaction", "completed")
+    return (event["body"]["id"], event["body"]["spend"]["amount"]) if completed else None
+
+
+def take_once(database: sqlite3.Connection, event: dict[str, Any]) -> None:
+    """Book an event in the transaction that notes its id."""
+    booked = booking(event)
+    database.execute("BEGIN IMMEDIATE")
+    if database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (event["id"],)).rowcount and booked:
+        database.execute(BOOK, booked)
+    database.execute("COMMIT")
+
+
+def empty(database: sqlite3.Connection) -> None:
+    database.execute("DELETE FROM seen")
+    database.execute("DELETE FROM books")
+
+
+def is_signed(body: bytes, key: str, headers: Mapping[str, str]) -> bool:
+    return sign(body, key) in (headers.get(SIGNATURE), headers.get(SECONDARY))
+
+
+def fastapi_application() -> Any:
+    """Return the application of one worker; its folder and key are in the environment."""
+    from fastapi import FastAPI, Request, Response
+
+    folder, key = os.environ["BOOKS_FOLDER"], os.environ["BOOKS_KEY"]
+    application = FastAPI()
+
+    @application.get("/books")
+    def books() -> dict[str, int]:
+        with closing(connect(folder)) as database:
+            return dict(database.execute("SELECT id, cents FROM books").fetchall())
+
+    @application.post("/reset")
+    def reset() -> Response:
+        with closing(connect(folder)) as database:
+            empty(database)
+        return Response(status_code=204)
+
+    @application.post("/webhooks")
+    async def webhooks(request: Request) -> Response:
+        body = await request.body()
+        if not is_signed(body, key, request.headers):
+            return Response(status_code=401)
+        with closing(connect(folder)) as database:
+            take_once(database, json.loads(body))
+        return Response(status_code=200)
+
+    return application
+
+
 class Handler(BaseHTTPRequestHandler):
     """Books each `transaction.completed`."""
 
     kind, folder, key = "right", Path(), ""
 
-    def database(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.folder / "books.db", timeout=20, isolation_level=None)
-
     def do_GET(self) -> None:
-        with closing(self.database()) as database:
+        with closing(connect(self.folder)) as database:
             self.answer(200, dict(database.execute("SELECT id, cents FROM books").fetchall()))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        with closing(self.database()) as database:
+        with closing(connect(self.folder)) as database:
             if self.path == "/reset":
-                database.execute("DELETE FROM seen")
-                database.execute("DELETE FROM books")
+                empty(database)
                 return self.answer(204, None)
-            if sign(body, self.key) not in (self.headers.get(SIGNATURE), self.headers.get(SECONDARY)):
+            if not is_signed(body, self.key, self.headers):
                 return self.answer(401, None)
             self.take(database, json.loads(body))
         return self.answer(200, None)
 
     def take(self, database: sqlite3.Connection, event: dict[str, Any]) -> None:
-        completed = (event["resource"], event["action"]) == ("transaction", "completed")
-        booked = (event["body"]["id"], event["body"]["spend"]["amount"]) if completed else None
         if self.kind == "right":
-            database.execute("BEGIN IMMEDIATE")
-            if database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (event["id"],)).rowcount and booked:
-                database.execute(BOOK, booked)
-            database.execute("COMMIT")
-            return
+            return take_once(database, event)
+        booked = booking(event)
         if database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
-            return
+            return None
         if self.kind == "checks, then acts":
             time.sleep(0.002)
         if booked:
@@ -61,6 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.kind == "two commits":
             time.sleep(0.004)
         database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (event["id"],))
+        return None
 
     def answer(self, status: int, body: Any) -> None:
         data = b"" if body is None else json.dumps(body).encode()
@@ -87,11 +139,21 @@ def main(kind: str, port: str, folder: str, key: str) -> None:
         database.execute("CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY)")
         database.execute("CREATE TABLE IF NOT EXISTS books (id TEXT PRIMARY KEY, cents INTEGER)")
     (Path(folder) / "pid").write_text(str(os.getpid()), encoding="utf-8")
-    Server(("127.0.0.1", int(port)), Handler).serve_forever()
+    if kind != "fastapi":
+        return Server(("127.0.0.1", int(port)), Handler).serve_forever()
+    import uvicorn
+
+    os.environ |= {"BOOKS_FOLDER": folder, "BOOKS_KEY": key}
+    factory = "tests.testing.served:fastapi_application"
+    return uvicorn.run(factory, factory=True, port=int(port), workers=2, log_level="critical")
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--start":
-        subprocess.Popen([sys.executable, "-m", "tests.testing.served", *sys.argv[2:]], start_new_session=True)
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.testing.served", *sys.argv[2:]],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+        )
     else:
         main(*sys.argv[1:])

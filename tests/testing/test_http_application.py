@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from os import kill
+from os import killpg
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApp
     subprocess.run(start, check=True)
     url = f"http://127.0.0.1:{port}"
     pid = folder / "pid"
-    end = shlex.join(["sh", "-c", f"kill -9 $(cat {shlex.quote(str(pid))})"]) if crashes else ""
+    end = shlex.join(["sh", "-c", f"kill -9 -$(cat {shlex.quote(str(pid))})"]) if crashes else ""
     application = HttpApplication(
         url=f"{url}/webhooks",
         books=f"{url}/books",
@@ -41,19 +41,39 @@ def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApp
         yield application
     finally:
         with suppress(ProcessLookupError):
-            kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
+            killpg(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
 
 
-@pytest.mark.slow
-def test_a_right_application_passes(tmp_path: Path) -> None:
-    with served("right", tmp_path) as application:
-        result = testing.explore(application, universes=15)
+@pytest.mark.parametrize(
+    "kind, universes",
+    [
+        pytest.param("right", 8, marks=pytest.mark.slow),
+        pytest.param("right", 1_000, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+        pytest.param("fastapi", 300, marks=[pytest.mark.soak, pytest.mark.timeout(0)]),
+    ],
+)
+def test_a_right_application_passes(kind: str, universes: int, tmp_path: Path) -> None:
+    """Of one process, and of two workers of FastAPI: killed inside deliveries, and started again."""
+    with served(kind, tmp_path) as application:
+        result = testing.explore(application, universes=universes)
 
     print(result)
     result.check()
-    assert result.counts["deliveries at the same time"] > 50
-    assert result.counts["crashes inside a delivery"] > 5
+    assert result.counts["deliveries at the same time"] > 3 * universes
+    assert result.counts["crashes inside a delivery"] > universes // 3
     assert "right" not in str(result)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("kind", ["right", "fastapi"])
+def test_a_right_application_passes_10_000_universes_without_a_crash(kind: str, tmp_path: Path) -> None:
+    with served(kind, tmp_path, crashes=False) as application:
+        result = testing.explore(application, universes=10_000)
+
+    print(result)
+    result.check()
+    assert result.universes == 10_000
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ HIDING = [
 def different(dice: random.Random, count: int) -> dict[str, Any]:
     """Return a behavior that differs in some settings which do not hide each other."""
     hidden = {
-        "settle_route", "success_codes", "unknown_values", "unknown_members", "tightened_roles", "deprecated_alias",
+        "settle_route", "success_codes", "unknown_values", "unknown_members", "null_values", "reversed_lists", "tightened_roles",
+        "deprecated_alias",
         "withdrawal_scope", "withdrawal_other_while_active", "outcome_by_name", "status_links", "event_version",
         "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_by_clock", "settle_bounds",
         "wrong_state", "body_size", "duplicate_external_id", "full_reversal_status", "event_statuses_shown", "content_type",

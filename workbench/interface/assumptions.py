@@ -1157,6 +1157,23 @@ BEHAVIORS: Mapping[str, Behavior] = {
             others=(("status",), ANY),
         ),
         Behavior(
+            "null_values",
+            "versioning",
+            'members of answers and events have a value or are left out; members listed here, as ["declinedReason"], '
+            "are null instead",
+            "a later release may write null",
+            documented=(),
+            others=(("declinedReason",), ANY),
+        ),
+        Behavior(
+            "reversed_lists",
+            "versioning",
+            "lists in answers and events keep their order; True reverses each of them",
+            "a later release may use another order",
+            documented=False,
+            others=(True,),
+        ),
+        Behavior(
             "tightened_roles",
             "versioning",
             'operations need the roles of the document; {"list_contracts": "newRole"} makes one need another, which '

@@ -3,7 +3,7 @@
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from workbench.interface import table
@@ -94,7 +94,8 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
     """Return a response or an event body as a later release may write it, with the extra members that a behavior lists
-    for an operation or a kind of event. assumed: unknown_members, unknown_values, extra_members
+    for an operation or a kind of event. assumed: unknown_members, unknown_values, null_values, reversed_lists,
+    extra_members
     """
     changed = _later(settings, answer)
     for place, added in settings["extra_members"].items():
@@ -116,19 +117,29 @@ def _with_members(answer: object, path: list[str], added: Mapping[str, Any]) -> 
     return {**answer, path[0]: _with_members(answer[path[0]], path[1:], added)}
 
 
+_REHEARSED = ("unknown_members", "unknown_values", "null_values", "reversed_lists")
+
+
 def _later(settings: Mapping[str, Any], answer: object) -> Any:
-    more, values = settings["unknown_members"], settings["unknown_values"]
-    if not (more or values):
-        return answer
+    changes = [settings[name] for name in _REHEARSED]
+    return _changed(answer, *changes) if any(changes) else answer
+
+
+def _changed(answer: object, members: bool, values: Collection[str], nulls: Collection[str], backwards: bool) -> Any:
     if isinstance(answer, list):
-        return [_later(settings, item) for item in answer]
+        items = [_changed(item, members, values, nulls, backwards) for item in answer]
+        return items[::-1] if backwards else items
     if not isinstance(answer, Mapping):
         return answer
     changed = {
-        name: LATER if name in values and isinstance(value, str) else _later(settings, value)
+        name: None
+        if name in nulls
+        else LATER
+        if name in values and isinstance(value, str)
+        else _changed(value, members, values, nulls, backwards)
         for name, value in answer.items()
     }
-    return {**changed, LATER: True} if more else changed
+    return {**changed, LATER: True} if members else changed
 
 
 class RateLimit:

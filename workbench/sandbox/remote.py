@@ -67,7 +67,8 @@ class RemoteSandbox(Controls):
             )
         path = parts.path.rstrip("/").removesuffix(table.PREFIX)
         self._hosted = bool(path)  # one of several sandboxes on a server
-        self._url = f"{parts.scheme}://{parts.netloc}{path}"
+        self._origin = f"{parts.scheme}://{parts.netloc}"  # for messages: the path is a learner's code
+        self._url = f"{self._origin}{path}"
         self._http = httpx.Client(
             base_url=self._url, timeout=seconds, trust_env=False, limits=_NONE_KEPT, verify=trusted(ca_file)
         )
@@ -77,7 +78,7 @@ class RemoteSandbox(Controls):
         self._relay = RelayClient(self._ask)
         guide = self._guide(api_key)
         if not _is_guide(guide):
-            raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench: its guide has another form.")
+            raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench: its guide has another form.")
         self._full_key = self._full_key or next(iter(guide["api_keys"].values()))
         self.base_url = f"{self._url}{table.PREFIX}"
         self.seed: int = guide["seed"]
@@ -146,10 +147,10 @@ class RemoteSandbox(Controls):
             answer = self._http.request(method, CONTROL_PATH + name, content=body, headers=headers)
         except httpx.ConnectError as error:
             if "certificate" in str(error).lower():
-                raise NotSent(f"The certificate of {self._url} is not trusted: name it by ca_file.") from error
-            raise NotSent(f"Connection refused at {self._url}: is the sandbox still served?") from error
+                raise NotSent(f"The certificate of {self._origin} is not trusted: name it by ca_file.") from error
+            raise NotSent(f"Connection refused at {self._origin}: is the sandbox still served?") from error
         except httpx.HTTPError as error:
-            raise WrongEnvironment(f"{self._url} is not a sandbox of the workbench.") from error
+            raise WrongEnvironment(f"{self._origin} is not a sandbox of the workbench.") from error
         return self._result(name, answer)
 
     def _result(self, name: str, answer: httpx.Response) -> Any:
@@ -167,14 +168,14 @@ class RemoteSandbox(Controls):
             raise WrongEnvironment(f"{host} answered {answer.status_code}{reason} for {CONTROL_PATH}{name}. {_WAYS}")
         if identity is not None:
             if self._identity not in (None, identity):
-                raise WrongEnvironment(f"{self._url} now serves another sandbox than the one connected to.")
+                raise WrongEnvironment(f"{self._origin} now serves another sandbox than the one connected to.")
             self._identity = identity
         if refused:
             raise control_error(name, answer.status_code, said["error"], said["message"])
         return said
 
     def __repr__(self) -> str:
-        return f"<sandbox served at {self._url}{table.PREFIX}>"
+        return f"<sandbox served at {self._origin}>"
 
 
 class RemoteClock:

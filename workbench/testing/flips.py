@@ -6,18 +6,31 @@ to. A test that fails then rests on the assumption; one that passes would not no
 
 import warnings
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import attrs
 import pytest
 
 from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.interface.events import EVENT_KINDS
+from workbench.interface.table import OPERATIONS
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior, read_behavior
+from workbench.schema.walk import leaves, record_of
 
 UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedReason")
 """The members that get a word of a later release when `unknown_values` is flipped."""
+
+
+@cache
+def optional_members() -> tuple[str, ...]:
+    """Return the members that an answer or an event may leave out: null when `null_values` is flipped."""
+    tops = {*(row.answer for row in OPERATIONS.values()), *(kind.body for kind in EVENT_KINDS.values())}
+    members = [member for top in tops for _, member in leaves(top) if record_of(member.kind) is None]
+    required = {member.wire for member in members if member.required}
+    return tuple(sorted({member.wire for member in members} - required))
 
 
 class TouchedSettings(dict[str, Any]):
@@ -53,6 +66,8 @@ def flipped(name: str, value: object) -> Any:
         return ...  # each test that makes the call would fail
     if name == "unknown_values":
         return () if value else UNKNOWN_VALUES
+    if name == "null_values":
+        return () if value else optional_members()
     row = BEHAVIORS[name]
     if isinstance(value, bool):
         return not value

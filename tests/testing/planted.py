@@ -1,0 +1,37 @@
+"""Print, for each planted bug, how long it takes to find it and its shortest story, as the table of docs/testing.md.
+
+Run: python -m tests.testing.planted
+"""
+
+import re
+import time
+from typing import Any
+
+from tests.testing.applications import PLANTED, PLANTED_IN_TILLS, TillWithoutALock
+from tests.testing.test_exploring import explored
+
+
+def row(application: type[Any]) -> str:
+    """Return a row of the table."""
+    began = time.process_time()
+    result = explored(application, threads=application is TillWithoutALock)
+    seconds = time.process_time() - began
+    failure = result.failure
+    assert failure is not None, application
+    name = re.sub(r"(?<!^)(?=[A-Z])", " ", application.__name__).lower()
+    told = "; ".join(failure.decisions) or "nothing went wrong"
+    return (
+        f"| {name} | {failure.breach.invariant} | {result.universes} | {seconds:.1f} | {len(failure.story)} | {told} |"
+    )
+
+
+def main() -> None:
+    """Print the table."""
+    print("| Planted bug | Broken invariant | Universes | Seconds | Lines of the story | Decisions that are left |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for application in (*PLANTED, *PLANTED_IN_TILLS):
+        print(row(application), flush=True)
+
+
+if __name__ == "__main__":
+    main()
