@@ -86,7 +86,7 @@ def _read_csv(path: Path, key: str) -> pd.DataFrame:
     """Return a ledger from a CSV file.
 
     Raises:
-        UsageError: It is no CSV file, or exceeds a limit.
+        UsageError: It is not a CSV file, or exceeds a limit.
     """
     try:
         data = read_bytes(path, _LIMITS)
