@@ -94,8 +94,9 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
     """Return a response or an event body as a later release may write it, with the extra members that a behavior lists
-    for an operation or a kind of event. assumed: unknown_members, unknown_values, null_values, reversed_lists,
-    extra_members
+    for an operation or a kind of event.
+
+    assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
     """
     changed = _later(settings, answer)
     for place, added in settings["extra_members"].items():
