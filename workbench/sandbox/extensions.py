@@ -129,7 +129,7 @@ def _later(settings: Mapping[str, Any], answer: object) -> Any:
 def _changed(answer: object, members: bool, values: Collection[str], nulls: Collection[str], backwards: bool) -> Any:
     if isinstance(answer, list):
         items = [_changed(item, members, values, nulls, backwards) for item in answer]
-        return items[::-1] if backwards else items
+        return items[::-1] if backwards and isinstance(items[0] if items else None, Mapping) else items
     if not isinstance(answer, Mapping):
         return answer
     changed = {
