@@ -26,7 +26,6 @@ from workbench.errors import (
     hide_arguments,
     hide_arguments_of_methods,
     not_allowed,
-    visible,
 )
 from workbench.remedies import Remedy
 from workbench.system.process import HOSTED, own_address, refusal
@@ -342,7 +341,7 @@ def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
     if where is None:
         return _embedded(client, embedded)
     if where.startswith(("http://", "https://")):
-        _refuse(embedded, f"the sandbox served at {visible(where, 120)}")
+        _refuse(embedded, "a served sandbox")  # its URL may have a learner's code
         return _served(where, client)
     profile = open_profile(where)
     if profile.base_url is None:

@@ -141,3 +141,11 @@ def test_the_notebook_of_webhooks_is_done_in_a_class_with_tls(server: ClassServe
 
         assert failures([(notebook.name, code)], tmp_path / "here", WORKBENCH_STATE=str(tmp_path / "state")) == ""
         assert [server.check("Ann", exercise) for exercise in ("webhooks-1", "webhooks-2")] == [[], []]
+
+
+def test_arguments_of_an_embedded_sandbox_are_refused_without_the_url() -> None:
+    """The URL of a class has the learner's code."""
+    with pytest.raises(wb.errors.UsageError, match="`seed` applies only to an embedded sandbox") as refused:
+        wb.connect("http://127.0.0.1:9/maple-otter-31", seed=3)
+
+    assert "maple" not in str(refused.value)

@@ -94,7 +94,8 @@ def test_a_journal_of_the_last_version_takes_keys(tmp_path: Path) -> None:
 def test_a_foreign_table_keeps_a_file_of_the_last_version_as_it_is(tmp_path: Path) -> None:
     """A schema that is not ours is refused before anything is added to the file."""
     path = tmp_path / "journal.db"
-    client_on(Service(AUTHORIZED), journal=path).simulate_refund(**REFUND)
+    with client_on(Service(AUTHORIZED), journal=path) as api:
+        api.simulate_refund(**REFUND)
     with sqlite3.connect(path) as file:
         file.execute("DROP TABLE keys")
         file.execute("DELETE FROM checksums WHERE of_table = 'keys'")

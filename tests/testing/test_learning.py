@@ -29,6 +29,8 @@ from workbench.testing.learning import Learned, learn
 PAGE = Path(__file__).parent.parent.parent / "docs" / "learning.md"
 RETRIES = ("event_retries", "event_retry_spread", "event_ids")
 """Settings that show in repeated deliveries alone."""
+UNKNOWABLE = ("reversed_lists",)
+"""Settings that no traffic shows: whether a list is in reverse cannot be seen in the list."""
 NEEDS = {"withdrawal_scope": {"withdrawal_other_while_active": "409"}}
 """Settings that show beside another one alone."""
 
@@ -37,7 +39,7 @@ def values() -> list[Any]:
     """Return each setting with one value other than the documented one."""
     rows = []
     for row in BEHAVIORS.values():
-        if row.settable and row.id not in RETRIES:
+        if row.settable and row.id not in (*RETRIES, *UNKNOWABLE):
             others = ("422" if other == STATUS else other for other in (row.observed, *row.others))
             rows.append((row.id, next(other for other in others if other not in (row.documented, None, ANY))))
     return rows

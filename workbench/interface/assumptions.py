@@ -1168,7 +1168,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "reversed_lists",
             "versioning",
-            "lists in answers and events keep their order; True reverses each of them",
+            "lists of records in answers and events keep their order; True reverses each of them",
             "a later release may use another order",
             documented=False,
             others=(True,),

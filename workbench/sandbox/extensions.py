@@ -94,8 +94,9 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
     """Return a response or an event body as a later release may write it, with the extra members that a behavior lists
-    for an operation or a kind of event. assumed: unknown_members, unknown_values, null_values, reversed_lists,
-    extra_members
+    for an operation or a kind of event.
+
+    assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
     """
     changed = _later(settings, answer)
     for place, added in settings["extra_members"].items():
@@ -128,7 +129,7 @@ def _later(settings: Mapping[str, Any], answer: object) -> Any:
 def _changed(answer: object, members: bool, values: Collection[str], nulls: Collection[str], backwards: bool) -> Any:
     if isinstance(answer, list):
         items = [_changed(item, members, values, nulls, backwards) for item in answer]
-        return items[::-1] if backwards else items
+        return items[::-1] if backwards and isinstance(items[0] if items else None, Mapping) else items
     if not isinstance(answer, Mapping):
         return answer
     changed = {

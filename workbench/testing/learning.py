@@ -309,6 +309,10 @@ class _Learner:
                     self.note("unknown_values", Part(wire, True), x.place)
                 elif value.lower() not in words and (word := observations.shown(value)):
                     self.note_unlisted("value", f"{path}/{wire} {word}", x.place)
+        if None in raw.values():
+            for member in walk.members(cls):
+                if raw.get(member.wire, ...) is None and not member.about.nullable:
+                    self.note("null_values", Part(member.wire, True), x.place)
         declared = observations.known(cls) | _ELSEWHERE.get(cls.__name__, frozenset())
         if not declared.issuperset(raw):
             for name in sorted(raw.keys() - declared):
