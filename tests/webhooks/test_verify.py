@@ -89,8 +89,8 @@ def test_no_keys_is_an_error(keys: list[str]) -> None:
 
 
 @pytest.mark.parametrize("key", [5, True, 0, None, 2.5, [107], "", " \n", b"", bytes(5), "\0"], ids=repr)
-def test_what_is_no_key_is_refused(key: object) -> None:
-    """No number becomes so many zero bytes, which sign as the empty key does, and a missing variable is no key."""
+def test_unusable_keys_are_refused(key: object) -> None:
+    """A number would become zero bytes, which sign like the empty key; a missing variable would become None."""
     body = sample_event("user.updated").body
     forged = hmac.new(b"", body, hashlib.sha256).hexdigest()
 
