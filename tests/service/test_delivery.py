@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.errors import UsageError
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.sandbox.control_records import Delivery
@@ -190,6 +191,19 @@ def test_rotating_keys(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None
     assert hmac_signature(two, second, [b"second-key"]) is True
     assert hmac_signature(two, second, [b"first-key"]) is False
     assert "key" not in str(sandbox.endpoints()).replace("keys", "")
+
+
+@pytest.mark.parametrize("key", ["", " ", "\0"], ids=repr)
+def test_an_empty_signing_key_is_refused(sandbox: Sandbox, key: str) -> None:
+    """An endpoint is neither registered with an empty key nor given one, and nothing is stored."""
+    made = sandbox.register_endpoint("http://127.0.0.1:9/hook", signing_key="first-key")
+
+    with pytest.raises(UsageError, match="signing_key"):
+        sandbox.register_endpoint("http://127.0.0.1:9/other", signing_key=key)
+    with pytest.raises(UsageError, match="signing_key"):
+        sandbox.update_endpoint(made.id, signing_key=key)
+
+    assert sandbox.endpoints() == [made]
 
 
 def test_slow_endpoint_delays_no_other(sandbox: Sandbox, endpoint: tuple[Endpoint, str]) -> None:

@@ -1,12 +1,13 @@
 """Whether a delivery was signed by someone who knows a key."""
 
+import hashlib
 import hmac
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.errors import InvalidWebhook
+from workbench.errors import InvalidWebhook, UsageError
 from workbench.webhooks.inbox import Inbox
 from workbench.webhooks.verify import hmac_signature, sign
 from workbench.webhooks.verify import sample as sample_event
@@ -85,6 +86,20 @@ def test_no_keys_is_an_error(keys: list[str]) -> None:
     """An inbox without keys would run handlers for anybody's forged events: it is not made unless that is written out."""
     with pytest.raises(ValueError, match=r"keys=\[…\].*accept_unsigned=True"):
         Inbox(keys=keys)
+
+
+@pytest.mark.parametrize("key", [5, True, 0, None, 2.5, [107], "", " \n", b"", bytes(5), "\0"], ids=repr)
+def test_unusable_keys_are_refused(key: object) -> None:
+    """A number would become zero bytes, which sign like the empty key; a missing variable would become None."""
+    body = sample_event("user.updated").body
+    forged = hmac.new(b"", body, hashlib.sha256).hexdigest()
+
+    with pytest.raises(UsageError, match="webhook key"):
+        Inbox(keys=[OLD, key])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="webhook key"):
+        sign(body, key)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="webhook key"):
+        hmac_signature({"signature": forged}, body, [key])  # type: ignore[list-item]
 
 
 def test_unsigned_is_accepted_only_in_writing() -> None:

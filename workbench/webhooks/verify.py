@@ -51,7 +51,7 @@ def hmac_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes
     given = [headers[name] for name in (SIGNATURE, SECONDARY) if name in headers]
     if not given:
         return None
-    expected = [hmac.new(key, body, hashlib.sha256).hexdigest().encode() for key in keys]
+    expected = [sign(body, key).encode() for key in keys]
     read = [
         signature.encode("utf-8", "replace").lower() for signature in given
     ]  # on bytes, so only ASCII letters change
@@ -63,10 +63,12 @@ def as_key(key: str | bytes) -> bytes:
     """Return a key as bytes.
 
     Raises:
-        UsageError: The key is empty.
+        UsageError: The key is neither text nor bytes, or empty. Zero bytes alone sign as the empty key does.
     """
+    if not isinstance(key, str | bytes | bytearray):  # bytes(5) would be five zero bytes
+        raise UsageError(f"a webhook key must be text or bytes, not of type {type(key).__name__}")
     raw = key.encode() if isinstance(key, str) else bytes(key)
-    if not raw.strip():
+    if not raw.strip(b"\0 \t\r\n\v\f"):
         raise UsageError("a webhook key cannot be empty")
     return raw
 

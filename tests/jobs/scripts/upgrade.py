@@ -9,3 +9,5 @@ try:
     wb.compare  # noqa: B018
 except AttributeError as error:
     assert "compare_behavior" in str(error), error
+else:
+    raise AssertionError("a former name still works")

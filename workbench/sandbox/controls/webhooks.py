@@ -32,6 +32,7 @@ class WebhookControls(ControlGroup):
             api_key: A key of the tenant; default: the session's.
             signing_key: Key that signs the deliveries; default: the API key.
         """
+        _check_signing_key(signing_key)
         tenant = self._tenant_id(api_key)
         try:
             self._engine.dispatcher.check(endpoint_url)  # may resolve a host name, which must not block requests
@@ -60,8 +61,7 @@ class WebhookControls(ControlGroup):
             signing_key: A new key; the previous one signs as well until the next rotation.
         """
         row = self._record("endpoint", endpoint_id)
-        if signing_key is not None and not signing_key.strip():
-            raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
+        _check_signing_key(signing_key)
         keys = row["keys"] if signing_key is None else [signing_key, row["keys"][0]]
         return self._put_endpoint({**row, "keys": keys, "enabled": row["enabled"] if enabled is None else enabled})
 
@@ -228,6 +228,11 @@ def _names_to_match(kind: str, of: str | None) -> list[str]:
     else:
         bodies = [row.request for name, row in (*table.OPERATIONS.items(), *ROWS.items()) if of in (None, name)]
     return sorted({member.name for body in bodies for member in members(body)})
+
+
+def _check_signing_key(key: str | None) -> None:
+    if key is not None and not key.strip("\0 \t\r\n\v\f"):
+        raise wrong_argument(Problem("signing_key", "min_length", "must not be empty"))
 
 
 def _endpoint(row: Record) -> Endpoint:
