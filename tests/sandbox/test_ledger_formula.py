@@ -55,7 +55,7 @@ def play(api, steps):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"refund_event_created": True}, {"behavior": "observed"}], ids=["documented", "observed"]
+    "settings", [{"refund_event_created": True}, {"behavior": "observed"}], ids=["refund_event_created", "observed"]
 )
 @given(steps=STEPS)
 def test_the_ledger_of_a_tenant_agrees_with_the_books(settings, steps):

@@ -114,7 +114,7 @@ COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)
 @pytest.mark.soak
 @pytest.mark.parametrize("number, count", list(enumerate(COUNTS)))
 def test_a_served_service_is_learned_from_a_client_of_its_own(number, count, tmp_path) -> None:
-    """Served over HTTP, recorded by hooks of httpx: all and only the differences; then no difference in any half."""
+    """Served over HTTP, recorded by hooks of httpx: all and only the differences; played again, none."""
     behavior = different(random.Random(number), count)
     sandbox, har = Sandbox(behavior=behavior, seed=7), Har()
     with sandbox.serve() as served, over_http(served.partition("/v1")[0], har) as send:

@@ -949,7 +949,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_created",
             "events",
-            "a refund also sends transaction.created before transaction.completed",
+            "a refund also sends transaction.created before transaction.completed; without it, a ledger that adds the "
+            "created amounts, their updates and what completions add to them misses refunds",
             "the events of transactions are not shown",
             LIVE,
             documented=False,
