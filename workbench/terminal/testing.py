@@ -90,6 +90,7 @@ def http(
     kill: CommandLine = "",
     start: CommandLine = "",
     api_port: Whole | None = None,
+    unknown: Url | None = None,
     universes: Whole = 20,
     seed: Whole = 1,
     first: Whole = 0,
@@ -107,6 +108,7 @@ def http(
         kill: Command that kills the process; without it there is no crash.
         start: Command that starts it, and returns.
         api_port: Port at which the sandbox is served to it, for its own calls.
+        unknown: URL that returns a JSON array: the calls whose outcome it does not know.
         universes: Number of universes.
         seed: Seed of all of them.
         first: Number of the first universe, to resume.
@@ -122,6 +124,7 @@ def http(
         kill=kill,
         start=start,
         api_port=api_port,
+        unknown=unknown,
         key=os.environ.get(KEY_VARIABLE) or KEY,
     )
     result = testing.explore(application, universes=universes, seed=seed, first=first, universe=universe, progress=True)

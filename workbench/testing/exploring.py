@@ -78,8 +78,8 @@ def refunds_are_made_once(universe: Universe) -> None:
 
 def outcomes_are_resolved(universe: Universe) -> None:
     """Check that each call with an unknown outcome was resolved in the journal."""
-    for entry in universe.journal.unknown():
-        raise InvariantBroken("unknown outcomes are resolved", f"{entry.what} is unknown at the end")
+    for call in universe.unknown_outcomes():
+        raise InvariantBroken("unknown outcomes are resolved", f"{call} is unknown at the end")
 
 
 MONEY: tuple[Invariant, ...] = (transactions_agree, refunds_are_made_once, outcomes_are_resolved)
@@ -145,6 +145,7 @@ class Exploration(Shown):
     counts: Mapping[str, int]
     sometimes: Mapping[str, int]
     coverage: Coverage = attrs.field(eq=False)
+    systematic: str = ""  # how many faults were tried alone and in pairs, of how many
     failure: Failure | None = None
     following: int | None = None  # the number of the universe where it was stopped
 
@@ -163,6 +164,7 @@ class Exploration(Shown):
         rate = self.universes / self.seconds if self.seconds else 0.0
         lines = [f"tried: {self.universes:,} universes, {rate:,.0f} a second"]
         lines += [", ".join(f"{count:,} {what}" for what, count in sorted(self.counts.items()) if count)]
+        lines += [self.systematic] if self.systematic else []
         lines += [
             f"sometimes: {what}: {f'{count:,} times' if count else 'never'}" for what, count in self.sometimes.items()
         ]
@@ -290,9 +292,9 @@ def explore(
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
-    Of an application that is not asynchronous, every point is failed first in every way, one at a time; then pairs of
-    them, in turn with universes that are drawn as for an asynchronous one. Of an application behind HTTP the universes
-    are drawn, and its time is real.
+    Of an application that is not asynchronous, every point is failed first in every way, one at a time; then each pair
+    of faults, in turn with universes that are drawn as for an asynchronous one. Of an application behind HTTP the
+    universes are drawn, and its time is real.
 
     Args:
         application: Makes the application: called with the universe at the start and after each crash. It has
@@ -334,12 +336,13 @@ def explore(
         )
         stopped: list[str] = []
         state.on_stop = stopped.append
+        planner = _Plans(explorer, seed)
         plans: Iterator[tuple[int, Decisions]]
         if decisions is not None:
             plans = iter([(0, Decisions(fixed=decisions))])
         else:
             numbers = range(first, universes) if universe is None else range(universe, universe + 1)
-            plans = _plans(explorer, seed, numbers)
+            plans = planner.plan(numbers)
         with suppress(KeyboardInterrupt):
             for number, plan in plans:
                 explored, breach = explorer.run(plan)
@@ -370,34 +373,81 @@ def explore(
         counts=counts,
         sometimes=noted,
         coverage=Coverage(answers),
+        systematic=planner.systematic(),
         failure=failure,
     )
 
 
-def _plans(explorer: _Explorer, seed: int, numbers: range) -> Iterator[tuple[int, Decisions]]:
-    """Yield the decisions of each universe; those of a number are always the same."""
-    points: list[dict[str, int]] = []
-    traffic = ""
-    if numbers and numbers[-1] and explorer.in_process and not explorer.run(Decisions())[0].asynchronous:
-        runs = [
-            (name, explorer.run(Decisions(seed=name, fixed={}))[0])
-            for name in (f"{seed}/traffic {i}" for i in range(12))
-        ]
-        # little traffic, but with calls of the application if it makes any
-        traffic, rich = max(runs, key=lambda run: (min(run[1].counts["calls"], 2), -len(run[1].decisions.options)))
-        faults = {name: options for name, options in rich.decisions.options.items() if not name.startswith("traffic ")}
-        points = [{name: value} for name, options in faults.items() for value in range(1, options)]
-    for number in numbers:
-        drawn = f"{seed}/{number}"
-        if number == 0:
-            yield number, Decisions()
-        elif number <= len(points):
-            yield number, Decisions(seed=traffic, fixed=points[number - 1])
-        elif points and number % 2:
-            point, other = (random.Random(f"{drawn}/{i}").choice(points) for i in range(2))
-            yield number, Decisions(seed=drawn, fixed={**point, **other})
-        else:
-            yield number, Decisions(seed=drawn)
+@attrs.define
+class _Plans:
+    """The decisions of each universe; those of a number are always the same.
+
+    Of an application that is not asynchronous, every fault comes once alone; then pairs of faults, each once, in turn
+    with universes that are drawn. `singles` and `pairs` are the faults and how many of them were planned so far.
+    """
+
+    explorer: _Explorer
+    seed: int
+    singles: list[dict[str, int]] = attrs.field(factory=list)
+    pairs: list[dict[str, int]] | None = None
+    planned: Counter[str] = attrs.field(factory=Counter)
+
+    def systematic(self) -> str:
+        """Return how many faults and pairs of faults were planned, of how many; empty where none is."""
+        if not self.singles:
+            return ""
+        text = f"one fault at a time: {self.planned['one']:,} of {len(self.singles):,}"
+        return f"{text}; two: {self.planned['two']:,} of {len(self.pairs):,}" if self.pairs else text
+
+    def plan(self, numbers: range) -> Iterator[tuple[int, Decisions]]:
+        """Yield the decisions of universes."""
+        traffic = ""
+        if numbers and numbers[-1] and self.explorer.in_process and not self._run(Decisions()).asynchronous:
+            traffic, rich = self._traffic()
+            self.singles = _faults(rich.decisions.options)
+        tried: dict[int, Decisions] = {}
+        for number in numbers:
+            drawn = Decisions(seed=f"{self.seed}/{number}")
+            after, second = divmod(number - len(self.singles), 2)
+            if number == 0:
+                drawn = Decisions()
+            elif number <= len(self.singles):
+                self.planned["one"] += 1
+                drawn = tried[number] = Decisions(seed=traffic, fixed=self.singles[number - 1])
+            elif self.singles and second:
+                if self.pairs is None:
+                    self.pairs = self._pairs(traffic, tried)
+                if after < len(self.pairs):
+                    self.planned["two"] += 1
+                    drawn = Decisions(seed=traffic, fixed=self.pairs[after])
+            yield number, drawn
+
+    def _run(self, decisions: Decisions) -> Universe:
+        return self.explorer.run(decisions)[0]
+
+    def _traffic(self) -> tuple[str, Universe]:
+        """Return little traffic, but with calls of the application if it makes any."""
+        seeds = [f"{self.seed}/traffic {i}" for i in range(12)]
+        runs = [(seed, self._run(Decisions(seed=seed, fixed={}))) for seed in seeds]
+        return max(runs, key=lambda run: (min(run[1].counts["calls"], 2), -len(run[1].decisions.options)))
+
+    def _pairs(self, traffic: str, tried: Mapping[int, Decisions]) -> list[dict[str, int]]:
+        """Return each fault with each that can follow it, also one that is possible only then, in a drawn order."""
+        pairs = []
+        alone = {name for single in self.singles for name in single}
+        for number, single in enumerate(self.singles, 1):
+            decisions = tried.get(number) or self._run(Decisions(seed=traffic, fixed=single)).decisions
+            (name,) = single
+            others = [fault for fault in _faults(decisions.options) if name not in fault]
+            pairs += [single | other for other in others if not alone.issuperset(other) or name < next(iter(other))]
+        random.Random(f"{self.seed}/pairs").shuffle(pairs)
+        return pairs
+
+
+def _faults(options: Mapping[str, int]) -> list[dict[str, int]]:
+    """Return each fault that the decisions of a universe allow."""
+    points = {name: count for name, count in options.items() if not name.startswith("traffic ")}
+    return [{name: value} for name, count in points.items() for value in range(1, count)]
 
 
 def _failure(seed: int, number: int, universe: Universe, small: Universe, breach: Breach) -> Failure:

@@ -155,7 +155,8 @@ class Life:
         if fault in ("", "lost after it was carried out", "cut", "answered too late"):
             carried_out = self._carry_out(outgoing, send)
         self.add_line(
-            "call", f"{name}{_what(outgoing)}: {fault or f'answered {carried_out.status if carried_out else 0}'}"
+            "call",
+            f"{name}{what(outgoing.body or b'')}: {fault or f'answered {carried_out.status if carried_out else 0}'}",
         )
         if fault == "carried out too late":
             self._at(self.now + timeout + _MINUTE, lambda: self._carry_out(outgoing, send, late=True))
@@ -311,14 +312,22 @@ class Life:
 
     def _carry_out(self, outgoing: Request, send: Callable[[Request], Response], late: bool = False) -> Response:
         answer = send(outgoing)
-        name = outgoing.operation.name
-        self.answers["answer", f"{name} {answer.status}"] += 1
+        name, body = outgoing.operation.name, outgoing.body or b""
         if late:
-            self.add_line("service", f"{name}{_what(outgoing)} is carried out late: {answer.status}")
-        if name == "simulate_refund" and answer.status < 300 and "idempotency-cached" not in answer.headers:
-            self.refunds[outgoing.target, (outgoing.body or b"").decode()] += 1
+            self.add_line("service", f"{name}{what(body)} is carried out late: {answer.status}")
+        self._count_call(name, outgoing.target, body, answer)
         self.collect()
         return answer
+
+    def _count_call(self, name: str, target: str, body: bytes, answer: Any) -> None:
+        """Count a call of the application that the service answered, and a refund that it carried out."""
+        self.answers["answer", f"{name} {answer.status}"] += 1
+        if name == "simulate_refund" and answer.status < 300 and "idempotency-cached" not in answer.headers:
+            self.refunds[target, body.decode()] += 1
+
+    def unknown_outcomes(self) -> list[str]:
+        """Return the calls whose outcome the application has left unknown."""
+        return [entry.what for entry in self.journal.unknown()]
 
     def collect(self) -> None:
         """Look at what the service has done since the last time."""
@@ -332,5 +341,6 @@ def short(value: object) -> str:
     return str(value)[:8]
 
 
-def _what(outgoing: Request) -> str:
-    return f" {outgoing.body.decode()[:80]}" if outgoing.body else ""
+def what(body: bytes) -> str:
+    """Return the beginning of the body of a call, after a space."""
+    return f" {body.decode()[:80]}" if body else ""

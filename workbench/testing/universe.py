@@ -44,7 +44,7 @@ class Universe(Deliveries):
         super().__init__(*given, **options)
         self.sometimes: Counter[str] = Counter()
         self.books: Mapping[str, Any] = {}
-        self.outside: Session = self._open(Session, self.clock)
+        self.outside: Session = self._open(Session, self.clock, transport=self.sandbox._direct(faults=False))
         """A session as cardholders and merchants: its calls are the traffic, and nothing goes wrong with them."""
         self._scenario, self._settle = scenario or _purchases, settle
         self._steps = 0
