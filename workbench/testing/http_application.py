@@ -182,7 +182,7 @@ class HttpUniverse(Universe):
                 fault = _CALLS[response.fault or ""]
                 self.add_line("call", f"{operation.name}{what(request.body)}: {fault or f'answered {response.status}'}")
                 self.counts[f"calls {fault}" if fault else "calls"] += 1
-                self._count_call(operation.name, request.path, request.body, response)
+                self._count_call(operation.name, request.path, request.body, response.status, response.headers)
                 self._failed_calls += bool(fault)
             return response
 

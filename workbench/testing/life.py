@@ -315,14 +315,14 @@ class Life:
         name, body = outgoing.operation.name, outgoing.body or b""
         if late:
             self.add_line("service", f"{name}{what(body)} is carried out late: {answer.status}")
-        self._count_call(name, outgoing.target, body, answer)
+        self._count_call(name, outgoing.target, body, answer.status, answer.headers)
         self.collect()
         return answer
 
-    def _count_call(self, name: str, target: str, body: bytes, answer: Any) -> None:
+    def _count_call(self, name: str, target: str, body: bytes, status: int, headers: Mapping[str, str]) -> None:
         """Count a call of the application that the service answered, and a refund that it carried out."""
-        self.answers["answer", f"{name} {answer.status}"] += 1
-        if name == "simulate_refund" and answer.status < 300 and "idempotency-cached" not in answer.headers:
+        self.answers["answer", f"{name} {status}"] += 1
+        if name == "simulate_refund" and status < 300 and "idempotency-cached" not in headers:
             self.refunds[target, body.decode()] += 1
 
     def unknown_outcomes(self) -> list[str]:
