@@ -28,6 +28,7 @@ from workbench.errors import (
     not_allowed,
 )
 from workbench.remedies import Remedy
+from workbench.renamed import renamed
 from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
@@ -139,6 +140,11 @@ class _Session(BaseClient):
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name):
+            raise AttributeError(f"a session has no {name}{renamed(f'api.{name}')}")
 
     def __repr__(self) -> str:
         text = super().__repr__()

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 import attrs
@@ -37,6 +37,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import OPERATIONS, Operation
+from workbench.renamed import renamed
 from workbench.rendering.text import money
 from workbench.schema import walk
 from workbench.schema.masks import masked
@@ -365,6 +366,11 @@ Rows = list[dict[str, Any]]
 @hide_arguments_of_methods
 class Journal:
     """The history of calls with an effect: iterate it, filter it with `list`, resolve what is unknown."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name):
+            raise AttributeError(f"a journal has no {name}{renamed(f'journal.{name}')}")
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.
