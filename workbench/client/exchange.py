@@ -294,7 +294,9 @@ class Exchange:
         if self.attempt is None or self.ending is not None:
             return
         status, kind = outgoing.status, type(error).__name__
-        if outgoing.surely_not_sent:
+        if isinstance(error, errors.NotSent):  # a transport says so, and its message does
+            self.ending = (Outcome.NOT_SENT, None, kind)
+        elif outgoing.surely_not_sent:
             self.ending = (Outcome.NOT_SENT, None, kind)
             error.add_note(f"{self.described}: never left this machine.")
         elif status is not None and (200 <= status < 300 or (400 <= status < 500 and status != 408)):
