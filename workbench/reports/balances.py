@@ -213,16 +213,17 @@ def outstanding(
     Args:
         rewards: The result of `rewards.fetch`, its frame, or items.
         at: The date or time; a date means its first moment in `tz`. Default: after all rows.
-        on: The time from which points count: "created_at" (their row), "posted_at" (the purchase), or "minted_at",
+        on: The time from which points count: "created_at" (of their row), "posted_at" (of the purchase), or
+            "minted_at",
             which leaves out points not yet minted.
         by: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
-        opening: Points outstanding before the first row; required if only rows from a time on were read.
+        opening: Points outstanding before the first row; required if earlier rows were not read.
 
     Returns:
         Columns: the group (named after `by`, if given), earned, clawed_back, redeemed, outstanding (decimals), rows
-        (Int64). `clawed_back` has the earned rows below 0: refunds, and adjustments, which the service does not tell
-        apart from them. It reports no expiry.
+        (Int64). `clawed_back` sums the earned rows below 0: refunds and adjustments, which the service does not
+        distinguish. The service reports no expiry.
 
     Raises:
         UsageError: `at` is not a time, or only a part of the rows was read and `opening` is not given.
