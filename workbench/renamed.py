@@ -1,4 +1,4 @@
-"""Names of earlier versions, and what to write instead. CHANGELOG.md has the same as a table."""
+"""Names of earlier versions and their replacements. CHANGELOG.md shows the same as a table."""
 
 from collections.abc import Mapping
 
@@ -150,7 +150,7 @@ FORMER_TYPES: Mapping[str, str] = {
 
 
 def renamed(name: str) -> str:
-    """Return what to write instead of a name of an earlier version, as the end of a message; empty if there is none."""
+    """Return the replacement of a name of an earlier version as the end of a message; empty for other names."""
     _, _, rest = name.partition("wb.")
     space, _, member = rest.partition(".")
     if member in FORMER_TYPES.get(space, "").split():

@@ -1,6 +1,6 @@
-"""The seeded world: tenants of each kind, with records in every state. Reserved test data only.
+"""Seeded world: tenants of each kind, with records in every state. Reserved test data only.
 
-Its guide holds the base URL, keys and example ids as plain data. In larger worlds the first tenant also has a year of a
+The guide holds the base URL, keys and example ids as plain data. In larger worlds the first tenant also has a year of a
 card program: people join month by month, buy by season and habit, and sometimes leave. Some of their purchases are
 declined, reversed, refunded or disputed, and they earn and spend points. Everything is derived from the seed, and no
 time is after the sandbox's present.
@@ -40,7 +40,7 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
     "team not found": ("nowhere", tuple(Role)),
     **{name: (name, tuple(Role)) for name in TENANTS if name != PRIMARY},
 }
-"""Tenant and roles of each key, by the name of the key."""
+"""Tenant and roles of each key, by key name."""
 
 _FIRST = (
     "Ada",
@@ -132,7 +132,7 @@ def tenant_id(seeds: Seeds, name: str) -> str:
 
 
 def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> Record:
-    """Add a tenant with a small world, and a key of its name with all roles; return the tenant."""
+    """Add a tenant with a small world, and a key of the same name with all roles; return the tenant."""
     add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
     _Tenant(store, seeds, name, kind, start).populate()
     tenant: Record = store.get("tenant", tenant_id(seeds, name))
@@ -147,7 +147,7 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
 
 
 def new_world() -> str:
-    """Return a random id for a new world, which distinguishes its data from that of other worlds."""
+    """Return a random world id, which tells its data from that of other worlds."""
     return os.urandom(6).hex()
 
 
@@ -168,7 +168,7 @@ def world(settings: Mapping[str, Any]) -> Store:
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base of every world, cached by seed: its keys take milliseconds, and no value is changed in place."""
+    """Return the base of every world, cached by seed, because deriving its keys takes milliseconds."""
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)
@@ -275,7 +275,7 @@ class _Tenant:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Create a contract on each kind of chain; the first people have theirs as collateral."""
+        """Create a contract on each family of chains; the first people have theirs as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
             # the second person on has collateral, so that the first may change any wallet
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
@@ -438,7 +438,7 @@ class _Person:
         return rewards.earned(self.seeds, key, transaction, at, before, after)
 
     def _redemptions(self, rows: list[Record]) -> list[Record]:
-        """Spend half of the minted points now and then."""
+        """Occasionally redeem half of the minted points."""
         redemptions: list[Record] = []
         left, steady = 0, self.dice.random() < 0.4
         for number, row in enumerate(sorted(rows, key=lambda row: row["minted"])):
@@ -453,7 +453,7 @@ class _Person:
 
 
 def _merchant(dice: Random) -> str:
-    """Return the name of a merchant: few appear often, and many once."""
+    """Return a merchant name; a few are frequent, most occur once."""
     rank = int(len(_ADJECTIVES) * len(_NOUNS) * dice.random() ** 4)
     return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"
 
