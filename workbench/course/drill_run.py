@@ -106,8 +106,8 @@ class DrillRun(Shown):
             self.facts["bookings"] += 1
 
     def _keep(self, did: str = "") -> None:
-        """Store the facts, so that another cell or command can continue the drill, with the present counts for its
-        debrief.
+        """Store the facts, so that another cell or command can continue the drill, with the step and event count for
+        its debrief.
         """
         sandbox = self._api.sandbox
         delivered = len(sandbox.deliveries(state="delivered")) if "endpoint" in self.facts else 0

@@ -238,7 +238,7 @@ class Inputs(Quiet):
         self.fields: dict[str, Field] = {}
         self.choosers: dict[Alternative, Any] = {}
         self.refused: dict[str, str] = {}
-        """Messages about values that were not kept, as private keys, by path."""
+        """Messages about rejected values, such as private keys, by path."""
         self._draft = draft
         self._known = known
         self._edit = edit
