@@ -177,6 +177,7 @@ _EXAMPLES = {
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
     "sandbox learn": "workbench sandbox learn traffic.har webhooks.ndjson --out acme.toml",
+    "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",

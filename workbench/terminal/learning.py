@@ -1,4 +1,4 @@
-"""`workbench sandbox learn`: what recorded traffic shows about a service, and the sandbox that behaves like it."""
+"""`workbench sandbox learn` and `sandbox world`: from what a service recorded to a sandbox that is like it."""
 
 from pathlib import Path
 
@@ -41,3 +41,18 @@ def learn(
         learned.save(out, check)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
     return PARTLY if check is not None and not learned.ok else DONE
+
+
+def world(*files: Path, out: Path) -> None:
+    """Write the numbers of a card program: users, categories, amounts, declines, refunds. No id, name or time.
+
+    Args:
+        files: Logs of webhook events, one JSON object a line, plain or gzip.
+        out: The TOML file, for `sandbox serve --world`; an existing one is replaced.
+    """
+    from workbench.reports.worlds import world_from
+
+    if not files:
+        raise usage_error("FILES: give at least one log of events.")
+    world_from(list(files)).save(out)
+    say(f"World: {out}. Review it, then use it as --world {out}")

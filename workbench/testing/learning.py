@@ -25,6 +25,7 @@ from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.extensions import LATER
 from workbench.schema import walk
+from workbench.system import toml
 from workbench.system.files import write_file
 from workbench.testing import observations
 from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
@@ -132,7 +133,7 @@ class Learned(Shown):
             "# How the service behaved, learned from recorded traffic. Review it: few observations are no proof.",
             f"# {', '.join(f'{number:,} {what}' for what, number in self.counts.items())}.",
             "",
-            f"behavior = {_toml(name or 'documented')}",
+            f"behavior = {toml.dumps(name or 'documented')}",
         ]
         for key in sorted(values):
             finding = by_id.get(key)
@@ -141,7 +142,7 @@ class Learned(Shown):
             else:
                 was = f"; assumed was {_text(finding.expected)}" if finding.status == "refuted" else ""
                 evidence = f"{finding.status}, {finding.seen}, {finding.place}{was}"
-            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {_toml(values[key])}"]
+            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {toml.dumps(values[key])}"]
         for title, status in (("Mixed: review and choose.", "mixed"), ("Confirmed:", "confirmed")):
             rows = [finding for finding in self.findings if finding.status == status and finding.id not in values]
             if rows:
@@ -169,16 +170,6 @@ def _comment(line: str) -> str:
 
 def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value, default=list).decode()
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f"{orjson.dumps(str(key)).decode()} = {_toml(item)}" for key, item in value.items()) + " }"
-        )
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return orjson.dumps(value).decode()
 
 
 @attrs.define
