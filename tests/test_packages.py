@@ -1,10 +1,17 @@
 """Packages of pure functions: their public names exist, and importing all of them loads no library before it is used."""
 
 import importlib
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
 
 import pytest
+
+import workbench as wb
+from workbench.renamed import RENAMED
 
 PACKAGES = {
     "workbench.chains": ("coincurve", "Crypto", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets"),
@@ -47,3 +54,41 @@ print("Crypto" in sys.modules)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.split("\n")[:2] == ["[]", "True"]
+
+
+def former_names() -> Iterator[tuple[str, str]]:
+    """Return the names that 0.3 took away, from the page of names, each with the object that had it."""
+    for line in (Path(__file__).parents[1] / "docs/names.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) > 4 and re.fullmatch(r"`(wb[.\w]*|api\.sandbox|api)`", cells[1]):
+            yield from ((cells[1].strip("`"), name) for name in re.findall(r"`(\w+)`", cells[3]))
+
+
+def test_a_former_name_says_what_to_write_instead() -> None:
+    """Each public name of 0.2 that is gone, and what is named instead exists."""
+    api = wb.connect()
+    plumbing = {
+        "direct",
+        "drain",
+        "environment",
+        "for_key",
+        "handle",
+        "http_app",
+        "last_event",
+        "settings",
+        "wire_names",
+    }
+    for space, name in former_names():
+        if (
+            name == "chains"
+            or space in ("wb.chains", "wb.errors")
+            or (space == "api.sandbox" and name in {*plumbing, "world_id"})
+        ):
+            continue  # still importable; or nobody's business
+        _, *members = space.split(".")
+        owner = reduce(getattr, members, api if space.startswith("api") else wb)
+        with pytest.raises(AttributeError, match=r"since 0\.3 (it is|the types of)"):
+            getattr(owner, name)
+    for former, now in RENAMED.items():
+        if re.fullmatch(r"wb\.[\w.]+", now):
+            assert reduce(getattr, now.split(".")[1:], wb), former

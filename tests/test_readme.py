@@ -68,18 +68,30 @@ def test_the_readme_is_short():
 
 def test_every_block_is_of_a_kind_that_is_run():
     """No block escapes the tests below."""
-    assert set(re.findall(r"^```(\w*)$", text(), re.MULTILINE)) - {""} <= {"pycon", "console", "toml"}
+    assert set(re.findall(r"^```(\w*)$", text(), re.MULTILINE)) - {""} <= {"pycon", "python", "console", "toml"}
 
 
 @pytest.mark.parametrize("block", blocks("pycon"))
-def test_python_says_what_it_says(block):
+def test_python_says_what_it_says(block, tmp_path, monkeypatch):
     """Each Python session gives exactly the output that stands there."""
+    monkeypatch.chdir(tmp_path)
     found = doctest.DocTestParser().get_doctest(block, {}, "README", str(README), 0)
     said: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(found, out=said.append)
 
     assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_a_test_of_the_text_passes(block):
+    """What pytest would run in a block does pass."""
+    names = {}
+    exec(compile(block, "README", "exec"), names)
+    tests = [names[name] for name in names if name.startswith("test_")]
+    assert tests
+    for test in tests:
+        test()
 
 
 @pytest.mark.slow

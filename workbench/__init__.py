@@ -1,11 +1,11 @@
-"""A workbench for a card issuing service: a checked client, a sandbox, webhooks, tables, charts and a course.
+"""Workbench for a card issuing API: typed client, sandbox, webhooks, DataFrames, charts and a course.
 
     import workbench as wb
 
     api = wb.connect()  # a session on an embedded sandbox: no key, no network
     api.list_contracts()
 
-`docs/reference.md` lists every public name. Each is loaded when it is first used.
+`docs/reference.md` lists all public names. Each is imported on first use.
 """
 
 from typing import TYPE_CHECKING

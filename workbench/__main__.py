@@ -1,4 +1,4 @@
-"""`python -m workbench`, and the command `workbench`: a process that ends as soon as its command has."""
+"""Entry point of `python -m workbench` and of the command `workbench`."""
 
 import atexit
 import gc
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def run() -> NoReturn:
-    """Run the command line of this process."""
+    """Run the command line and exit with its status."""
     gc.set_threshold(100_000, 20, 50)  # what a command imports stays, and is not looked through again and again
     from workbench.terminal import main
 

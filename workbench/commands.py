@@ -1,4 +1,4 @@
-"""The command of each operation at a prompt: a noun and a verb, as in `workbench disputes update`."""
+"""Command-line name of each operation: a noun and a verb, such as `workbench disputes update`."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ _OWN_NAMES = {
     "create_user_application": ("applications", "create"),
     "list_rewards_activity": ("rewards", "list"),
 }
-"""Commands that do not follow from the name of the operation."""
+"""Commands whose name differs from that of the operation."""
 
 
 def command_of(operation: Operation[..., Any]) -> tuple[str, str]:
-    """Return the noun and the verb of an operation: `read_dispute` is `disputes read`."""
+    """Return the noun and verb of an operation: `read_dispute` becomes `disputes read`."""
     verb, _, noun = operation.name.partition("_")
     plural = noun if noun.endswith("s") else f"{noun}s"
     return _OWN_NAMES.get(operation.name, (plural.replace("_", "-"), verb))

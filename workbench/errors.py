@@ -68,7 +68,7 @@ def visible(text: str, limit: int | None = None) -> str:
 
 
 def hidden_characters(text: str) -> tuple[str, ...]:
-    """Return the names, as `U+202E`, of the characters of text that a reader cannot see, each once."""
+    """Return the code points, such as `U+202E`, of invisible characters in a text, without duplicates."""
     if text.isascii() and text.isprintable():
         return ()
     return tuple(dict.fromkeys(f"U+{ord(c):04X}" for c in text if _hidden(c)))
@@ -88,7 +88,7 @@ def _escape(character: str) -> str:
 
 @attrs.frozen
 class Problem:
-    """One problem of a value: its path, the rule it breaks, what is allowed, what to do. It never holds the value."""
+    """One problem of a value: path, broken rule, allowed values and remedy. The value itself is never stored."""
 
     path: str  # wire path, `externalFiatAccount.accountNumber`; empty for all of it
     rule: str  # the keyword of the rule: "required", "type", "pattern", "maximum"…
@@ -109,7 +109,7 @@ MAX_PROBLEMS = 100
 
 
 def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return the first problems, and how many more there are."""
+    """Return the first `MAX_PROBLEMS` problems, followed by the number of the others."""
     rest = iter(problems)
     kept = tuple(islice(rest, MAX_PROBLEMS))
     more = sum(1 for _ in rest)
@@ -118,7 +118,7 @@ def first_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 @attrs.frozen(kw_only=True)
 class Attempt:
-    """One call with an effect, as the journal records it."""
+    """One call with an effect, as recorded in the journal."""
 
     id: str
     operation: str
@@ -128,9 +128,7 @@ class Attempt:
 
 
 class WorkbenchError(Exception):
-    """Base class of all errors that this package raises. It can be pickled and copied, whatever its constructor asks
-    for.
-    """
+    """Base class of all errors of this package. Instances can be pickled and copied."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args, self.__dict__)
@@ -159,11 +157,10 @@ def advise(text: str) -> None:
 
 
 def hide_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Strip internal frames and arguments from errors of a public function, and name arguments that it does not take.
+    """Strip internal frames and arguments from errors of a public function or coroutine function.
 
-    Tracebacks may be printed with the locals of their frames, and those hold requests, keys and bodies. It wraps
-    coroutine functions too. A Python error caused by a wrong argument becomes a `UsageError`; another error that is
-    not ours gets a note that says where it was raised.
+    Tracebacks may be printed with the locals of their frames, which hold requests, keys and bodies. A Python error
+    caused by a wrong argument becomes a `UsageError`; any other foreign error gets a note with where it was raised.
     """
 
     @wraps(function)
@@ -210,9 +207,7 @@ def hide_arguments_of_methods(cls: T) -> T:
 def _stripped(
     error: BaseException, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> BaseException:
-    """Return an error without its frames and context; for a Python error caused by a wrong argument, a
-    UsageError.
-    """
+    """Return an error without frames and context; a Python error caused by a wrong argument becomes a UsageError."""
     frames, error.__traceback__ = error.__traceback__, None
     error.__context__ = None  # what it was raised from on purpose is its cause
     if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
@@ -231,7 +226,7 @@ def _stripped(
 
 
 def unusable_name(error: Exception) -> str:
-    """Return what is wrong with the name of a file that Python refused; empty for another error."""
+    """Return why Python rejected a file name; empty for any other error."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return "the name of a file or folder is too long"
     if isinstance(error, UnicodeEncodeError) and error.reason.startswith("surrogates"):
@@ -241,7 +236,7 @@ def unusable_name(error: Exception) -> str:
 
 
 def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name under which a function is called; for a constructor, that of its class."""
+    """Return the name a caller uses for a function; for a constructor, the name of its class."""
     *_, name = parts = getattr(function, "__qualname__", "").split(".")
     return parts[-2] if name == "__init__" and len(parts) > 1 else name
 
@@ -251,7 +246,7 @@ _OF_ARGUMENTS = (TypeError, AttributeError, LookupError, ValueError)
 
 
 def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]) -> list[Problem]:
-    """Return the arguments that are unknown, missing, or of another type than annotated."""
+    """Return the problems of unknown, missing and wrongly typed arguments."""
     parameters = inspect.signature(function).parameters
     names = [
         name
@@ -291,8 +286,8 @@ def _unknown_argument(function: str, name: str, names: list[str]) -> Problem:
 def _unusable(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> list[Problem]:
-    """Return the argument that a Python error says it cannot use: the object without an attribute, one of its type, or
-    the frame without a column.
+    """Return the argument that caused a Python error: an object without the attribute, or a frame without the
+    column.
     """
     bound = inspect.signature(function).bind(*args, **given).arguments
     if isinstance(error, KeyError):
@@ -385,7 +380,7 @@ def _listed(problems: tuple[Problem, ...]) -> str:
 
 
 def _in_python(problem: Problem) -> Problem:
-    """Return a problem with argument names in place of wire names; columns of a file keep their spelling."""
+    """Return a problem with Python argument names instead of wire names; column names stay unchanged."""
     if problem.path.startswith("row "):
         return problem
     named = problem.message if problem.rule not in _NAMES_MEMBERS else _snake(problem.message)
@@ -414,7 +409,7 @@ class InvalidRequest(WorkbenchError, ValueError):
 
 
 class UsageError(WorkbenchError, ValueError):
-    """An argument of a local function is missing, unknown or not allowed. `problems` holds them all."""
+    """An argument of a local function is missing, unknown or not allowed. `problems` lists all of them."""
 
     def __init__(self, problems: Iterable[Problem] | str, *, of: str = "") -> None:
         self.problems = _as_problems(problems)
@@ -427,7 +422,7 @@ _MAX_LISTED = 12
 
 
 def allowed_names(names: Iterable[object]) -> str:
-    """Return names as a list in text, truncated if it is long."""
+    """Return names as comma-separated text, truncated if long."""
     listed = [visible(str(name), 60) for name in names]
     more = f", … ({len(listed)} in all)" if len(listed) > _MAX_LISTED else ""
     return ", ".join(listed[:_MAX_LISTED]) + more
@@ -442,15 +437,15 @@ def _nearest(name: object, names: Iterable[object]) -> str:
 
 
 def unknown_name(name: object, names: Iterable[object], what: str = "an argument") -> Problem:
-    """Return the problem of an unknown name, with the closest known one."""
+    """Return the problem of an unknown name, with the closest known name."""
     listed = list(names)
     known = f" (known: {allowed_names(listed)})" if listed else ""
     return Problem(visible(str(name), 60), "unknown", f"is not {what}{_nearest(name, listed)}{known}")
 
 
 def not_allowed(argument: str, value: object, allowed: Iterable[object]) -> Problem:
-    """Return the problem of a value that is not one of the allowed ones, with the nearest one. It does not hold the
-    value.
+    """Return the problem of a value outside the allowed ones, with the closest allowed value. The value is not
+    stored.
     """
     listed = list(allowed)
     return Problem(argument, "enum", f"must be one of {allowed_names(listed)}{_nearest(value, listed)}")
@@ -527,7 +522,7 @@ class ApiError(WorkbenchError):
     """The service refused the request: `status`, `error` and `message` are its answer."""
 
     correlation_id: str | None = None
-    """By which the service finds the call in its own logs, where the answer has it."""
+    """Id under which the service logs the call, if the answer states it."""
 
     def __init__(
         self,
@@ -551,7 +546,7 @@ class ApiError(WorkbenchError):
 
     @staticmethod
     def of(status: int) -> type["ApiError"]:
-        """Return the class for a status."""
+        """Return the error class of an HTTP status."""
         return STATUSES.get(status) or (ServiceFailure if status >= 500 else ApiError)
 
 
@@ -568,7 +563,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404: there is no resource of this id, or the operation does not exist in this environment."""
+    """404: the resource does not exist, or this environment does not offer the operation."""
 
 
 class Conflict(ApiError):
@@ -612,10 +607,9 @@ class ResponseTooLarge(UnexpectedAnswer):
 
 
 class UnreadableEffect(OutcomeUnknown, UnexpectedAnswer):
-    """A call with an effect succeeded, but its answer is unreadable or too large: it was carried out, with what result
-    is unknown.
+    """A call with an effect was carried out, but its answer is unreadable or too large, so the result is unknown.
 
-    The journal has it as done. Never send it again.
+    The journal records it as done. Do not send it again.
     """
 
     def __init__(
@@ -648,9 +642,7 @@ class EventTimeout(WorkbenchError, TimeoutError):
 
 
 class UnusableFile(WorkbenchError):
-    """A file is not a workbench database, is of a newer version or damaged, or the disk is full; it was left
-    unchanged.
-    """
+    """A file is not a workbench database, has a newer version, is damaged, or the disk is full; left unchanged."""
 
 
 class FileBusy(UnusableFile):
@@ -658,7 +650,7 @@ class FileBusy(UnusableFile):
 
 
 class MissingExtra(WorkbenchError, ImportError):
-    """A library that an extra of the package installs is missing; `.extra` names the extra."""
+    """A required library is not installed; `.extra` names the extra that installs it."""
 
     def __init__(self, library: str, extra: str, command: str) -> None:
         self.library, self.extra = library, extra

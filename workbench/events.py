@@ -1,4 +1,4 @@
-"""Events: logs of webhook events read from files, and sample events to test handlers with.
+"""Webhook events: logs read from files, and sample events for testing handlers.
 
 wb.events.read_log("events.ndjson").frame(of="transaction.completed")
 wb.events.sample("user.updated", application_status="approved")

@@ -1,6 +1,4 @@
-"""Libraries that only some parts need: an import of one that is missing ends in `MissingExtra`, with the command that
-installs it.
-"""
+"""Optional libraries: importing a missing one raises `MissingExtra` with the command that installs it."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,9 +9,9 @@ DISTRIBUTION = "card-issuing-workbench"
 
 
 class MissingExtraFinder:
-    """The last finder of imports: asked for a library that no other finds, it says which extra has it.
+    """Import finder of last resort that names the extra of a missing library.
 
-    It answers imports by modules of the workbench alone; other code may look for libraries that are not there.
+    It handles imports made by workbench modules only, so that other code can still probe for optional libraries.
     """
 
     @staticmethod
@@ -36,15 +34,13 @@ class MissingExtraFinder:
 
 
 def install_finder() -> None:
-    """Add the finder behind all others, once."""
+    """Append the finder to `sys.meta_path`, once."""
     if MissingExtraFinder not in sys.meta_path:
         sys.meta_path.append(MissingExtraFinder)
 
 
 def _requirements() -> "Iterator[tuple[str, str]]":
-    """Yield the extra and the text of each requirement of an extra, also of those that it takes in, as the wheel states
-    them.
-    """
+    """Yield extra and requirement pairs from the package metadata, including extras that include others."""
     from importlib.metadata import PackageNotFoundError, requires
 
     try:
@@ -64,17 +60,17 @@ def _name_of(requirement: str) -> str:
 
 
 def extra_of(library: str) -> str | None:
-    """Return the smallest extra that installs a library; None where there is none."""
+    """Return the smallest extra that installs a library; None if no extra does."""
     wanted = library.lower().replace("_", "-")
     extras = [extra for extra, _ in _requirements()]
     return min((extra for extra, text in _requirements() if _name_of(text) == wanted), key=extras.count, default=None)
 
 
 def install_command(extra: str) -> str:
-    """Return a command that adds an extra to this installation, from where it was installed.
+    """Return the command that adds an extra to this installation.
 
-    The workbench is on no public index, so its name alone is never asked for: a checkout or a wheel is named by its
-    path, and where that is gone, the libraries by their names.
+    The workbench is not on a public index, so the command names the checkout or wheel by its path. If that path is
+    gone, it lists the libraries instead.
     """
     import json
     from importlib.metadata import PackageNotFoundError, distribution

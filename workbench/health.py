@@ -1,4 +1,4 @@
-"""What in a session needs attention: unknown outcomes, failing handlers and endpoints, refused requests by cause."""
+"""Health of a session: unknown outcomes, failing handlers and endpoints, and failed requests by cause."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ _ORDER = (
     "unknown outcome", "damaged journal", "conflicting delivery", "refused delivery", "failed handler",
     "failed endpoint", "disabled endpoint", "not sent", "failed request", "active fault",
 )  # fmt: skip
-"""The kinds of troubles, the most urgent first."""
+"""Kinds of trouble, most urgent first."""
 _FIXES: Mapping[int, str] = {
     400: "Correct {member}.",
     401: "Check that the key is valid and belongs to this service.",
@@ -39,7 +39,7 @@ _SERVER_FIX = "Ask the provider, with the ids of the requests."
 
 
 class Examined(Protocol):
-    """What is examined of a session."""
+    """The members of a session that `examine` reads."""
 
     _journal: Journal | None
     _sandbox: object
@@ -53,7 +53,7 @@ class Examined(Protocol):
 
 @attrs.frozen(kw_only=True)
 class Trouble:
-    """One cause of trouble, with how often it occurred and how to fix it."""
+    """One cause of trouble, how often it occurred, and its remedy."""
 
     kind: str
     what: str
@@ -69,7 +69,7 @@ class Trouble:
 
 @attrs.frozen(kw_only=True)
 class Health:
-    """The troubles of a session, most urgent first, with the unconfirmed assumptions in use and the versions."""
+    """Troubles of a session, most urgent first, with the unconfirmed assumptions in use and the versions."""
 
     troubles: tuple[Trouble, ...]
     assumptions: Mapping[str, int]
@@ -77,7 +77,7 @@ class Health:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no trouble."""
+        """Whether there are no troubles."""
         return not self.troubles
 
     def __iter__(self) -> Iterator[Trouble]:
@@ -94,7 +94,7 @@ class Health:
 
 @attrs.frozen
 class _Failed:
-    """A failed request: its operation, status and message, and where it is recorded."""
+    """A failed request: operation, status, message, and where it is recorded."""
 
     operation: str | None
     status: int
@@ -105,7 +105,7 @@ class _Failed:
 
     @property
     def rule(self) -> str | None:
-        """The documented reason, by status and message; a message that names a member is that of a broken rule."""
+        """Documented reason for this status and message; a message that names a member means a broken rule."""
         failures = OPERATIONS[self.operation].failures if self.operation else ()
         fitting = [
             failure
@@ -118,7 +118,7 @@ class _Failed:
 
     @property
     def member(self) -> str | None:
-        """The member of the request that the message names."""
+        """Member of the request that the message names."""
         if self.operation is None:
             return None
         names = sorted((field.wire for field in members(OPERATIONS[self.operation].request)), key=len, reverse=True)
@@ -126,14 +126,14 @@ class _Failed:
 
     @property
     def fix(self) -> str:
-        """What to do about it."""
+        """Remedy for this failure."""
         if self.status == 400 and self.member is None:
             return "Read the record's state, and compare the request with what it allows."
         return _FIXES.get(self.status, _SERVER_FIX).format(member=self.member or "the request")
 
     @property
     def cause(self) -> tuple[object, ...]:
-        """What failures with one cause have in common; ids and numbers of a message do not count."""
+        """Key that failures with the same cause share; ids and numbers in messages are ignored."""
         shape = re.sub(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{32,36}|\d[\d.,]*", "…", self.message)
         return self.operation, self.status, self.rule, self.member, shape, self.fault
 
@@ -159,7 +159,7 @@ def examine(session: Examined) -> Health:
 def _trouble(
     kind: str, what: str, fix: str, occurred: Iterable[tuple[str, datetime | None]], **more: str | int | None
 ) -> Trouble:
-    """Return one trouble of several occurrences, each with its id and time."""
+    """Return one trouble from its occurrences, each an id and a time."""
     occurrences = list(occurred)
     times = [at for _, at in occurrences if at is not None]
     ids = tuple(dict.fromkeys(key for key, _ in occurrences if key))
@@ -182,7 +182,7 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> dict[Any, lis
 
 
 def _of_journal(session: Examined) -> Iterator[Trouble]:
-    """Yield unknown outcomes, calls that were not sent, and damaged entries."""
+    """Yield unknown outcomes, calls that were not sent, and damaged journal entries."""
     journal = session._journal
     entries = [] if journal is None else list(journal)
     unknown = [entry for entry in entries if entry.is_unknown]
@@ -210,7 +210,7 @@ def _of_journal(session: Examined) -> Iterator[Trouble]:
 
 
 def _of_inbox(session: Examined) -> Iterator[Trouble]:
-    """Yield failing handlers, and deliveries that were refused or contradict a stored event."""
+    """Yield failing handlers, rejected deliveries, and deliveries that contradict a stored event."""
     inbox = session.inbox
     conflicts = inbox.conflicts()
     if conflicts:
@@ -241,7 +241,7 @@ def _of_inbox(session: Examined) -> Iterator[Trouble]:
 
 
 def _of_endpoints(session: Examined) -> Iterator[Trouble]:
-    """Yield the endpoints of a sandbox that refuse deliveries or answer none, and its active fault rules."""
+    """Yield sandbox endpoints that reject or do not answer deliveries, and active fault rules."""
     if session._sandbox is None:
         return
     sandbox = session.sandbox
@@ -272,7 +272,7 @@ def _of_endpoints(session: Examined) -> Iterator[Trouble]:
 
 
 def _requests(session: Examined) -> Iterator[_Failed]:
-    """Yield the failed requests: of a sandbox those in its log, of a real service the refused writes of the journal."""
+    """Yield failed requests: from the log of a sandbox, or the refused writes in the journal of a real service."""
     if session._sandbox is not None:
         for number, request in enumerate(session.sandbox.requests()):
             if request.status >= 400:
@@ -287,7 +287,7 @@ def _requests(session: Examined) -> Iterator[_Failed]:
 
 
 def _failed_requests(session: Examined) -> Iterator[Trouble]:
-    """Yield the failed requests by cause."""
+    """Yield failed requests grouped by cause."""
     for failures in _grouped(_requests(session), lambda failed: failed.cause).values():
         first = failures[0]
         name = first.operation or "A path that is not served"

@@ -1,4 +1,4 @@
-"""Public names of a namespace that are loaded when they are first used.
+"""Load the public names of a namespace on first use.
 
     if TYPE_CHECKING:
         from workbench.client.client import Client as Client
@@ -8,7 +8,7 @@
     if not TYPE_CHECKING:
         __getattr__, __dir__ = public_names(__name__, _NAMES)
 
-Type checkers and editors read the imports, Python the dictionary; `tests/test_packages.py` compares the two.
+Type checkers and editors read the imports, Python reads the dictionary; `tests/test_packages.py` compares them.
 """
 
 import sys
@@ -16,12 +16,11 @@ from collections.abc import Callable, Mapping
 
 
 def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str], object], Callable[[], list[str]]]":
-    """Return the `__getattr__` and the `__dir__` of a namespace.
+    """Return the `__getattr__` and `__dir__` of a namespace.
 
     Args:
         package: The `__name__` of the package.
-        names: The module of each public name, as "workbench.client.client", or "module:name" where it has another name
-            there.
+        names: Module of each public name, as "workbench.client.client"; "module:name" if its name differs there.
     """
     # IPython calls its two hooks by name; people do not.
     public = sorted(name for name in names if not name.endswith("_ipython_extension"))

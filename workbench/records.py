@@ -1,9 +1,9 @@
-"""Records: the answers and events of the interface as types, and the words of their members as enums.
+"""Record types of answers and events, and enums of their values.
 
 def declined(answer: wb.records.SimulatedTransaction) -> bool:
     return answer.status is wb.records.TransactionStatus.DECLINED
 
-Each module of the interface lists in `__all__` what it declares for callers.
+Names come from `__all__` of the interface modules.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""What a person can do about a problem, worded for the interface in use: Python, a prompt, HTTP, a form or an agent.
+"""Remedies for problems, worded for each interface: Python, terminal, HTTP, form or agent.
 
-An error names a remedy by its code and parameters, `Remedy("again")`. The words are looked up when the text is made.
+An error holds a remedy as a code with parameters, such as `Remedy("again")`. Its text is looked up when it is shown.
 """
 
 from collections.abc import Iterator, Mapping
@@ -143,12 +143,12 @@ WORDINGS: Mapping[str, Mapping[str, str]] = {
         "other": "It is for a wallet, as JSON.",
     },
 }
-"""The words of each remedy by interface; "other" stands for the interfaces that are not listed."""
+"""Text of each remedy by interface; "other" covers the interfaces not listed."""
 
 
 @attrs.frozen(init=False)
 class Remedy:
-    """What to do about a problem: a code, and the parameters of its words."""
+    """Remedy for a problem: a code and the parameters of its text."""
 
     code: str
     parameters: Mapping[str, object] = attrs.field(hash=False)
@@ -160,14 +160,14 @@ class Remedy:
         return self.worded(_CURRENT.get())
 
     def worded(self, interface: Interface) -> str:
-        """Return the words of an interface."""
+        """Return the text for an interface."""
         words = WORDINGS[self.code]
         return words.get(interface, words["other"]).format_map(self.parameters)
 
 
 @contextmanager
 def worded_for(interface: Interface) -> Iterator[None]:
-    """Word the remedies of what happens inside for an interface."""
+    """Word remedies for an interface within a `with` block."""
     if interface not in get_args(Interface):
         raise ValueError(interface)
     token = _CURRENT.set(interface)

@@ -1,4 +1,4 @@
-"""Names of earlier versions, and what to write instead. CHANGELOG.md has the same as a table."""
+"""Names of earlier versions and their replacements. CHANGELOG.md shows the same as a table."""
 
 from collections.abc import Mapping
 
@@ -23,6 +23,52 @@ RENAMED: Mapping[str, str] = {
     "{ guide = … }": '{ ref = "guide.cards.active" }',
     "wb.reports.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
     "wb.course.use": 'wb.course.begin("06", api)',
+    **{
+        f"wb.tables.{name}": f"wb.reports.{name}"
+        for name in (
+            "applications",
+            "approvals",
+            "cohorts",
+            "contract_values",
+            "declines",
+            "deliveries",
+            "disputes",
+            "posting_times",
+            "record_balances",
+            "spend",
+            "spend_funnel",
+            "status_history",
+            "time_in_status",
+            "transactions",
+        )
+    },
+    "wb.tables.contract_totals": "wb.reports.contract_values",
+    "wb.tables.micro_deposits": 'wb.to_frame(events, of="microDeposit.received", reveal={"amount"})',
+    "wb.tables.movers": "wb.reports.monthly_changes",
+    "wb.tables.reasons": "the column reasons of wb.reports.status_history",
+    "wb.tables.rewards_from_pages": "wb.rewards.fetch",
+    "wb.tables.Events": "wb.events.read_log",
+    "wb.tables.Rewards": "wb.rewards.Rewards",
+    "wb.rewards.liability": "wb.reports.liability",
+    "wb.rewards.outstanding": "wb.reports.outstanding",
+    **{f"wb.{name}.panel": f"wb.panel.{name}" for name in ("bulk", "rewards")},
+    "wb.sequences.panel": "wb.panel.sequence",
+    "wb.withdrawals.countdown": "wb.panel.countdown",
+    "wb.sequences.export": "wb.testing.to_text",
+    **{f"wb.sequences.{name}": f"wb.testing.{name}" for name in ("from_journal", "traffic")},
+    "wb.sequences.evidence": "wb.learn",
+    "wb.sequences.problems": "wb.sequences.run, whose error has all problems",
+    "wb.sequences.Step": "wb.sequences.step",
+    "wb.sequences.Parameter": "wb.sequences.param",
+    "wb.charts.endpoints_chart": "wb.charts.deliveries_chart",
+    "wb.course.DRILLS": "`workbench course drills`",
+    "wb.course.exercises": "wb.course.progress",
+    "wb.chains": "the package workbench.chains",
+    "wb.chaos": "wb.testing.explore",
+    # members of a session
+    "api.events": "api.inbox.events()",
+    "api.guide": "api.sandbox.guide()",
+    "journal.export": "journal.to_dicts()",
     # controls of a sandbox
     **{
         f"sandbox.create_{kind}": f"sandbox.create.{kind}"
@@ -32,6 +78,8 @@ RENAMED: Mapping[str, str] = {
     "sandbox.issue_card": "sandbox.create.card",
     "sandbox.enable_endpoint": "sandbox.update_endpoint(id, enabled=True)",
     "sandbox.rotate_signing_key": "sandbox.update_endpoint(id, signing_key=…)",
+    "sandbox.wallet_address": "sandbox.wallet(admin).address",
+    "sandbox.wallet_sign": "sandbox.wallet(admin).sign(data)",
     "sandbox.settle_after": 'behavior={"settle_by_clock": …}',
     "sandbox.url": "sandbox.share()",
     # commands
@@ -51,7 +99,7 @@ RENAMED: Mapping[str, str] = {
     "workbench trigger": "workbench events trigger",
     "workbench watch": "workbench events watch",
     "workbench logs": "workbench events tail",
-    "workbench chaos": "workbench events chaos",
+    "workbench chaos": "workbench test http",
     "workbench run": "workbench sequences run",
     "workbench compare": "workbench sequences compare",
     "workbench drill": "workbench course",
@@ -85,6 +133,26 @@ RENAMED: Mapping[str, str] = {
 }
 
 
+FORMER_TYPES: Mapping[str, str] = {
+    "bulk": "BulkResult Finding Findings Plan RowProblem RowResult",
+    "course": "Board CheckResult CourseProgress DrillRun Exercise Hint Quiz QuizResult",
+    "records": "AccountDetails Address BankingAddress BeneficiaryType CardLimit CreatePaymentAccount "
+    "CreateUserApplication DeletePaymentAccount Deletion DisputeUpdateStatus ExternalFiatAccount Link LinkParams "
+    "ListContracts ListRewardsActivity MicroDepositRail Onramp PaymentAccountType RewardType RewardsItem Role "
+    "SignWithdrawal Signature SimulateAuthorization SimulateRefund SimulateReversal StatusChangeReason Token "
+    "UpdateDispute UpdateUbo UpdateUser",
+    "sequences": "Entry Evidence Expect ExpectedEvent Ledger Mix Run Runs StepResult Unbalanced",
+    "tables": "ClusterRewards Saved",
+    "withdrawals": "AdminMessage AdminSignature CallData Cents Explanation NativeUnits Plan Revealed Transaction "
+    "Withdrawal",
+}
+"""Types that were public in 0.2, by namespace."""
+
+
 def renamed(name: str) -> str:
-    """Return what to write instead of a name of an earlier version, as the end of a message; empty if there is none."""
+    """Return the replacement of a name of an earlier version as the end of a message; empty for other names."""
+    _, _, rest = name.partition("wb.")
+    space, _, member = rest.partition(".")
+    if member in FORMER_TYPES.get(space, "").split():
+        return "; since 0.3 the types of requests and results are private: call the function that takes or returns it"
     return f"; since 0.3 it is {RENAMED[name]}" if name in RENAMED else ""

@@ -28,6 +28,7 @@ from workbench.errors import (
     not_allowed,
 )
 from workbench.remedies import Remedy
+from workbench.renamed import renamed
 from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
@@ -56,7 +57,7 @@ _UNSET: Final[Any] = _Unset()
 
 @hide_arguments_of_methods
 class _Session(BaseClient):
-    """What both sessions add to a client."""
+    """Members that synchronous and asynchronous sessions share."""
 
     @hide_arguments
     def __init__(
@@ -69,14 +70,14 @@ class _Session(BaseClient):
         behaviors: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """Create a session. Use `connect()` instead, which sets these arguments.
+        """Create a session. Call `connect()` instead, which sets these arguments.
 
         Args:
-            sandbox: The embedded sandbox, or the control of a served one; None for a real service.
-            keys: Keys that webhook deliveries are signed with (default: the API key).
+            sandbox: The embedded sandbox, or the controls of a served one; None for a real service.
+            keys: Keys that sign webhook deliveries (default: the API key).
             inbox: File that stores the events; None stores them in memory.
             name: Name of the profile.
-            behaviors: Behaviors of a real sandbox beyond the document, from its profile.
+            behaviors: Undocumented behaviors of a real sandbox, from its profile.
             settings: Arguments of the client.
         """
         super().__init__(**settings)
@@ -97,7 +98,7 @@ class _Session(BaseClient):
 
     @property
     def sandbox(self) -> "Sandbox":
-        """The controls of the embedded or served sandbox behind this session.
+        """Controls of the embedded or served sandbox behind this session.
 
         Raises:
             WrongEnvironment: The session is connected to a real service, which has no sandbox controls.
@@ -111,7 +112,7 @@ class _Session(BaseClient):
 
     @property
     def inbox(self) -> "Inbox":
-        """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
+        """Inbox of webhook events. Events of a sandbox arrive automatically."""
         if not self._inboxes:
             from workbench.webhooks.async_inbox import AsyncInbox
             from workbench.webhooks.inbox import Inbox
@@ -125,9 +126,9 @@ class _Session(BaseClient):
         return self._inboxes[0]
 
     def health(self) -> "Health":
-        """Return what needs attention, the most urgent first: unknown outcomes, failures by cause, and how to fix them.
+        """Return what needs attention, most urgent first: unknown outcomes, failures by cause, and remedies.
 
-        Failed reads are known from a sandbox's log; of a real service the journal knows the writes.
+        Failed reads come from the sandbox's log. For a real service only writes are known, from the journal.
         """
         from workbench.health import examine
 
@@ -139,6 +140,11 @@ class _Session(BaseClient):
             self._inboxes.pop().close()
         if hasattr(self._sandbox, "close"):  # a served one is not ours to close
             self._sandbox.close()
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+
+        def __getattr__(self, name):
+            raise AttributeError(f"a session has no {name}{renamed(f'api.{name}')}")
 
     def __repr__(self) -> str:
         text = super().__repr__()
@@ -159,12 +165,12 @@ class AsyncSession(_Session, AsyncClient):
 
     @property
     def inbox(self) -> "AsyncInbox":
-        """The inbox of webhook events; those of a sandbox are delivered to it automatically."""
+        """Inbox of webhook events. Events of a sandbox arrive automatically."""
         return super().inbox  # type: ignore[return-value] # made for this class
 
 
 def latest() -> Session | None:
-    """Return the most recently opened session of this process; None if it is no longer in use."""
+    """Return the most recently opened session of this process; None if it was discarded."""
     return _LATEST[0]() if _LATEST else None
 
 
@@ -174,13 +180,13 @@ def sandbox_of(api: Any) -> "Sandbox | None":
 
 
 def sandbox_times(api: Any) -> dict[str, datetime]:
-    """Return the time of each event by the sandbox's clock, by event id; empty for a real service."""
+    """Return the sandbox time of each event by event id; empty for a real service."""
     sandbox = sandbox_of(api)
     return {} if sandbox is None else {event.payload["id"]: event.at for event in sandbox.events()}
 
 
 def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
-    """Return a session on another embedded sandbox, such as a fork, with the key and settings of the given session."""
+    """Return a session on another embedded sandbox, such as a fork, with the key and settings of `like`."""
     clock, context = SandboxTime(sandbox), context_of(like)
     return Session(
         sandbox=sandbox,
@@ -197,7 +203,7 @@ def session_on(sandbox: "Sandbox", like: BaseClient) -> Session:
 
 
 def behaviors_of(api: Any) -> Mapping[str, Any]:
-    """Return the behaviors of a real sandbox beyond the document, from its profile, as {"settle_route": True}."""
+    """Return the undocumented behaviors of a real sandbox from its profile, for example {"settle_route": True}."""
     return api._behaviors if isinstance(api, _Session) else {}
 
 
@@ -219,7 +225,7 @@ def _show_records() -> None:
 
 
 class SandboxTime(Clock):
-    """The clock of a session on an embedded sandbox; `now()` is the sandbox's time."""
+    """Clock of a session on an embedded sandbox: `now()` returns the sandbox's time."""
 
     def __init__(self, sandbox: Any) -> None:
         self._sandbox = sandbox
@@ -291,7 +297,7 @@ def connect(
 
 
 def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Copy the signature of another function to a function that forwards its arguments."""
+    """Give a forwarding function the signature of the function it forwards to."""
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation
@@ -318,7 +324,7 @@ _EMBEDDED = ("seed", "behavior", "environment", "path", "public_webhooks", "cloc
 
 
 def _session_settings(where: Any, **given: Any) -> dict[str, Any]:
-    """Return the arguments of a session."""
+    """Return the constructor arguments of a session."""
     timeout = given.pop("timeout")
     given = {name: value for name, value in given.items() if value is not None}
     embedded = {name: given.pop(name) for name in _EMBEDDED if name in given}
@@ -441,9 +447,7 @@ def _served(url: str, client: dict[str, Any]) -> dict[str, Any]:
 
 
 def tenants_of(api: BaseClient) -> dict[str, BaseClient]:
-    """Return a session for each tenant of the sandbox of a session, the session's own first; of a service only
-    itself.
-    """
+    """Return a session for each tenant of a session's sandbox, its own tenant first; for a service only itself."""
     sandbox = sandbox_of(api)
     if sandbox is None or not isinstance(api, Session):
         return {api.host: api}

@@ -4,10 +4,13 @@
     python -m tests.jobs NAME …     runs some
     python -m tests.jobs --write    writes docs/jobs.md too
     python -m tests.jobs --pages    runs the examples of every page with every extra, for the matrix
+    python -m tests.jobs --hour     does what README says, from the first answer to the first test
 
 A script ends with status 0 if it does what its first line says. Times are those of the process, from its start to its end.
 """
 
+import ast
+import doctest
 import os
 import re
 import subprocess
@@ -19,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests import environments
-from tests.install.test_pages import PAGES, ROOT, run_commands, run_page
+from tests.install.test_pages import PAGES, ROOT, commands, run_commands, run_page
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PAGE = ROOT / "docs" / "jobs.md"
@@ -41,6 +44,14 @@ INTRODUCTION = """# What a developer does
 Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the built wheel, in an environment that has only what the line names.
 `python -m tests.jobs --write` runs all of them and writes this page; the seconds are those of one run, the start of Python included.
 """
+PARTS = {
+    "## The first hour": "What README shows, each in a process of its own, in an environment that has only what it names\n"
+    "(`python -m tests.jobs --hour --write`).",
+    "## Pages and extras": "Whether the Python examples of a page, and the commands of the README, run in an environment "
+    "with the extra alone\n(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs "
+    "it with that.",
+}
+"""The other parts of the page, and what each says first."""
 
 
 class Job(NamedTuple):
@@ -118,6 +129,68 @@ def matrix(made: Environments, folder: Path) -> list[str]:
     return lines
 
 
+def first_hour(made: Environments, folder: Path) -> list[str]:
+    """Return a table of what a person does first, by the README alone, and the record of the terminal.
+
+    Each entry is a command, or a program of the lines that it needs, each in a process of its own.
+    """
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    answer, rest = (
+        code.examples for code in map(_session, re.findall(r"^```pycon\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    )
+    connect = rest[:2]
+    named = {
+        "the first answer": ("", answer),
+        "the first form": ("lab", [*connect, rest[2]]),
+        "the first bulk run": ("lab", [*connect, rest[3], rest[4]]),
+        "the first chart": ("lab", [*connect, *rest[5:]]),
+    }
+    programs = {
+        title: (extra, ["python", "-c", "\n".join(map(_statement, code))], f"{len(code)} statements")
+        for title, (extra, code) in named.items()
+    }
+    (test,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    folder.mkdir()
+    (folder / "test_handler.py").write_text(test, encoding="utf-8")
+    count = len([line for line in test.splitlines() if line])
+    programs["the first test of a handler"] = (
+        "test",
+        ["python", "-m", "pytest", "-q", "test_handler.py"],
+        f"{count} lines",
+    )
+    server = commands("README.md")
+    for number, command in enumerate(server, 1):
+        title = f"the first verified webhook, command {number} of {len(server)}"
+        programs[title] = ("server", ["bash", "-c", command], "1 command")
+    lines, record, total = ["| What | Extra | Written | Seconds |", "|---|---|---|---|"], [], 0.0
+    state = {"WORKBENCH_STATE": str(folder / "state"), "WORKBENCH_CONFIG": str(folder / "none"), "HOME": str(folder)}
+    for title, (extra, command, written) in programs.items():
+        python = made.python(extra)
+        environment = {**environments.clean(), **state, "PATH": f"{python.parent}:{os.environ['PATH']}"}
+        begun = time.monotonic()
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - begun
+        total += seconds
+        lines.append(
+            f"| {title} | {extra or 'base'} | {written} | {f'{seconds:.1f}' if not done.returncode else '**failed**'} |"
+        )
+        print(lines[-1], flush=True)
+        shown = command[2] if command[0] == "bash" else " ".join(command) if command[1] == "-m" else command[2].strip()
+        record += [f"$ {shown}", *(done.stdout + done.stderr).splitlines(), ""]
+    lines.append(f"| all | | | {total:.1f} |")
+    return [*lines, "", "The terminal, recorded:", "", "```text", *record[:-1], "```"]
+
+
+def _statement(example: doctest.Example) -> str:
+    """Return a statement of a session; one that shows its value there prints it."""
+    statement = ast.unparse(ast.parse(example.source))
+    return f"print(repr({statement}))" if example.want else statement
+
+
+def _session(code: str) -> doctest.DocTest:
+    return doctest.DocTestParser().get_doctest(code, {}, "README", None, 0)
+
+
 def main(arguments: list[str]) -> int:
     """Run what is asked for; return 1 if a script failed."""
     names = [name for name in arguments if not name.startswith("--")]
@@ -136,26 +209,22 @@ def main(arguments: list[str]) -> int:
             print(lines[-1], flush=True)
             if not fine:
                 print(printed[-2000:], file=sys.stderr)
+        hour = first_hour(made, Path(folder) / "hour") if "--hour" in arguments else []
         pages = matrix(made, Path(folder)) if "--pages" in arguments else []
     if "--write" in arguments and not names:
-        PAGE.write_text("\n".join(page_lines(lines, pages)) + "\n", encoding="utf-8")
+        PAGE.write_text("\n".join(page_lines(lines, hour, pages)) + "\n", encoding="utf-8")
     return int(failed > 0)
 
 
-def page_lines(lines: list[str], pages: list[str]) -> list[str]:
-    """Return the lines of the page; without a new matrix the stored one stays."""
-    if not pages and PAGE.exists():
-        stored = PAGE.read_text(encoding="utf-8").partition("## Pages and extras\n")[2]
-        pages = [line for line in stored.splitlines() if line.startswith("|")]
+def page_lines(lines: list[str], hour: list[str], pages: list[str]) -> list[str]:
+    """Return the lines of the page; a part that was not run stays as it is stored."""
+    stored = PAGE.read_text(encoding="utf-8")
     tests = ["| What | Test |", "|---|---|", *(f'| {what} | `pytest -m "" {path}` |' for what, path in TESTS.items())]
-    shown = [INTRODUCTION, *lines, "", "What needs other programs is shown by tests of the checkout:", "", *tests]
-    if not pages:
-        return shown
-    about = (
-        "Whether the Python examples of a page, and the commands of the README, run in an environment with the extra alone\n"
-        "(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs it with that."
-    )
-    return [*shown, "", "## Pages and extras", "", about, "", *pages]
+    parts = [INTRODUCTION, *lines, "", "What needs other programs is shown by tests of the checkout:", "", *tests]
+    for (heading, about), new in zip(PARTS.items(), (hour, pages), strict=True):
+        old = stored.partition(f"{about}\n\n")[2].partition("\n\n## ")[0].splitlines()
+        parts += ["", heading, "", about, "", *(new or old)]
+    return parts
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A webhook handler behind HTTP for tests of the HTTP mode: `python -m tests.testing.served right 8000 folder key`.
 
-It is right, or checks then acts, or makes two durable writes; "fastapi" is a right one of two workers. It runs in the
+It is right, or checks then acts, or makes two durable writes; "fastapi" is a right one of two workers. Those of
+`PAYING` also call the service, at the port in API_PORT: they refund a part of each large purchase. It runs in the
 background, and writes its process id, which is that of its process group, to the folder.
 """
 
@@ -9,6 +10,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import closing
@@ -16,8 +18,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
+PAYING = ("pays once", "retries blindly", "gives up")
+LEAST, BONUS = 2_000, 100
 BOOK = "INSERT INTO books VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET cents = cents + excluded.cents"
 
 
@@ -31,18 +37,42 @@ def booking(event: dict[str, Any]) -> tuple[str, int] | None:
     return (event["body"]["id"], event["body"]["spend"]["amount"]) if completed else None
 
 
-def take_once(database: sqlite3.Connection, event: dict[str, Any]) -> None:
+def take_once(database: sqlite3.Connection, event: dict[str, Any], *, pays: bool = False) -> None:
     """Book an event in the transaction that notes its id."""
     booked = booking(event)
     database.execute("BEGIN IMMEDIATE")
     if database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (event["id"],)).rowcount and booked:
         database.execute(BOOK, booked)
+        if pays and booked[1] >= LEAST:
+            database.execute("INSERT OR IGNORE INTO refunds VALUES (?, 'due')", booked[:1])
     database.execute("COMMIT")
 
 
+def pay(kind: str, folder: Path, api_key: str) -> None:
+    """Refund what is due, again and again; only "pays once" sends a key with which a refund is not made twice."""
+    url = f"http://127.0.0.1:{os.environ['API_PORT']}/v1/simulate/transactions"
+    with closing(connect(folder)) as database, httpx.Client(timeout=2, trust_env=False) as client:
+        while True:
+            for (transaction,) in database.execute("SELECT id FROM refunds WHERE state = 'due'").fetchall():
+                headers = {"Api-Key": api_key, "Idempotency-Key": f"bonus-{transaction}"}
+                if kind == "retries blindly":
+                    del headers["Idempotency-Key"]
+                state = "done"
+                try:
+                    answer = client.post(f"{url}/{transaction}/refund", json={"amount": BONUS}, headers=headers)
+                    if answer.status_code >= 300:
+                        state = "due" if answer.status_code >= 500 else "refused"
+                except httpx.ConnectError:  # of a universe that has ended
+                    state = "due"
+                except httpx.HTTPError:
+                    state = "unknown" if kind == "gives up" else "due"
+                database.execute("UPDATE refunds SET state = ? WHERE id = ?", (state, transaction))
+            time.sleep(0.02)
+
+
 def empty(database: sqlite3.Connection) -> None:
-    database.execute("DELETE FROM seen")
-    database.execute("DELETE FROM books")
+    for table in ("seen", "books", "refunds"):
+        database.execute(f"DELETE FROM {table}")
 
 
 def is_signed(body: bytes, key: str, headers: Mapping[str, str]) -> bool:
@@ -86,7 +116,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         with closing(connect(self.folder)) as database:
-            self.answer(200, dict(database.execute("SELECT id, cents FROM books").fetchall()))
+            if self.path == "/unknown":
+                undecided = database.execute("SELECT id FROM refunds WHERE state IN ('due', 'unknown')").fetchall()
+                return self.answer(200, undecided)
+            return self.answer(200, dict(database.execute("SELECT id, cents FROM books").fetchall()))
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
@@ -100,8 +133,8 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(200, None)
 
     def take(self, database: sqlite3.Connection, event: dict[str, Any]) -> None:
-        if self.kind == "right":
-            return take_once(database, event)
+        if self.kind == "right" or self.kind in PAYING:
+            return take_once(database, event, pays=self.kind in PAYING)
         booked = booking(event)
         if database.execute("SELECT 1 FROM seen WHERE id = ?", (event["id"],)).fetchone():
             return None
@@ -138,7 +171,10 @@ def main(kind: str, port: str, folder: str, key: str) -> None:
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY)")
         database.execute("CREATE TABLE IF NOT EXISTS books (id TEXT PRIMARY KEY, cents INTEGER)")
+        database.execute("CREATE TABLE IF NOT EXISTS refunds (id TEXT PRIMARY KEY, state TEXT)")
     (Path(folder) / "pid").write_text(str(os.getpid()), encoding="utf-8")
+    if kind in PAYING:
+        threading.Thread(target=pay, args=(kind, Path(folder), os.environ["API_KEY"]), daemon=True).start()
     if kind != "fastapi":
         return Server(("127.0.0.1", int(port)), Handler).serve_forever()
     import uvicorn

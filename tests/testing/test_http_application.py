@@ -4,6 +4,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import killpg
@@ -13,17 +14,21 @@ import pytest
 
 import workbench as wb
 from tests.ports import free_port
+from tests.testing.served import PAYING
 from workbench import testing
 from workbench.system import http_server
 from workbench.system.messages import Response
 from workbench.testing import HttpApplication
 from workbench.testing.deliveries import KEY
 
+SANDBOX = wb.Sandbox(behavior={"behavior": "observed", "refund_event_id": "transaction"})  # with idempotency keys
+
 
 @contextmanager
 def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApplication]:
-    port = free_port()
-    start = [sys.executable, "-m", "tests.testing.served", "--start", kind, str(port), str(folder), KEY]
+    port, api_port = free_port(), free_port()
+    given = ["env", f"API_PORT={api_port}", f"API_KEY={SANDBOX.full_key}"]
+    start = [*given, sys.executable, "-m", "tests.testing.served", "--start", kind, str(port), str(folder), KEY]
     subprocess.run(start, check=True)
     url = f"http://127.0.0.1:{port}"
     pid = folder / "pid"
@@ -34,7 +39,9 @@ def served(kind: str, folder: Path, *, crashes: bool = True) -> Iterator[HttpApp
         reset=f"{url}/reset",
         kill=end,
         start=shlex.join(start),
-        patience=0.5,
+        patience=0.5 if kind not in PAYING else 3,
+        api_port=api_port if kind in PAYING else None,
+        unknown=f"{url}/unknown" if kind in PAYING else None,
     )
     application.wait()
     try:
@@ -91,6 +98,41 @@ def test_what_one_delivery_after_the_other_hides_is_found(kind: str, crashes: bo
     assert result.failure is not None
     names = {"each event counts once", "the books agree with the service"}  # which comes first is up to the crash
     assert result.failure.breach.invariant in names, str(result)
+
+
+@pytest.mark.slow
+def test_calls_of_a_right_application_pass(tmp_path: Path) -> None:
+    """Its refund is lost, cut or answered 503, and it sends it again with the key of the first attempt."""
+    counts: Counter[str] = Counter()
+    with served("pays once", tmp_path, crashes=False) as application:
+        for fault in range(1, 6):
+            result = testing.explore(application, decisions=large_purchase(fault), sandbox=SANDBOX)
+            result.check()
+            counts += Counter(result.counts)
+
+    assert counts["calls"] == 5
+    assert len([name for name in counts if name.startswith("calls ")]) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind, broken",
+    [
+        ("retries blindly", "no refund is made twice"),
+        ("gives up", "unknown outcomes are resolved"),
+    ],
+)
+def test_calls_of_a_wrong_application_are_found(kind: str, broken: str, tmp_path: Path) -> None:
+    with served(kind, tmp_path, crashes=False) as application:
+        result = testing.explore(application, decisions=large_purchase(1), sandbox=SANDBOX)
+
+    assert result.failure is not None, str(result)
+    assert result.failure.breach.invariant == broken
+
+
+def large_purchase(fault: int) -> dict[str, int]:
+    """Return the decisions of a universe of one purchase of 99.99 whose refund fails; 1: the answer to it is lost."""
+    return {"call of the application": fault, "traffic 1 amount": 2}
 
 
 def test_books_that_are_none_are_refused() -> None:

@@ -49,11 +49,14 @@ def test_a_recording_answers_as_it_was_answered(recorded):
 def test_another_call_is_refused(recorded, amount, card):
     path, recorded_card, _ = recorded
     words = "call 1 of the recording is simulate_authorization, with another"
-    with pytest.raises(NotSent, match=words), testing.replay(path) as api:
+    with pytest.raises(NotSent, match=words) as refused, testing.replay(path) as api:
         api.simulate_authorization(
                 card_id=card or recorded_card, amount=amount, currency="USD", merchant_name="Corner Grocery",
                 merchant_category_code="5411",
             )  # fmt: skip
+
+    assert not hasattr(refused.value, "__notes__")  # as that it may have been carried out
+    assert [entry.outcome for entry in api.journal.list()] == ["not_sent"]
 
 
 def test_calls_that_are_not_made_are_named(recorded):

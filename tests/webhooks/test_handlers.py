@@ -553,6 +553,24 @@ def test_async_handlers_are_awaited(mode: str) -> None:
     inbox.close()
 
 
+def test_an_inbox_with_an_async_handler_closes_in_an_event_loop() -> None:
+    """In an async session, whose event loop runs while it is closed."""
+
+    async def main() -> list[str]:
+        seen: list[str] = []
+        inbox = Inbox(accept_unsigned=True)
+
+        @inbox.on("*")
+        async def note(event: Event) -> None:
+            seen.append(event.id)
+
+        put(inbox)
+        inbox.close()
+        return seen
+
+    assert len(asyncio.run(main())) == 1
+
+
 @pytest.mark.slow
 def test_async_handlers_share_one_loop_each() -> None:
     """An async client that a handler makes once can be used for every event: its event loop stays the same."""

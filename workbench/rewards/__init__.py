@@ -1,4 +1,4 @@
-"""Rewards activity: reads of any size into frames.
+"""Rewards activity of many users, read into DataFrames.
 
 rewards = wb.rewards.fetch(api, users)
 rewards.frame()

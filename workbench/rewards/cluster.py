@@ -1,8 +1,8 @@
-"""Read rewards on a Dask cluster: each task reads some users, and its rows are a partition of a frame.
+"""Read rewards on a Dask cluster; each task reads some users and returns one partition.
 
-Users are divided into tasks of about a thousand pages, or one for each thread. A worker gets the name of a profile, or
-the URL of a served sandbox, and makes its own client from its own settings: no key is in the graph. The requests in
-flight and the rate of reads are divided among the workers' threads; after a 429, each of them slows down by itself.
+Tasks hold about a thousand pages each, or one task per thread. Workers receive a profile name or the URL of a served
+sandbox and build the client from their own settings, so the graph contains no key. The limits on requests in flight and
+on rate are divided among the worker threads; after a 429 each thread slows down independently.
 """
 
 import uuid
@@ -30,12 +30,12 @@ from workbench.tables.rows import WIDTHS, to_pandas
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class ClusterRewards(ReadResult):
-    """Rewards read by a Dask cluster, in its memory or in the folder it wrote."""
+    """Rewards read by a Dask cluster, in its memory or in a folder."""
 
     parts: tuple[Any, ...]  # futures of the rows of each task
 
     def frame(self) -> Any:
-        """Return the rows as a Dask DataFrame; each task is a partition."""
+        """Return the rows as a Dask DataFrame, one partition per task."""
         dd = import_module("dask.dataframe")
         delayed = import_module("dask").delayed
         import_module("dask.dataframe.utils").make_scalar.register(Decimal)(
@@ -50,7 +50,7 @@ class ClusterRewards(ReadResult):
 
 
 def partition(table: Any) -> pd.DataFrame:
-    """Return a partition; the dtypes are the same in each, so the type is text, and points are the usual decimals."""
+    """Return a partition with the dtypes that all partitions share: text types and decimal points."""
     table = uniform(table, WIDTHS[0])
     columns = {name: to_pandas(table.column(name).combine_chunks()) for name in table.column_names}
     return pd.DataFrame(columns, copy=False)
@@ -58,7 +58,7 @@ def partition(table: Any) -> pd.DataFrame:
 
 TASK_PAGES = 1_000
 MIN_USER_PAGES = 2
-"""Minimum pages of a user: one with rows, and an empty one at the end."""
+"""Minimum pages of a user: one with rows, and the empty page that ends the list."""
 Target = str | Callable[[], Client]
 
 
@@ -72,15 +72,15 @@ def read_on_cluster(
     cluster: Any,
     progress: bool | ProgressCallback,
 ) -> ClusterRewards:
-    """Read on the workers of a cluster; `rewards.fetch(…, cluster=…)` calls it.
+    """Read on the workers of a cluster, for `rewards.fetch(…, cluster=…)`.
 
     Args:
-        api: The name of a profile, the URL of a served sandbox, or an importable function that returns a client.
+        api: Name of a profile, URL of a served sandbox, or an importable function that returns a client.
         users: Ids of the users.
         wanted: Filter of the rows to return.
-        concurrency: Maximum requests in flight, over all workers.
-        path: A folder that all workers can access; each task writes a folder of parts into it.
-        cluster: A client of dask.distributed.
+        concurrency: Maximum requests in flight over all workers.
+        path: Folder that all workers can access; each task writes Parquet parts into a subfolder.
+        cluster: Client of dask.distributed.
         progress: As for `rewards.fetch`.
     """
     if not isinstance(api, str) and (isinstance(api, Client) or not callable(api)):
@@ -146,7 +146,7 @@ def _client(target: Target, limits: Limits | None = None) -> Client:
 def _read(
     target: Target, users: Sequence[str], wanted: ReadFilter, limits: Limits, concurrency: int, path: str | None
 ) -> tuple[dict[str, PageCursor], pd.DataFrame | None]:
-    """Read some users on a worker; return how their reads ended, and the rows unless they are in a folder."""
+    """Read some users on a worker; return how each read ended, and the rows unless written to a folder."""
     try:
         with _client(target, limits) as client:
             rewards = read_in_thread(

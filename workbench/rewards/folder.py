@@ -1,8 +1,7 @@
-"""Rewards on disk while they are read: a folder of complete Parquet parts, each with the users it holds.
+"""Rewards on disk: a folder of complete Parquet parts, each listing the users it contains.
 
-A read that was stopped or killed resumes: users of a written part are not read again, unless the folder is refreshed.
-All parts have one schema, so any
-reader can take the folder as one data set; points are `decimal256(37, 18)` there.
+A stopped read resumes: users of a written part are not read again, unless the folder is refreshed. All parts share one
+schema, so any reader can open the folder as one data set; points are `decimal256(37, 18)`.
 """
 
 import json
@@ -35,12 +34,12 @@ SCHEMA = pa.schema([("user_id", pa.large_string()), *_TYPES.items(), (EXTRA, pa.
 
 
 class StoredRows:
-    """The rows of a user as an earlier read has them.
+    """Rows of a user from an earlier read.
 
     Args:
         user: The user's id.
         rows: The rows, in the schema of folders.
-        unsettled: Rows that are newer than the newest one less this are taken as still changing.
+        unsettled: Age before the newest row within which rows are assumed to change.
     """
 
     def __init__(self, user: str, rows: Any, unsettled: timedelta) -> None:
@@ -50,7 +49,7 @@ class StoredRows:
         self.settled = -1.0 if newest is None else (newest - unsettled).timestamp() * 1e6
 
     def unchanged(self, columns: Mapping[str, Any], keys: Iterable[Any]) -> bool:
-        """Return whether all rows of a page are known and unchanged."""
+        """Return whether all rows of a page are stored and unchanged."""
         places = [self._places.get(key[:2]) for key in keys]
         return None not in places and _values(self._rows.take(places)) == _values(_whole(columns))
 
@@ -58,8 +57,8 @@ class StoredRows:
         """Return the current rows, and the new, changed and deleted ones.
 
         Args:
-            tables: Columns that were read now.
-            back_to: Older rows were not read; None: all were.
+            tables: Rows read now.
+            back_to: Time before which rows were not read; None if all were.
         """
         fresh = pa.concat_tables([*map(_whole, tables), SCHEMA.empty_table()])
         keys = _keys(fresh)
@@ -88,7 +87,7 @@ class StoredRows:
 
 
 def _keys(table: Any) -> list[tuple[Any, Any]]:
-    """Return what identifies each row: its type and id, or its values if it has no id."""
+    """Return the key of each row: type and id, or all values if it has no id."""
     ids, types = table.column("id").to_pylist(), table.column("type").to_pylist()
     rows = _values(table) if None in ids else []
     pairs = enumerate(zip(types, ids, strict=True))
@@ -104,11 +103,11 @@ def _whole(columns: Mapping[str, Any]) -> Any:
 
 
 class Folder:
-    """A folder that a read writes into.
+    """A folder that a read writes Parquet parts into.
 
     Args:
-        path: Where it is; it is created.
-        query: What is read; a folder of another query is refused.
+        path: The folder; created if missing.
+        query: Query of the read; a folder with another query is rejected.
     """
 
     def __init__(self, path: Path, query: Mapping[str, Any]) -> None:
@@ -128,7 +127,7 @@ class Folder:
             raise UsageError(f"{path} is not empty, and holds no read")
 
     def known(self, unsettled: timedelta) -> dict[str, StoredRows]:
-        """Return the rows of each user that are there; see `StoredRows`."""
+        """Return the stored rows of each user."""
         rows = read_folder(self.path).combine_chunks()
         stored = {user: StoredRows(user, rows.slice(0, 0), unsettled) for user in self.done}
         if len(rows):
@@ -140,7 +139,7 @@ class Folder:
         return stored
 
     def tidy(self) -> None:
-        """Remove the rows of users that a later part has anew."""
+        """Delete rows of users that a later part replaces."""
         for part, users in _superseded(self.path).items():
             about, table = _about(part), parquet_table(part)
             about["users"] = {user: how for user, how in about["users"].items() if user not in users}
@@ -151,7 +150,7 @@ class Folder:
             write_file(part, partial(pq.write_table, table, compression="zstd"), private=False)
 
     def write(self, tables: Iterable[Any], users: Mapping[str, PageCursor]) -> None:
-        """Write a part: the rows of these users, and how the read of each ended."""
+        """Write a part: the rows of these users, and how each read ended."""
         rows = [uniform(table) for table in tables]
         metadata = {KEY: json.dumps({"asked": self._query, "users": users}, default=attrs.asdict).encode()}
         table = pa.concat_tables(rows or [SCHEMA.empty_table()]).replace_schema_metadata(metadata)
@@ -162,7 +161,7 @@ class Folder:
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """Return the metadata of a part; nothing if it is not one of ours."""
+    """Return the metadata of a part; empty for a foreign file."""
     try:
         metadata = pq.read_schema(path).metadata or {}
         about: dict[str, Any] = json.loads(metadata.get(KEY, b"{}"))
@@ -172,7 +171,7 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def uniform(table: Any, points: Any = POINTS) -> Any:
-    """Return rows in the schema of the folder, with points of a type. Those that do not fit it move to `extra`."""
+    """Return rows in the schema of the folder; values that do not fit move to `extra`."""
     index = SCHEMA.get_field_index("points")
     schema = SCHEMA.set(index, pa.field("points", points))
     column = table.column("points")
@@ -199,7 +198,7 @@ def _with(table: Any, schema: Any, **columns: Any) -> Any:
 
 
 def _superseded(path: Path) -> dict[Path, set[str]]:
-    """Return the parts with users whose rows a later part has anew, and these users."""
+    """Return the parts that contain users replaced by a later part, with these users."""
     later: set[str] = set()
     latest = {}
     for part in sorted(path.glob(PART), reverse=True):

@@ -1,13 +1,13 @@
-"""Pages of rewards activity: how those of a user are requested, and how their bodies become one typed frame.
+"""Pages of rewards activity: which pages to request for a user, and how their bodies become one typed frame.
 
-The service gives neither a total nor a sign that more rows follow; its order and the names of its parameters are not
-documented. So full pages overlap by one row, which shows whether rows moved in between; a short page is not the end,
-since hidden rows may have been left out of it; the end is an empty page, or a second one where rows seem to be hidden.
-No row is skipped: after a page of n rows the next one starts where these ended, whichever way the service counts.
+The service returns no total and no "more" flag; its order and parameter names are undocumented. Therefore full pages
+overlap by one row, which shows whether rows moved in between. A short page is not taken as the end, because hidden rows
+may be left out of it; the end is an empty page, or two of them if rows seem to be hidden. No row is skipped: after a
+page
+of n rows the next page starts where these ended, whichever way the service counts.
 
-Bodies are read by a fast route or by an exact one (strict JSON, then our records). The fast route is taken only where
-it
-gives what the exact one gives; both end in the same Arrow columns.
+Bodies are parsed by a fast route or an exact one (strict JSON, then records). The fast route is used only where its
+result equals that of the exact one; both return the same Arrow columns.
 """
 
 import json
@@ -32,15 +32,15 @@ from workbench.tables.columns import EXTRA, MOMENT_TYPE, form, json_text, plan
 from workbench.tables.rows import CHUNK, WIDTHS, Notes, Table, arrow_table, merged, table_frame
 
 BATCH = 32
-"""Pages parsed at once."""
+"""Number of pages parsed in one batch."""
 DEFAULT_LIMIT = 20  # "default 20"
 OVERLAP = 1
 MAX_READINGS = 3
-"""How often the list of one user is read if it changes meanwhile."""
+"""Maximum reads of one user's list if it changes during the read."""
 
 
 class Key(NamedTuple):
-    """What identifies a row. An id may occur in both types; a row without an id is identified by its text."""
+    """Identity of a row. An id may occur in both types; a row without an id is identified by its text."""
 
     type: str | None
     id: str | None
@@ -62,7 +62,7 @@ Requests = Generator[PageRequest, Keys, None]
 
 @attrs.define
 class PageCursor:
-    """The read of one user: how far it came, and what was seen on the way; filled by `requests`."""
+    """Progress of one user's read, updated by `requests`."""
 
     kept: list[tuple[int, ...] | None] = attrs.field(factory=list)  # the rows to keep of each page; None: all
     end: End = "failed"
@@ -81,11 +81,11 @@ class PageCursor:
 
     @property
     def complete(self) -> bool:
-        """Whether all rows were read, as far as can be known."""
+        """Whether all rows were read, as far as can be determined."""
         return self.end == "all" and not self.other_type
 
     def requests(self, *, limit: int = MAX_LIMIT, reach: int = MAX_OFFSET) -> Requests:
-        """Yield the pages to request; must be sent the keys of the rows of each."""
+        """Yield the pages to request; send back the row keys of each answer."""
         earlier: list[Keys] = []
         while True:
             pages: list[Keys] = []
@@ -103,7 +103,7 @@ class PageCursor:
             self.readings += 1
 
     def _reading(self, pages: list[Keys], limit: int, reach: int) -> Generator[PageRequest, Keys, bool]:
-        """Read once, and return whether the list changed meanwhile."""
+        """Read the list once; return whether it changed during the read."""
         seen: set[Key] = set()
         lengths: list[int] = []
         self.duplicates = self.without_id = 0
@@ -166,7 +166,7 @@ class PageCursor:
         return False
 
     def _new(self, page: Keys, overlap: int, seen: set[Key]) -> tuple[int, ...] | None:
-        """Return the new rows of a page: outside the overlap and not seen before; rows without an id always are."""
+        """Return the new rows of a page: outside the overlap and not seen before. Rows without an id are always new."""
         kept = []
         for i, key in enumerate(page):
             if i < overlap:
@@ -182,9 +182,7 @@ class PageCursor:
 
 
 def _newest(pages: Sequence[Keys]) -> list[tuple[int, ...] | None]:
-    """Return the rows to keep of several readings of a list that kept changing: each key once, from the last of
-    them.
-    """
+    """Return the rows to keep from several reads of a changing list: each key once, from its last read."""
     seen: set[Key] = set()
     kept: list[tuple[int, ...] | None] = []
     for page in reversed(pages):
@@ -202,14 +200,14 @@ _FIRST, _LAST = (pa.scalar(text).cast(MOMENT_TYPE) for text in ("0001-01-01T00:0
 
 @attrs.frozen
 class Part:
-    """The rows of some pages in Arrow, and how they were read."""
+    """Rows of some pages as Arrow columns, and the route that parsed them."""
 
     table: Table
     rows: tuple[int, ...]  # of each page
     fast: bool
 
     def keys(self) -> list[Key]:
-        """Return what identifies each row."""
+        """Return the key of each row."""
         columns = self.table.columns
         types, ids = (columns[name].to_numpy(zero_copy_only=False).tolist() for name in ("type", "id"))
         keys = list(zip(types, ids, [None] * sum(self.rows), strict=True))
@@ -222,10 +220,10 @@ class Part:
 
 
 class PageReader:
-    """Reads page bodies.
+    """Parser of page bodies.
 
     Args:
-        names: Wire names that differ, as in a profile.
+        names: Wire names that differ from the assumed ones, as in a profile.
         reveal: `{"extra"}` shows the values of unknown members; pages that have any then take the exact route.
     """
 
@@ -249,14 +247,14 @@ class PageReader:
         ]
 
     def read(self, bodies: Sequence[bytes], first: int = 0) -> list[Part]:
-        """Read pages.
+        """Parse pages.
 
         Args:
             bodies: The bytes of each page.
             first: Number of the first page, for messages.
 
         Raises:
-            UnexpectedAnswer: A body is not a page: an error body, broken JSON, a value of another type than agreed.
+            UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
         """
         part = self._fast(bodies)
         if part is not None:
@@ -266,7 +264,7 @@ class PageReader:
         return [self.read([body], number)[0] for number, body in enumerate(bodies, first)]
 
     def together(self, bodies: Sequence[bytes]) -> list[Part]:
-        """Return the rows of each of some pages, read at once; nothing if they have to be read one by one."""
+        """Return the rows of each page, parsed in one batch; empty if they must be parsed one by one."""
         part = self._fast(bodies) if len(bodies) > 1 else None
         if part is None or part.table.notes != Notes():
             return []
@@ -278,9 +276,9 @@ class PageReader:
         return parsed
 
     def _fast(self, bodies: Sequence[bytes]) -> Part | None:
-        """Return the rows of pages; None if that is not known to be exact.
+        """Return the rows of pages by the fast route; None if the result may not be exact.
 
-        The number of quotation marks shows that no object has a member twice.
+        Counting quotation marks detects duplicate members of an object.
         """
         try:
             pages = [orjson.loads(body) for body in bodies]
@@ -335,7 +333,7 @@ class PageReader:
         raise UnexpectedAnswer(f"page {number} is not a page of rewards activity: {problem}", problems=problems)
 
     def unknown_members(self, extra: Any) -> Counter[str]:
-        """Return how many rows have each unknown member, from a column `extra`."""
+        """Return the number of rows with each unknown member, from a column `extra`."""
         counter: Counter[str] = Counter()
         known = set(self._wire.values())
         if extra.null_count < len(extra):
@@ -346,15 +344,14 @@ class PageReader:
 
 
 def _names(objects: Iterable[dict[str, Any]], known: Collection[str]) -> list[str]:
-    """Return the names of members that are not known, in their order."""
+    """Return the names of unknown members, in order."""
     return sorted(set().union(*objects).difference(known))
 
 
 def cast(texts: object) -> Any:
-    """Return an Arrow column of numbers as text in the first type that holds them all; None if that is not safe.
+    """Return an Arrow column of numeric texts in the first type that fits all; None if the conversion may not be exact.
 
-    Not safe are texts that Arrow reads in another way than `Decimal` does: signs, exponents, and more digits than it
-    can hold, which it wraps around without an error.
+    Arrow and `Decimal` differ on signs and exponents, and Arrow silently wraps numbers with too many digits.
     """
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > 38 or pc.any(pc.match_substring_regex(texts, "[+eE]")).as_py():
         return None
@@ -367,7 +364,7 @@ def cast(texts: object) -> Any:
 
 
 def times(texts: object) -> Any:
-    """Return times in UTC; None if a text has no zone, or is beyond the years of a datetime."""
+    """Return times in UTC; None if a text has no zone or is outside the range of datetime."""
     try:
         moments = pc.cast(texts, MOMENT_TYPE)  # refuses a text without a zone
     except pa.ArrowInvalid:
@@ -379,7 +376,7 @@ def times(texts: object) -> Any:
 
 
 def _masked_members(unknown: dict[str, list[Any]], rows: int) -> Any:
-    """Return the column `extra` of masked unknown members, in the order of their names in each row."""
+    """Return the column `extra` of masked unknown members, in the order of each row."""
     if not unknown:
         return pa.nulls(rows, pa.large_string())
     there = [
@@ -409,16 +406,16 @@ def rewards_from_pages(
     """Return the typed frame of rewards pages from their bodies, one row per item, in the order given.
 
     Args:
-        bodies: The bytes of each answer. An iterator is consumed as it goes, in bounded memory.
+        bodies: The bytes of each answer. An iterator is consumed lazily, in bounded memory.
         users: The user of each page, for a first column `user_id`.
-        names: Wire names that differ, as in a profile.
+        names: Wire names that differ from the assumed ones, as in a profile.
         reveal: `{"extra"}` shows the values of unknown members.
 
     Returns:
         The frame of `to_frame(page)`. `attrs["routes"]` counts the pages that took each route.
 
     Raises:
-        UnexpectedAnswer: A body is not a page: an error body, broken JSON, a value of another type than agreed.
+        UnexpectedAnswer: A body is not a page: an error body, invalid JSON, or a value of the wrong type.
         UsageError: The number of users is not the number of pages.
     """
     if isinstance(bodies, str | bytes | dict):

@@ -1,4 +1,4 @@
-"""The read of many users: each worker pages through one user at a time, and a gate limits what is in flight."""
+"""Concurrent read of many users: each worker pages through one user, and a gate limits requests in flight."""
 
 import asyncio
 import threading
@@ -47,7 +47,7 @@ class ReadFilter:
     until: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the filter as JSON values."""
         times = {"since": self.since, "until": self.until}
         return {"type": self.type, **{name: time and time.isoformat() for name, time in times.items()}}
 
@@ -68,11 +68,10 @@ def _columns(table: Any) -> dict[str, Any]:
 
 
 def _newest_first(part: Part, last: int | None) -> int | None:
-    """Return the time of the last row of a page, in microseconds, if rows come newest first; `MIXED` where they do not.
+    """Return the time of a page's last row in microseconds if rows come newest first; `MIXED` otherwise.
 
-    assumed: rewards_order. The order is not documented, so it is looked at: every row has its `created_at`, none is
-        newer
-    than the one before it, and they are not all of the same time.
+    assumed: rewards_order. The order is undocumented, so it is inferred: every row has `created_at`, no row is newer
+        than the one before it, and their times are not all equal.
     """
     times = part.table.columns["created_at"]
     if last == MIXED or not len(times):
@@ -86,7 +85,7 @@ def _newest_first(part: Part, last: int | None) -> int | None:
 
 
 class Gate:
-    """Limits the requests in flight: a 429 halves their number, and answers raise it again. For one event loop.
+    """Limit on requests in flight: a 429 halves it, and successful answers raise it again. For one event loop.
 
     Args:
         limit: Maximum requests in flight.
@@ -112,24 +111,24 @@ class Gate:
             self._changed.notify(2)  # the place that is free now, and one that has grown
 
     def slower(self) -> None:
-        """Halve the number after a 429. Those of one burst count once."""
+        """Halve the limit after a 429. A burst of 429s counts once."""
         if self._since_slower >= self.allowed or self.allowed == self.limit:
             self.allowed = max(1.0, self.allowed / 2)
             self._since_slower = 0
 
 
 class Reading:
-    """One read. `run` is awaited once; `result` holds what was read, also if it was stopped.
+    """A read of many users. Await `run` once; `result` holds the rows, also of a stopped read.
 
     Args:
-        api: The client, of either kind.
+        api: The client, synchronous or asynchronous.
         users: Ids of the users to read.
         wanted: Filter of their rows.
-        result: What is read is added to it; the pages of users that are `started` are not requested again.
+        result: Result to add to; pages of users in `started` are not requested again.
         concurrency: Maximum requests in flight.
         report: Called with the progress.
         folder: Folder to write rows to, instead of memory.
-        known: The rows of users as an earlier read has them; what is older and unchanged is not read again.
+        known: Rows of users from an earlier read; older, unchanged rows are not read again.
     """
 
     def __init__(
@@ -161,14 +160,14 @@ class Reading:
         self._unread: list[tuple[bytes, int, asyncio.Future[Part]]] = []
 
     def stop(self, reason: str) -> None:
-        """Stop the read, from any thread, after the requests in flight. Rows read so far remain in `result`."""
+        """Stop the read after the requests in flight, from any thread. Rows read so far stay in `result`."""
         self.result.stopped = self.result.stopped or reason  # seen by a worker that never waits
         if self._loop is not None:
             with suppress(RuntimeError):  # it has ended meanwhile
                 self._loop.call_soon_threadsafe(self._stop.set)
 
     async def run(self) -> None:
-        """Read all users, or as many as possible."""
+        """Read all users, or as many as errors allow."""
         self._loop = asyncio.get_running_loop()
         if self.result.stopped:  # before it began
             self._stop.set()
@@ -233,7 +232,7 @@ class Reading:
             self.stop(f"{MAX_FAILED_USERS} users in a row could not be read; the read was stopped.")
 
     async def _read(self, user: str, cursor: PageCursor, parts: list[Part], kind: str | None) -> None:
-        """Page through one user. Pages of an earlier read come first, so that it resumes where that stopped."""
+        """Page through one user, starting with pages of an earlier read so that it resumes where that stopped."""
         ready = self.result.started.pop(user, [])
         steps = cursor.requests()
         page = next(steps)
@@ -259,14 +258,14 @@ class Reading:
                 return
 
     def _reached(self, user: str, part: Part, keys: Sequence[Key], last: Any) -> bool:
-        """Say whether what follows a page, in an order of newest first, is not wanted or is known already."""
+        """Return whether the rows after a page, newest first, are filtered out or already known."""
         if self._wanted.since is not None and last < self._wanted.since.timestamp() * 1e6:
             return True
         known = self._known.get(user)
         return known is not None and last < known.settled and known.unchanged(part.table.columns, keys)
 
     async def _read_types(self, user: str, cursor: PageCursor, parts: list[Part]) -> None:
-        """Read each type by itself, as the offset ends before the list does, and add the rows that are new."""
+        """Read each type separately, because the list is longer than the maximum offset; add new rows."""
         seen = set[Any]().union(*(part.keys() for part in parts))
         # Other types cannot be asked for, so their rows beyond the offset are unknown.
         ends = {"all" if key[0] in frozenset(RewardType) else "reach" for key in seen}
@@ -302,7 +301,7 @@ class Reading:
         raise AssertionError("unreachable")
 
     def _parsed(self, body: bytes, number: int) -> "asyncio.Future[Part]":
-        """Read a page; those that arrive at the same time are read together, which takes less than half the time."""
+        """Parse a page; pages that arrive together are parsed in one batch, in less than half the time."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Part] = loop.create_future()
         if not self._unread:
@@ -345,7 +344,7 @@ class Reading:
         self._report(self._progress)
 
     def _trimmed(self, table: Table, kept: tuple[int, ...] | None) -> tuple[Table, int]:
-        """Return the rows of a page that paging kept and that are wanted, and how many were of another type."""
+        """Return the matching rows of a page that paging selected, and the number of rows of another type."""
         columns, other_type = table.columns, 0
         if kept is not None:
             columns = {name: values.take(pa.array(kept, pa.int64())) for name, values in columns.items()}
@@ -360,7 +359,7 @@ class Reading:
         return Table(columns, notes), other_type
 
     async def _write(self) -> None:
-        """Write the rows of users that were read to their end into the folder."""
+        """Write the rows of completely read users to the folder."""
         if self._folder is None:
             return
         async with self._writing:
@@ -395,15 +394,15 @@ async def read_users(
     running: Callable[[Reading], None] | None = None,
     **how: Any,
 ) -> Rewards:
-    """Read, and return the result.
+    """Read the rewards of users and return the result.
 
     Args:
-        api: The client, of either kind.
+        api: The client, synchronous or asynchronous.
         users: Ids of the users.
         wanted: Filter of their rows.
-        path: A folder for the rows.
-        resume: The result of an earlier read.
-        refresh: Read again what is new in the folder, and what may have changed within this time before the newest row.
+        path: Folder for the rows.
+        resume: Result of an earlier read.
+        refresh: Read new rows of the folder again, and rows younger than this before the newest row.
         reveal: `{"extra"}` shows the values of unknown members.
         running: Called with the read before it begins, so that another thread can stop it.
         how: Other arguments of `Reading`.
@@ -440,11 +439,10 @@ async def read_users(
 
 
 def read_in_thread(api: object, users: tuple[str, ...], wanted: ReadFilter, **how: Any) -> Rewards:
-    """Read in an event loop in a new thread, so that it works inside a running loop, as in notebooks.
+    """Read in an event loop in a new thread, which also works inside a running loop, as in notebooks.
 
-    The threads share plain lists and a queue, which need no lock of Python code: an interrupt may leave such a lock
-    held, and the other
-    thread would wait for it for ever.
+    The threads share plain lists and a queue, which need no Python-level lock: an interrupt may leave such a lock held,
+    and the other thread would then wait forever.
     """
     ended: list[Rewards | BaseException] = []
     begun: list[Reading] = []

@@ -74,9 +74,7 @@ _CAVEATS: tuple[tuple[Callable[[PageCursor], Any], str], ...] = (
     (lambda user: user.duplicates, "{total:,} rows were received twice and are here once."),
     (lambda user: user.without_id, "{total:,} rows have no id, so duplicates among them cannot be detected."),
 )
-"""What is to be said of users, and of which: where the first is true, or a number of which the sentence has the least
-or the total.
-"""
+"""Caveats by user: a sentence, and a condition or a number of which it states the minimum or the total."""
 
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
@@ -94,12 +92,12 @@ class ReadResult:
 
     @property
     def complete(self) -> bool:
-        """Whether, as far as can be determined, every row of the service was read."""
+        """Whether every row of the service was read, as far as can be determined."""
         return not self.same_users and all(u in self.cursors and self.cursors[u].complete for u in self.users)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Caveats: rows that were not read and why, and parameters that the service seems to ignore."""
+        """Caveats: rows that were not read, with the reason, and parameters that the service seems to ignore."""
         notes = []
         if self.found is not None:
             counts = Counter(row["change"] for row in self.found)
@@ -148,7 +146,7 @@ def _listed(users: Iterable[str]) -> str:
 
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards(ReadResult):
-    """Rewards activity that was read: `frame()`, `complete`, and `notes` with caveats."""
+    """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
 
     reader: PageReader
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
@@ -164,7 +162,7 @@ class Rewards(ReadResult):
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Users that were not read to their end; `read(…, resume=rewards)` continues with them."""
+        """Users whose read is incomplete; `fetch(…, resume=rewards)` continues with them."""
         return tuple(u for u in self.users if u not in self.cursors or self.cursors[u].end == "failed")
 
     def frame(self) -> pd.DataFrame:
@@ -199,5 +197,5 @@ class Rewards(ReadResult):
         return Table(columns, Notes(unknown_members=self.reader.unknown_members(columns[EXTRA])))
 
     def update(self, later: "Rewards") -> None:
-        """Become the result of a later read that resumed this one."""
+        """Replace this result with that of a later read that resumed it."""
         self.__dict__.update(later.__dict__)

@@ -1,4 +1,4 @@
-"""Read rewards of many users with overlapping, checked pages; a stopped read keeps its rows."""
+"""Read rewards of many users with overlapping, verified pages. A stopped read returns the rows read so far."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import date, datetime, timedelta
@@ -22,7 +22,7 @@ from workbench.tables.periods import moment
 
 CONCURRENCY = 64
 UNSETTLED = timedelta(days=30)
-"""How long rows are taken as still changing. assumed: rewards_earning, which ends within two weeks."""
+"""Time during which rows are assumed to change. assumed: rewards_earning, which ends within two weeks."""
 
 
 @overload

@@ -1,4 +1,4 @@
-"""Rewards: settled purchases earn points by the rate of their category, refunds take them back, redemptions spend them.
+"""Rewards: settled purchases earn points by category rate, refunds take them back, redemptions spend them.
 
 Points are posted and minted some days later by the sandbox's clock. Users of the seeded world also have a history,
 generated from the seed on first use. As in practice, merchant names are padded with blanks, adjustments have the reason
@@ -122,7 +122,7 @@ def redeem(context: RequestContext, user: Record, points: int, status: str) -> R
 
 
 def put(store: Store, user: str, row: Record) -> None:
-    """Store a row of a user, and count those that are hidden."""
+    """Store a row of a user, and count the hidden ones."""
     store.save(kept_in(user), row)
     if row.get("status") in _HIDDEN:
         store.put("hidden", user, (store.get("hidden", user) or 0) + 1)
@@ -138,7 +138,7 @@ def counts(environment: Environment, user: Record) -> tuple[int, int]:
 
 
 def kept_in(user: str) -> str:
-    """Return the kind in the store that holds the rows of a user."""
+    """Return the store kind of a user's rows."""
     return f"reward/{user}"
 
 

@@ -1,4 +1,4 @@
-"""The seeded world: tenants of each kind, with records in every state. Reserved test data only.
+"""Seeded world: tenants of each kind, with records in every state. Reserved test data only.
 
 Its guide holds the base URL, keys and example ids as plain data. In larger worlds the first tenant also has a card
 program, by the numbers of a file (`programs`): users join, buy by season and habit, and sometimes leave. Some of their
@@ -42,7 +42,7 @@ KEYS: Mapping[str, tuple[str, tuple[Role, ...]]] = {
     "team not found": ("nowhere", tuple(Role)),
     **{name: (name, tuple(Role)) for name in TENANTS if name != PRIMARY},
 }
-"""Tenant and roles of each key, by the name of the key."""
+"""Tenant and roles of each key, by key name."""
 
 _FIRST = (
     "Ada",
@@ -133,7 +133,7 @@ def tenant_id(seeds: Seeds, name: str) -> str:
 
 
 def add_tenant(store: Store, seeds: Seeds, name: str, kind: Mapping[str, Any], start: int) -> Record:
-    """Add a tenant with a small world, and a key of its name with all roles; return the tenant."""
+    """Add a tenant with a small world, and a key of the same name with all roles; return the tenant."""
     add_key(store, seeds, name, tenant_id(seeds, name), tuple(Role))
     _Tenant(store, seeds, name, kind, start).populate()
     tenant: Record = store.get("tenant", tenant_id(seeds, name))
@@ -148,7 +148,7 @@ def add_key(store: Store, seeds: Seeds, name: str, tenant: str, roles: tuple[str
 
 
 def new_world() -> str:
-    """Return a random id for a new world, which distinguishes its data from that of other worlds."""
+    """Return a random world id, which tells its data from that of other worlds."""
     return os.urandom(6).hex()
 
 
@@ -174,7 +174,7 @@ def world(settings: Mapping[str, Any], program: Mapping[str, Any] | None) -> Sto
 
 @lru_cache(maxsize=8)
 def _base(seeds: Seeds, start: int) -> Mapping[str, Mapping[str, Any]]:
-    """Return the base of every world, cached by seed: its keys take milliseconds, and no value is changed in place."""
+    """Return the base of every world, cached by seed, because deriving its keys takes milliseconds."""
     store = Store()
     store.put("meta", "clock", start)
     store.put("meta", "next_due", NEVER)
@@ -281,7 +281,7 @@ class _Tenant:
         return self.store.save("company", company)
 
     def contracts(self, people: list[Record]) -> None:
-        """Create a contract on each kind of chain; the first people have theirs as collateral."""
+        """Create a contract on each family of chains; the first people have theirs as collateral."""
         for i, (chain, version, balances) in enumerate(_CONTRACTS):
             # the second person on has collateral, so that the first may change any wallet
             holder = people[i + 1]["id"] if i < len(people) - 1 else None
@@ -492,7 +492,7 @@ class _Member:
         return rewards.earned(self.seeds, key, transaction, category, at, before, after)
 
     def _redemptions(self, rows: list[Record]) -> list[Record]:
-        """Spend half of the minted points now and then."""
+        """Occasionally redeem half of the minted points."""
         redemptions: list[Record] = []
         left, redeems = 0, self.dice.random() < self.program["redeeming"]
         for number, row in enumerate(sorted(rows, key=lambda row: row["minted"])):
@@ -573,7 +573,7 @@ def _disputed(store: Store, card: Record, key: str, dispute: str, at: int, amoun
 
 
 def _merchant(dice: Random, count: int) -> str:
-    """Return the name of a merchant: few appear often, and many once."""
+    """Return a merchant name; a few are frequent, most occur once."""
     rank = int(count * dice.random() ** 4)
     return f"{_ADJECTIVES[rank % len(_ADJECTIVES)]} {_NOUNS[rank // len(_ADJECTIVES)]}"
 

@@ -1,4 +1,4 @@
-"""TOML of a bounded size and depth, since Python's reader takes quadratic time and memory for long names."""
+"""TOML with limits on size and depth, because Python's reader takes quadratic time and memory for long names."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ _VALUES = re.compile(
     r"|'[^'\n]*+'?|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?",
     re.DOTALL,
 )
-"""A comment or a text, also one without an end; nothing is read twice."""
+"""Pattern of a comment or text, including an unterminated one, without backtracking."""
 _LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
 
 

@@ -1,4 +1,4 @@
-"""`workbench sandbox learn` and `sandbox world`: from what a service recorded to a sandbox that is like it."""
+"""`workbench sandbox learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def learn(
 ) -> int:
     """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.
 
-    Exit code 5 if the traffic differs from the behavior that `--check` names.
+    Exit code 5 if the traffic differs from the behavior in `--check`.
 
     Args:
-        files: HAR files, logs with a JSON object a line, inboxes and journals.
-        out: Write the behavior file, for --behavior.
-        check: Behavior that the traffic is compared with: documented, observed, or a behavior file.
+        files: HAR files, logs with one JSON object per line, inboxes and journals.
+        out: Write a behavior file, for --behavior.
+        check: Behavior to compare the traffic with: documented, observed, or a behavior file.
         name: Name of a member in a log, as status=http.status_code.
     """
     from workbench.testing.learning import learn

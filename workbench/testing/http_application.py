@@ -1,9 +1,10 @@
-"""An application behind HTTP, in any language: its universes have real time, real concurrency and real crashes.
+"""Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
 
-Deliveries that are due together are sent in parallel; the process is killed by a command while it handles them, and
-started again by another. So a universe that is run again may go another way: what it says is what was tried.
+Simultaneous deliveries are sent in parallel. The process is killed by a command while it handles them, and started by
+another. A repeated universe may therefore take another course: its story reports what was tried.
 """
 
+import heapq
 import json
 import shlex
 import subprocess
@@ -19,30 +20,46 @@ import httpx
 
 from workbench.errors import InvalidRequest, visible
 from workbench.sandbox import Sandbox
+from workbench.sandbox.server import refused
+from workbench.sandbox.service import MAX_BODY
+from workbench.system import http_server
+from workbench.system.http_server import Handler
+from workbench.system.messages import Request, Response
 from workbench.testing.decisions import Decisions
 from workbench.testing.deliveries import KEY, Delivery
+from workbench.testing.life import what
 from workbench.testing.universe import Universe
 
 _START_SECONDS = 30.0
 _POLL_INTERVAL = 0.05
 _TOGETHER = 0.5  # seconds of the universe within which deliveries are sent in parallel
 _KILLED_AFTER = (0.0, 0.0, 0.002, 0.005, 0.015, 0.05)  # seconds after the first of them was sent; the first is never
-_CALLS = ("", "lost", "cut", "status", "closed", "reset")
+_CALLS = {
+    "": "",
+    "lost": "lost after it was carried out",
+    "cut": "cut",
+    "status": "answered 503",
+    "closed": "lost before it was carried out",
+    "reset": "reset before it was carried out",
+}
+"""Kinds of fault rules, and their effect on a call."""
 
 
 @attrs.frozen(kw_only=True)
 class HttpApplication:
-    """Where an application is reached.
+    """Addresses and commands of an application behind HTTP.
 
     Args:
-        url: URL that takes deliveries.
-        books: URL that returns a JSON object: cents by the id of the transaction.
-        reset: URL that empties the books (POST); without it each universe adds to them, and none is made smaller.
-        kill: Command that kills the process, as "pkill -9 -f shop"; without it there is no crash.
-        start: Command that starts it, and returns.
-        key: Key that it checks deliveries with.
-        api_port: Port at which the sandbox is served to it, for its own calls; None: it makes none.
-        patience: Seconds that its books may take to agree with the service at the end.
+        url: URL that receives deliveries.
+        books: URL that returns a JSON object of cents by transaction id.
+        reset: URL that empties the books (POST). Without it books accumulate over universes, and none is made smaller.
+        kill: Command that kills the process, as "pkill -9 -f shop"; without it there are no crashes.
+        start: Command that starts the process and returns.
+        key: Key that the application verifies deliveries with.
+        api_port: Port at which the sandbox is served for the application's calls; None if it makes none.
+        unknown: URL that returns a JSON array of the calls with an unknown outcome, in any form.
+        patience: Maximum seconds at the end for the books to agree and unknown outcomes to be resolved. The full time
+            passes if a call failed and `unknown` is not given, because the application may send the call again.
     """
 
     url: str
@@ -52,6 +69,7 @@ class HttpApplication:
     start: str = ""
     key: str = KEY
     api_port: int | None = None
+    unknown: str | None = None
     patience: float = 5.0
     client: httpx.Client = attrs.field(
         factory=lambda: httpx.Client(timeout=10, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0)),
@@ -64,7 +82,7 @@ class HttpApplication:
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status of the response, or 0 without a response."""
+        """Send a delivery and return the status of the response; 0 without one."""
         try:
             return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
         except httpx.HTTPError:
@@ -76,21 +94,35 @@ class HttpApplication:
         Raises:
             InvalidRequest: They are not a JSON object of whole cents.
         """
-        try:
-            books = self.client.get(self.books).raise_for_status().json()
-        except (httpx.HTTPError, json.JSONDecodeError) as error:
-            message = f"books: {visible(self.books, 200)} does not answer: {type(error).__name__}"
-            raise InvalidRequest(message, of="explore") from None
+        books = self._read("books", self.books)
         if not isinstance(books, dict) or not all(type(cents) is int for cents in books.values()):
             raise InvalidRequest("books: must be a JSON object of whole cents by transaction", of="explore")
         return books
+
+    def read_unknown(self) -> list[object]:
+        """Return the calls that the application reports with an unknown outcome.
+
+        Raises:
+            InvalidRequest: They are not a JSON array.
+        """
+        calls = [] if self.unknown is None else self._read("unknown", self.unknown)
+        if not isinstance(calls, list):
+            raise InvalidRequest("unknown: must be a JSON array", of="explore")
+        return calls
+
+    def _read(self, name: str, url: str) -> Any:
+        try:
+            return self.client.get(url).raise_for_status().json()
+        except (httpx.HTTPError, json.JSONDecodeError) as error:
+            message = f"{name}: {visible(url, 200)} does not answer: {type(error).__name__}"
+            raise InvalidRequest(message, of="explore") from None
 
     def crash(self) -> None:
         """Kill the process."""
         subprocess.run(shlex.split(self.kill), check=False, timeout=_START_SECONDS)
 
     def boot(self) -> None:
-        """Start the process, and wait until it answers."""
+        """Start the process and wait until it responds."""
         if self.start:
             subprocess.run(shlex.split(self.start), check=False, timeout=_START_SECONDS)
         self.wait()
@@ -121,25 +153,43 @@ class HttpUniverse(Universe):
         self.key, self._http = http.key, http
         self.asynchronous = True  # its universes are drawn: it has no points that could be failed one by one
         self._batch: list[tuple[Delivery, str]] = []
-        self._calls = 0
+        self._failed_calls = 0
+        self._unknown: list[object] = []
 
     def run(self) -> "HttpUniverse":
         """Run the universe to its end, and serve the sandbox if the application calls it."""
         with ExitStack() as stack:
             if self._http.api_port is not None:
-                stack.enter_context(self.sandbox.serve(port=self._http.api_port))
-                fault = _CALLS[self._decide("call of the application", len(_CALLS), 0.5)]
-                if fault:
-                    self.sandbox.add_fault(kind=fault, of="simulate_refund", times=1)
-                    self.counts[f"calls {fault}"] += 1
-                    self.add_line("call", f"the next refund of the application is {fault}")
+                port = self._http.api_port
+                stack.enter_context(http_server.serving(self._serve, port=port, max_body=MAX_BODY, refusal=refused))
+                kind = tuple(_CALLS)[self._decide("call of the application", len(_CALLS), 0.5)]
+                if kind:
+                    self.sandbox.add_fault(kind=kind, of="simulate_refund", times=1)
+                    self.add_line("call", f"the first refund of the application will be {_CALLS[kind]}")
             if self._http.reset is not None:
                 self._http.client.post(self._http.reset).raise_for_status()
             super().run()
         return self
 
+    def _serve(self, url: str) -> Handler:
+        """Return a handler that answers and records the calls of the application."""
+        handle = self.sandbox._http_app(url).handle
+
+        async def answer(request: Request) -> Response:
+            response = await handle(request)
+            operation = self.sandbox._engine.service.operation_of(request)
+            if operation is not None:
+                fault = _CALLS[response.fault or ""]
+                self.add_line("call", f"{operation.name}{what(request.body)}: {fault or f'answered {response.status}'}")
+                self.counts[f"calls {fault}" if fault else "calls"] += 1
+                self._count_call(operation.name, request.path, request.body, response.status, response.headers)
+                self._failed_calls += bool(fault)
+            return response
+
+        return answer
+
     def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
-        """Take a delivery into the next batch."""
+        """Add a delivery to the next batch."""
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         if not self._batch:
@@ -147,7 +197,7 @@ class HttpUniverse(Universe):
         self._batch.append((delivery, attempt))
 
     def _send(self) -> None:
-        """Send a batch in parallel, and kill the process meanwhile if it is decided so."""
+        """Send a batch in parallel, and kill the process meanwhile if decided."""
         batch, self._batch = self._batch, []
         killed = 0
         if self._http.kill:
@@ -174,17 +224,26 @@ class HttpUniverse(Universe):
             self.add_line("crash", f"the process was killed {_KILLED_AFTER[killed] * 1000:g} ms after these were sent")
             self._http.boot()
 
+    def unknown_outcomes(self) -> list[str]:
+        """Return the calls that the application reported with an unknown outcome."""
+        return [visible(json.dumps(call), 200) for call in self._unknown]
+
     def _finish(self) -> None:
-        """Read the books of this universe, when they agree with the service or the patience is over."""
+        """Read the books of this universe once they agree with the service, or the patience has expired."""
         deadline = time.monotonic() + self._http.patience
-        expected = {name: cents for name, cents in self.service.items() if cents}
         while True:
-            books = self._http.read_books()
+            books, self._unknown = self._http.read_books(), self._http.read_unknown()
             ours = (
                 books if self._http.reset is not None else {name: books[name] for name in self.names if name in books}
             )
             self.books = {name: cents for name, cents in ours.items() if cents}
-            if self.books == expected or time.monotonic() > deadline:
+            agree = self.books == {name: cents for name, cents in self.service.items() if cents}
+            waiting = self._failed_calls and self._http.unknown is None  # it may send a call again
+            if (agree and not self._unknown and not waiting) or time.monotonic() > deadline:
                 return
             time.sleep(_POLL_INTERVAL)
             self.collect()
+            while self._agenda:  # the deliveries of what it has done meanwhile
+                when, _, action = heapq.heappop(self._agenda)
+                self.move(when)
+                action()

@@ -1,9 +1,9 @@
 """Handlers of stored events: failures are recorded and retried, and a crash loses no event.
 
 A handler runs at least once for each event: if the process is killed before the run is recorded, the handler runs again
-with the same `event.id`. The store has the position of each handler by name, so one process on the file can receive and
-another can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly
-once. An `async def` handler is awaited in a separate event loop, one event after another.
+with the same `event.id`. The store records the position of each handler by name, so one process can receive and another
+can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly once. An
+`async def` handler is awaited in a separate event loop, one event after another.
 """
 
 import inspect
@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from random import SystemRandom
 from typing import Any, TypeVar
 
@@ -73,6 +74,15 @@ class Handler:
     turn: OneAtATime
     loop: Any  # asyncio.Runner
     looked_until: int = 0  # every event up to this one was handled
+
+    def beside_loop(self, run: Callable[[], T]) -> T:
+        """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
+        if not (self.is_async and _in_event_loop()):
+            return run()
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(run).result()
 
     @property
     def is_async(self) -> bool:
@@ -269,12 +279,7 @@ class Handlers:
             return None
         try:
             self._missed.discard(handler.name)
-            if handler.is_async and _in_event_loop():
-                from concurrent.futures import ThreadPoolExecutor
-
-                with ThreadPoolExecutor(1) as pool:  # a second loop cannot run in the thread of a running one
-                    return pool.submit(self._run_due, handler).result()
-            return self._run_due(handler)
+            return handler.beside_loop(lambda: self._run_due(handler))
         finally:
             self._store.file.end_lease(handler.name)
 
@@ -380,4 +385,4 @@ class Handlers:
         """Close the event loops of async handlers that are not running."""
         self._closed = True
         for handler in self._by_name.values():
-            handler.turn.run(handler.loop.close)
+            handler.turn.run(partial(handler.beside_loop, handler.loop.close))

@@ -3,7 +3,7 @@
     plan = withdrawals.plan(api, contract, token=…, amount=usd("25.00"), admin=…, to=…)
     withdrawal = plan.sign()
 
-Nothing here asks for, reads or stores a private key.
+No function asks for, reads or stores a private key.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Amounts of a withdrawal: in cents or in native units, never one for the other."""
+"""Withdrawal amounts in cents or native units, never converted silently."""
 
 import operator
 import re
@@ -32,7 +32,7 @@ class Cents:
 
 @attrs.frozen
 class NativeUnits:
-    """An amount in native units of a token: its smallest parts."""
+    """An amount in native units: the smallest units of a token."""
 
     units: int
 
@@ -71,7 +71,7 @@ def native_units(units: int | str) -> NativeUnits:
     """Return an amount in native units of the token: `native_units(25_000_000)`.
 
     Args:
-        units: A whole number, as an int or as digits.
+        units: Whole number, as int or digits.
 
     Raises:
         UsageError: It is a float, not digits alone, not above zero, or beyond 256 bits.
@@ -95,7 +95,7 @@ def native_units(units: int | str) -> NativeUnits:
 
 
 def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
-    """Yield what is wrong with a value given as an amount, and with a number of decimals."""
+    """Yield the problems of an amount and of a number of decimals."""
     if not isinstance(amount, Cents | NativeUnits):
         yield Problem("amount", "type", "has no unit", Remedy("amount"))
     if decimals is not None and (type(decimals) is not int or not 0 <= decimals <= _MAX_DECIMALS):
@@ -104,14 +104,14 @@ def amount_problems(amount: object, decimals: object) -> Iterator[Problem]:
 
 
 def tokens_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an amount in whole tokens, not rounded; None where decimals or rate are needed and unknown."""
+    """Return an unrounded amount in tokens; None if decimals or rate are required but unknown."""
     if isinstance(amount, NativeUnits):
         return None if decimals is None else Fraction(amount.units, 10**decimals)
     return None if not rate else Fraction(amount.cents, 100) / Fraction(rate)
 
 
 def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return an amount in native units, not rounded; None where decimals or rate are needed and unknown."""
+    """Return an unrounded amount in native units; None if decimals or rate are required but unknown."""
     if isinstance(amount, NativeUnits):
         return Fraction(amount.units)
     tokens = tokens_of(amount, decimals, rate)
@@ -119,7 +119,7 @@ def units_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Frac
 
 
 def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fraction | None:
-    """Return the value of an amount in US dollars, not rounded; None where decimals or rate are needed and unknown."""
+    """Return the unrounded value of an amount in US dollars; None if decimals or rate are required but unknown."""
     if isinstance(amount, Cents):
         return Fraction(amount.cents, 100)
     tokens = tokens_of(amount, decimals, rate)
@@ -127,7 +127,7 @@ def dollars_of(amount: Amount, decimals: int | None, rate: Decimal | None) -> Fr
 
 
 def in_both_units(amount: Amount, decimals: int | None, rate: Decimal | None) -> str:
-    """Return an amount as text in dollars and in native units, as far as each is known."""
+    """Return an amount as text in dollars and in native units, where known."""
     if decimals is None:
         other = "native units" if isinstance(amount, Cents) else "value in dollars"
         return f"{amount}; {other} unknown without the token's decimals (decimals=…)"
@@ -150,10 +150,10 @@ def in_both_units(amount: Amount, decimals: int | None, rate: Decimal | None) ->
 
 
 def in_sentence(amount: Amount, decimals: int | None, rate: Decimal | None, counted: NativeUnits | None = None) -> str:
-    """Return an amount for a sentence, in both units where known.
+    """Return an amount as text for a sentence, in both units where known.
 
     Args:
-        counted: An amount in cents as the service converted it.
+        counted: Native units that the service computed from cents.
     """
     if isinstance(amount, NativeUnits):
         worth = dollars_of(amount, decimals, rate)
@@ -165,7 +165,7 @@ def in_sentence(amount: Amount, decimals: int | None, rate: Decimal | None, coun
 
 
 def named_amount(amount: Amount, decimals: int | None, rate: Decimal | None, token: str) -> str:
-    """Return an amount by the name of its token: `25.00 USDC`, or `25.00 USD in XAUT (about 0.00943)`."""
+    """Return an amount with its token symbol: `25.00 USDC`, or `25.00 USD in XAUT (about 0.00943)`."""
     tokens = tokens_of(amount, decimals, rate)
     if isinstance(amount, NativeUnits):
         return f"{amount} of {token}" if tokens is None else f"{tokens_text(tokens)} {token}"
@@ -175,14 +175,14 @@ def named_amount(amount: Amount, decimals: int | None, rate: Decimal | None, tok
 
 
 def tokens_text(tokens: Fraction) -> str:
-    """Return a number of tokens as text, with `about` where it has no end or more than 18 decimals."""
+    """Return a number of tokens as text; "about" marks one rounded to 18 decimals."""
     if (tokens * 10**18).denominator == 1:
         return decimal_text(tokens)
     return f"about {float(tokens):,.6g}"
 
 
 def dollars_text(worth: Fraction) -> str:
-    """Return a value in dollars as text, with `about` where it was rounded down to a cent."""
+    """Return a value in dollars as text; "about" marks one rounded down to a cent."""
     exact = worth * 100
     if 0 < exact < 1:
         return "less than 0.01 USD"
@@ -190,13 +190,13 @@ def dollars_text(worth: Fraction) -> str:
 
 
 def decimal_text(number: Fraction) -> str:
-    """Return a decimal fraction as text without exponent, with thousands separators."""
+    """Return a fraction as decimal text with thousands separators and no exponent."""
     with localcontext(prec=_MAX_DIGITS):
         return f"{Decimal(number.numerator) / number.denominator:,f}"
 
 
 def read_balance(text: object) -> Fraction | None:
-    """Return a balance in whole tokens, as the service writes it; None if it is not a number."""
+    """Parse a balance in tokens as the service writes it; None if it is not a number."""
     return Fraction(text) if isinstance(text, str) and _BALANCE.fullmatch(text) else None
 
 

@@ -1,4 +1,4 @@
-"""A withdrawal before it is signed: checked, summarized, and requested once."""
+"""Plan a withdrawal: check it, summarize it, and request its signature once."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,24 +34,22 @@ def plan(
     clock: Any = None,
     names: Mapping[str, str] | None = None,
 ) -> "Plan":
-    """Plan a withdrawal and run all checks before anything is requested.
+    """Plan a withdrawal and run all checks before a signature is requested.
 
-    In production an admin the contract does not list, an unknown chain, a test network or an unknown contract version
-    is refused; elsewhere it is a warning.
+    In production an admin that the contract does not list, an unknown chain, a test network or an unknown contract
+    version is an error; elsewhere it is a warning.
 
     Args:
         api: A Client or a Session, not an asynchronous one.
-        contract: One of `api.list_contracts()`, or its id, which lists them.
+        contract: One of `api.list_contracts()`, or its id.
         token: The token to withdraw, as its address or one of `contract.tokens`.
         amount: `usd("25.00")` or `native_units(25_000_000)`.
         admin: The admin of the contract who makes the withdrawal.
         to: The address of the recipient.
         decimals: The token's decimals if you know them; the interface does not state them.
         allow: The last 8 characters of the recipient, to override a problem that allows it.
-        clock: Clock to use; that of the client by default.
-        names: What addresses are called, as {"0x…": "USDC"}: the symbol of a token, whose a wallet is. Those of a
-            sandbox are
-            known; the interface has none.
+        clock: Clock for the expiry (default: the client's).
+        names: Labels of addresses, as {"0x…": "USDC"}: token symbols and wallet owners. Those of a sandbox are known.
 
     Raises:
         UsageError: The withdrawal has problems; the message lists all of them.
@@ -87,7 +85,7 @@ def plan(
 
 
 def known_names(api: Any) -> dict[str, str]:
-    """Return what the addresses of a sandbox are called; the interface names none."""
+    """Return the labels of a sandbox's addresses; empty for a real service."""
     try:
         contracts = api.sandbox.guide()["contracts"]
     except (AttributeError, WorkbenchError):
@@ -114,7 +112,7 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
 
 @attrs.define(eq=False, repr=False)
 class Plan(Terms, Shown):
-    """A checked withdrawal whose signature was not requested yet. `sign()` requests the signature, once."""
+    """A checked withdrawal whose signature has not been requested. `sign()` requests it, once."""
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)
@@ -124,7 +122,7 @@ class Plan(Terms, Shown):
 
     @property
     def needs_confirmation(self) -> bool:
-        """Whether `sign()` requires a typed confirmation: in production."""
+        """Whether `sign()` requires a typed confirmation, as in production."""
         return bool(self._api.environment == "production")
 
     def sign(self, *, timeout: float = 0.0, typed: str | None = None) -> Withdrawal:
@@ -162,7 +160,7 @@ class Plan(Terms, Shown):
             self._clock.sleep(pause)
 
     def answered(self, answer: WithdrawalSignature) -> Withdrawal:
-        """Return the withdrawal of an answer to this plan's request, as one that was kept in a file."""
+        """Return the withdrawal for a stored answer to this plan's request."""
         return Withdrawal(self, answer, context_of(self._api), self._clock)
 
     def _request_signature(self) -> Withdrawal:
@@ -180,7 +178,7 @@ class Plan(Terms, Shown):
         raise refusal  # outside the block: the chain of errors would hold the request
 
     def _with_hint(self, error: ApiError) -> ApiError:
-        """Return a refusal with advice for this withdrawal."""
+        """Add advice for this withdrawal to an error of the service."""
         hint = {
             403: "Either this key lacks the role contractsAndSignatures:write (read is not enough), or the service "
             "does "

@@ -1,7 +1,6 @@
-"""The terms of a withdrawal (who takes how much of which token, from which contract, to where), their checks, and how
-they are shown.
+"""Terms of a withdrawal (contract, token, amount, admin, recipient), their checks and their display.
 
-The checks come before a signature is requested: everything at once, each refused, overridable, or only a warning.
+All checks run before a signature is requested; each finding is an error, an error that can be overridden, or a warning.
 """
 
 import re
@@ -43,7 +42,7 @@ def sheet_of(
     words: Iterable[str] = (),
     notes: Iterable[str] = (),
 ) -> Sheet:
-    """Return a sheet of labeled values; None is left out, and every text is escaped."""
+    """Return a sheet of labeled, escaped values; None values are omitted."""
     return Sheet(
         title=title,
         status=None if status is None else status_cell(status),
@@ -60,7 +59,7 @@ def _cell(value: object) -> Cell:
 
 
 def grouped(address: str) -> str:
-    """Return an address in groups of four characters, which are easier to compare."""
+    """Return an address in groups of four characters for easier comparison."""
     head, body = (address[:2], address[2:]) if address[:2] == "0x" else ("", address)
     return " ".join(filter(None, (head, *re.findall(".{1,4}", body))))
 
@@ -104,7 +103,7 @@ class Terms:
 
     @property
     def listed_token(self) -> Token | None:
-        """The token, if the contract has it."""
+        """The token, if the contract lists it."""
         tokens = self.contract.tokens or ()
         return next((token for token in tokens if same_address(token.address, self.token_address)), None)
 
@@ -121,28 +120,28 @@ class Terms:
 
     @property
     def amount_text(self) -> str:
-        """The amount in dollars and in native units, as far as each is known."""
+        """The amount in dollars and in native units, where known."""
         return in_both_units(self.amount, self.decimals, self.rate)
 
     @property
     def token_name(self) -> str:
-        """The symbol of the token, or its address in short."""
+        """Symbol of the token, or its shortened address."""
         return self._name_of(self.token_address) or f"token {shortened(self.token_address)}"
 
     @property
     def admin_name(self) -> str:
-        """The admin by its place in the contract's list: `admin 1`; one that is not in it by its address in short."""
+        """Position of the admin in the contract's list (`admin 1`), or its shortened address if not listed."""
         return self._place_of(self.admin) or f"admin {shortened(self.admin)}, which the contract does not list"
 
     @property
     def headline(self) -> str:
-        """How much of what, where and by whom, by names: `25.00 USDC on Base Sepolia, admin 1`."""
+        """Amount, token, chain and admin in one line: `25.00 USDC on Base Sepolia, admin 1`."""
         amount = named_amount(self.amount, self.decimals, self.rate, self.token_name)
         return f"{amount} on {self.chain.name}, {self.admin_name}"
 
     @property
     def balances(self) -> str | None:
-        """The contract's balance of the token before and after, in tokens; None where it is not stated."""
+        """The contract's balance of the token before and after, in tokens; None if not stated."""
         balance, taken = read_balance(self.token.balance), tokens_of(self.amount, self.decimals, self.rate)
         if balance is None:
             return None
@@ -153,7 +152,7 @@ class Terms:
 
     @property
     def credit(self) -> str | None:
-        """The credit capacity of the contract before and after: balances by exchange rates by advance rates, in USD."""
+        """Credit capacity of the contract before and after, in USD: sum of balance × exchange rate × advance rate."""
         tokens = self.contract.tokens or ()
         known = [worth for worth in map(credit_of, tokens) if worth is not None]
         taken, token = tokens_of(self.amount, self.decimals, self.rate), self.token
@@ -168,7 +167,7 @@ class Terms:
 
     @property
     def owner(self) -> str:
-        """Whose address the recipient is, as far as it is known here."""
+        """Owner of the recipient address, if known."""
         contract, name = self.contract, self._name_of(self.recipient)
         if same_address(self.recipient, self.admin):
             return f"the admin who withdraws ({self.admin_name})"
@@ -196,7 +195,7 @@ class Terms:
 
     @property
     def rows(self) -> dict[str, object]:
-        """The other terms to show, by label, without the amount."""
+        """Labeled terms other than the amount."""
         return {
             "token": (self.token.address, self.token_name),
             "contract balance": self.balances,
@@ -210,7 +209,7 @@ class Terms:
 
     @property
     def number(self) -> str:
-        """The number that is sent as the amount: cents or native units."""
+        """The amount as sent: a number of cents or native units."""
         return str(self.amount.cents if isinstance(self.amount, Cents) else self.amount.units)
 
     @property
@@ -228,17 +227,15 @@ class Terms:
 
 
 def shortened(address: object) -> str:
-    """Return an address as its ends, to tell it from others at a glance; never to compare where money moves."""
+    """Return the first and last characters of an address, for display only; never compare them."""
     text = visible(str(address), 100)
     return f"{text[:6]}…{text[-4:]}" if len(text) > 13 else text
 
 
 def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
-    """Return what the balance of a token, or another number of it, is worth as credit, in USD; None where rates are
-    unknown.
+    """Return the credit value of a token's balance, or of another number of tokens, in USD; None if a rate is unknown.
 
-    A balance is taken as whole tokens, an exchange rate as USD a token, an advance rate as a percentage, as declared in
-    `Token`.
+    Balances are whole tokens, exchange rates USD per token and advance rates percentages, as declared in `Token`.
     """
     held = read_balance(token.balance) if tokens is None else tokens
     rates = [rate for rate in (token.exchange_rate, token.advance_rate) if rate is not None and rate.is_finite()]
@@ -246,11 +243,11 @@ def credit_of(token: Token, tokens: Fraction | None = None) -> Fraction | None:
 
 
 def findings(terms: Terms, *, recipients: tuple[str, ...] | None, production: bool) -> Iterator[Finding]:
-    """Check the terms of a withdrawal, and yield everything found.
+    """Check the terms of a withdrawal and yield all findings.
 
     Args:
-        recipients: The profile's list of allowed recipients; None allows any.
-        production: Whether it would be real; then what is unknown is refused.
+        recipients: Allowed recipients of the profile; None allows any.
+        production: Whether the withdrawal is real; unknown values are then errors.
     """
     try:
         chain = terms.chain
@@ -289,7 +286,7 @@ def _addresses(terms: Terms, chain: chains.Chain) -> Iterator[Problem]:
 
 
 def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Problem]:
-    """Yield what is unknown about signer, chain and version."""
+    """Yield unknown signers, chains and contract versions."""
     admins = terms.contract.admin_addresses or ()
     if not any(same_address(terms.admin, admin) for admin in admins):
         known = f"its admins are {', '.join(map(str, admins))}" if admins else "it lists no admins"
@@ -304,7 +301,7 @@ def _unknown(terms: Terms, chain: chains.Chain, production: bool) -> Iterator[Pr
 
 
 def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[Finding]:
-    """Compare the recipient with the addresses that are known: equal to one, or only similar."""
+    """Yield findings on a recipient that equals or resembles a known address."""
     contract = terms.contract
     if chains.is_zero_address(to):
         yield (
@@ -340,7 +337,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
 
 
 def _amount(terms: Terms) -> Iterator[Finding]:
-    """Compare the amount with the balance, in whichever unit both are known, and with the smallest amounts."""
+    """Compare the amount with the balance, in a unit known for both, and with the minimum amounts."""
     amount, decimals, rate = terms.amount, terms.decimals, terms.rate
     if terms.listed_token is not None:
         balance, asked = read_balance(terms.listed_token.balance), tokens_of(amount, decimals, rate)

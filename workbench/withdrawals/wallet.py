@@ -1,7 +1,6 @@
-"""What holds a signature, and what goes to a wallet: the admin's message, call data, the transaction, parameters; and
-call data explained.
+"""Signatures and what a wallet gets: the admin's message, call data, transaction and parameters; explained call data.
 
-A signature is held where no dump or pickle reaches, and prints masked.
+Signatures are masked in output and excluded from dumps and pickles.
 """
 
 import json
@@ -29,7 +28,7 @@ SHOWN_FOR = 60.0  # seconds for which a revealed value can be read
 
 
 class NotSerializable:
-    """Base of objects that are never pickled or copied, and print masked."""
+    """Base of objects that cannot be pickled or copied and print masked."""
 
     __slots__ = ()
 
@@ -44,7 +43,9 @@ class NotSerializable:
 
 
 class Secret(NotSerializable):
-    """A signature and its salt, as bytes and as text of the service. Not an attrs class: `asdict` would show it."""
+    """A signature and its salt, as bytes and as sent by the service. Not an attrs class, which `asdict` would
+    expose.
+    """
 
     __slots__ = ("data", "data_text", "public_key", "salt", "salt_text")
 
@@ -57,9 +58,9 @@ class Secret(NotSerializable):
 
 
 class Revealed(NotSerializable):
-    """A signature that can be read for a minute: `.data` and `.salt` as the service wrote them. It prints masked.
+    """A signature readable for one minute: `.data` and `.salt` as the service sent them. It prints masked.
 
-    It is not text, so that no cell output and no history keeps the signature.
+    It is not a string, so that cell output and shell history cannot store the signature.
     """
 
     __slots__ = ("_clock", "_secret", "_until")
@@ -71,21 +72,21 @@ class Revealed(NotSerializable):
 
     @property
     def data(self) -> str:
-        """The signature, as the service wrote it."""
+        """Signature as the service sent it."""
         return self._read().data_text
 
     @property
     def salt(self) -> str:
-        """The salt, as the service wrote it."""
+        """Salt as the service sent it."""
         return self._read().salt_text
 
     @property
     def seconds_left(self) -> int:
-        """Seconds for which it can still be read."""
+        """Seconds until the signature is discarded."""
         return 0 if self._secret is None else max(0, int(self._until - self._clock.monotonic()))
 
     def hide(self) -> None:
-        """Discard it now."""
+        """Discard the signature now."""
         self._secret = None
 
     def _read(self) -> Secret:
@@ -100,7 +101,7 @@ class Revealed(NotSerializable):
 
 
 class AdminSignature(NotSerializable):
-    """A checked signature of an admin over a withdrawal. It prints masked."""
+    """A verified signature of an admin for a withdrawal. It prints masked."""
 
     __slots__ = ("admin", "nonce", "salt", "signature")
 
@@ -120,7 +121,7 @@ class ForWallet(Shown):
     __slots__ = ()
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Return it as JSON text for a wallet, and write it to a file if a path is given."""
+        """Return JSON text for a wallet; with a path, write it to that file too."""
         text = json.dumps(self, indent=2)
         if path is not None:
             write_file(Path(path), f"{text}\n".encode(), private=False)
@@ -138,12 +139,12 @@ class AdminMessage(dict[str, Any], ForWallet):
 
     @property
     def digest(self) -> bytes:
-        """The 32 bytes that are signed."""
+        """The 32-byte digest that is signed."""
         return chains.digest(self)
 
     @hide_arguments
     def accept(self, signature: BytesLike) -> AdminSignature:
-        """Check the wallet's signature: 65 bytes, as hex or bytes, by this admin over exactly this message.
+        """Verify the wallet's signature: 65 bytes, as hex or bytes, by this admin over this message.
 
         Raises:
             UsageError: It is not a signature, is malleable, or is by another account or over another message.
@@ -206,7 +207,7 @@ def admin_message(terms: Terms, units: int, *, nonce: int, salt: BytesLike | Non
 
 
 def _is_key_of(signer: str, salt: bytes) -> bool:
-    """Return whether a salt is the admin's own private key, which has the same form."""
+    """Return whether a salt is the admin's private key, which has the same length."""
     try:
         return chains.same_address(chains.public_address(salt), signer)
     except ValueError:  # out of the range of keys
@@ -259,12 +260,12 @@ class Parameters(NotSerializable, list[Any], ForWallet):
 
 @attrs.frozen(kw_only=True, repr=False)
 class Explanation(Shown):
-    """A plain-language explanation of call data. It holds the number of signatures, not the signatures.
+    """Plain-language explanation of call data. It holds the number of signatures, not the signatures.
 
     Attributes:
-        expires_at: Unix seconds.
-        to: The address a transaction is sent to; None for bare call data, as is `chain`.
-        differences: How it differs from a withdrawal; None if it was not compared.
+        expires_at: Expiry in Unix seconds.
+        to: Recipient of the transaction; None for bare call data. The same holds for `chain`.
+        differences: Differences from a withdrawal; None if it was not compared.
     """
 
     version: int
@@ -282,7 +283,7 @@ class Explanation(Shown):
 
     @property
     def until(self) -> str:
-        """The time after which the call cannot be executed."""
+        """Expiry time of the call."""
         try:
             return moment(datetime.fromtimestamp(self.expires_at, UTC))
         except (ValueError, OverflowError, OSError):
@@ -290,7 +291,7 @@ class Explanation(Shown):
 
     @property
     def summary(self) -> str:
-        """What the call does, in one sentence."""
+        """One-sentence summary of the call."""
         return (
             f"Takes {self.units} of the token {self.token} out of the contract {self.proxy} and sends them to "
             f"{self.recipient}, if executed before {self.until}."
@@ -361,7 +362,7 @@ def explain(data: object, *, decimals: int | None = None) -> Explanation:
 
 
 def number_of(value: Any) -> int | None:
-    """Return a whole number, also from decimal or 0x text; None where it is none."""
+    """Parse a whole number from an int, decimal text or 0x text; None otherwise."""
     try:
         return int(value, 0) if isinstance(value, str) else int(value)
     except (TypeError, ValueError):

@@ -1,6 +1,4 @@
-"""A withdrawal as the service answered it, compared with the request: who may take how much, from where, to where,
-until when.
-"""
+"""A signed withdrawal: the answer compared with the request, its expiry, and what a wallet needs to execute it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -41,13 +39,13 @@ _ONE_DAY = timedelta(days=1)  # a longer life is unusual; a larger skew is not a
 
 
 class Withdrawal(NotSerializable, Shown):
-    """A withdrawal that the service signed, and its next steps. The signature is masked, and deleted when it expires.
+    """A withdrawal signed by the service, and its next steps. The signature is masked, and deleted on expiry.
 
     Attributes:
-        answered: Whether the answer had a signature, even if it has expired since.
-        expires_at: The time at which the signature expires.
+        answered: Whether the answer contained a signature, even if it has expired since.
+        expires_at: Expiry of the signature.
         problems: Differences between answer and request; with any, the signature is withheld.
-        units: The amount in native units: as requested, or as the service converted it; None if it did not say.
+        units: Amount in native units, as requested or as computed by the service; None if unknown.
     """
 
     __slots__ = (
@@ -81,9 +79,7 @@ class Withdrawal(NotSerializable, Shown):
         self.answered = self._secret is not None
 
     def _check(self, answer: Any) -> Iterator[Problem]:
-        """Compare an answer with the request, and keep its signature; yield the differences. What is only unusual is a
-        note.
-        """
+        """Yield differences between answer and request, and store the signature. Unusual values become notes."""
         plan, parameters = self.plan, None
         self._notes += map(str, answer.marks)
         if answer.parameters:
@@ -120,7 +116,7 @@ class Withdrawal(NotSerializable, Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Unusual points of the answer that do not prevent its use."""
+        """Unusual values of the answer that do not prevent its use."""
         life = self.remaining()
         long = (f"it is valid unusually long: {duration_text(life)}",) if life is not None and life > _ONE_DAY else ()
         return (*self._notes, *long)
@@ -130,7 +126,7 @@ class Withdrawal(NotSerializable, Shown):
         return skew if skew is not None and math.isfinite(skew) and abs(skew) >= 2 else 0.0
 
     def remaining(self) -> timedelta | None:
-        """Return the remaining time of the signature by the service's clock; negative if it has expired."""
+        """Return the time until the signature expires, by the service's clock; negative once expired."""
         if self.expires_at is None:
             return None
         now: datetime = self._clock.now()
@@ -143,7 +139,7 @@ class Withdrawal(NotSerializable, Shown):
         return left is not None and left <= timedelta()
 
     def countdown(self) -> str:
-        """Return the remaining time as text ("9 min 58 s left"), or since when the signature has expired."""
+        """Return the time until expiry as text ("9 min 58 s left"), or the time since."""
         left = self.remaining()
         if left is None:
             return "the service did not state an expiry"
@@ -153,7 +149,7 @@ class Withdrawal(NotSerializable, Shown):
 
     @property
     def summary(self) -> str:
-        """Who may take how much of what, from which contract, to where, until when."""
+        """One-sentence summary: recipient, amount, contract and expiry."""
         plan = self.plan
         if not self.answered:
             obstacle = "The answer cannot be used" if self.problems else self._not_ready()
@@ -167,7 +163,7 @@ class Withdrawal(NotSerializable, Shown):
         )
 
     def reveal(self) -> Revealed:
-        """Return a view in which the signature can be read for a minute. The journal notes that it was shown.
+        """Return a view in which the signature is readable for one minute, and record that in the journal.
 
         Raises:
             UsageError: There is no signature, it has expired, or it does not match the request.
@@ -184,17 +180,16 @@ class Withdrawal(NotSerializable, Shown):
         nonce: int | None = None,
         message: Callable[..., bytes] | None = None,
     ) -> bool:
-        """Return whether the service's signature fits the message it is assumed to sign.
+        """Verify the service's signature against the message it is assumed to sign.
 
-        On Stellar the signed bytes are not public: without `message`, True says only that the sandbox made the
-        signature, and a real one gives False.
+        On Stellar the signed message is not public: without `message`, True means only that the sandbox made the
+        signature, and a real signature returns False.
 
         Args:
-            signer: On EVM chains the address that signs for the service; elsewhere its public key, by default the one
-                in
-                the answer, which shows only that the answer is consistent.
-            nonce: On EVM chains and Solana the nonce of the contract, on EVM chains the value of `adminNonce()`.
-            message: On Stellar, a function that returns the signed bytes; it gets `chain_id`, `proxy`, `user`, `asset`,
+            signer: EVM: the address that signs for the service. Other chains: its public key; the default, taken from
+                the answer, shows only that the answer is consistent.
+            nonce: EVM and Solana: the nonce of the contract; on EVM chains the value of `adminNonce()`.
+            message: Stellar: a function that returns the signed bytes from `chain_id`, `proxy`, `user`, `asset`,
                 `amount` (native units), `recipient`, `expires_at` and `salt`.
         """
         secret, signed = self._require_secret(), self._message(nonce, message)
@@ -212,7 +207,7 @@ class Withdrawal(NotSerializable, Shown):
         return chains.verify_ed25519(key, signed, secret.data)
 
     def _message(self, nonce: int | None, stellar: Callable[..., bytes] | None = None) -> bytes:
-        """Return the bytes that the service is assumed to sign."""
+        """Return the message that the service is assumed to sign."""
         plan = self.plan
         family, proxy = plan.chain.family, plan.contract.proxy_address
         parties = {"chain_id": plan.contract.chain_id, "user": plan.admin, **self._signed()}
@@ -231,13 +226,13 @@ class Withdrawal(NotSerializable, Shown):
     def typed_data(
         self, *, nonce: int, salt: BytesLike | None = None, admin: str | None = None, units: NativeUnits | None = None
     ) -> AdminMessage:
-        """Return the EIP-712 message for an admin's own wallet to sign.
+        """Return the EIP-712 message for an admin's wallet to sign.
 
         Args:
             nonce: The value of the contract's `adminNonce()`.
             salt: 32 random bytes chosen by the admin, as bytes, hex or base64; generated by default.
-            admin: The admin who signs; by default the one of the withdrawal.
-            units: The amount in native units, needed if it was requested in cents and the answer does not state it.
+            admin: The admin who signs (default: the admin of the withdrawal).
+            units: Amount in native units; required if cents were requested and the answer does not state the units.
         """
         self._require_secret()
         if self.plan.chain.family is not Family.EVM:
@@ -253,21 +248,18 @@ class Withdrawal(NotSerializable, Shown):
         nonce: int | None = None,
         units: NativeUnits | None = None,
     ) -> Transaction:
-        """Return the transaction for a wallet to send. It holds the signatures and prints masked.
+        """Return the transaction for a wallet to send. It contains the signatures and prints masked.
 
-        On EVM chains it is whole: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for version
-            1.
-        On Solana and Stellar it goes as far as is public: the admin sends it (`from`), so that its own signature is
-        their
-        half, and it carries the `parameters`; on Solana also the instruction that checks the service's signature. The
-        instruction of the contract's program, or the function of the Stellar contract, comes from its documentation.
+        On EVM chains it is complete: `to` (the contract's controller), `data`, `value`, `chainId`, and `from` for
+        version 1. On Solana and Stellar it is partial: `from` (the admin, who signs by sending it), `parameters`, and
+        on Solana the instruction that checks the service's signature. The instruction of the contract's program, or
+        the function of the Stellar contract, comes from its documentation.
 
         Args:
-            signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in this order; none for version
-                1.
-            direct_transfer: Required by version 2 on EVM chains; its meaning depends on the contract.
+            signatures: EVM: results of `typed_data(…).accept(…)`, one for each admin, in order; none for version 1.
+            direct_transfer: EVM version 2: required; its meaning depends on the contract.
             nonce: Solana: the nonce of the contract.
-            units: The amount in native units, needed if it was requested in cents and the answer does not state it.
+            units: Amount in native units; required if cents were requested and the answer does not state the units.
         """
         secret, plan, contract = self._require_secret(), self.plan, self.plan.contract
         base: dict[str, Any] = {"to": contract.controller_address, "chainId": hex(contract.chain_id)}
@@ -299,7 +291,7 @@ class Withdrawal(NotSerializable, Shown):
 
     @hide_arguments
     def explain(self, data: Any) -> Explanation:
-        """Explain call data, or a transaction, in plain words, and list how it differs from this withdrawal."""
+        """Explain call data or a transaction in plain language, with its differences from this withdrawal."""
         explanation, plan, contract = explain(data, decimals=self.plan.decimals), self.plan, self.plan.contract
         matches = {
             "the contract is not that of this withdrawal": same_address(explanation.proxy, contract.proxy_address),
@@ -324,7 +316,7 @@ class Withdrawal(NotSerializable, Shown):
         return attrs.evolve(explanation, differences=differences, amount_text=text)
 
     def _check_admins(self, signatures: tuple[AdminSignature, ...], amount: NativeUnits) -> None:
-        """Check each signature again, over this withdrawal's own message."""
+        """Verify each admin signature over this withdrawal's message."""
         seen: list[str] = []
         for index, signed in enumerate(signatures):
             if not isinstance(signed, AdminSignature):
@@ -356,7 +348,7 @@ class Withdrawal(NotSerializable, Shown):
         return Parameters(values)
 
     def _signed(self, units: NativeUnits | None = None) -> dict[str, Any]:
-        """Return what the service signed beside the parties, by the names that `chains` has for it."""
+        """Return the signed values other than the parties, by the names that `chains` uses."""
         secret, amount = self._require_secret(), self._native_units(units).units
         if self._expires_at_unix is None:
             raise _invalid("expiresAt", "is missing: the service did not state when the signature expires")
@@ -369,7 +361,7 @@ class Withdrawal(NotSerializable, Shown):
         }
 
     def _require_secret(self) -> Secret:
-        """Return the signature, or raise why there is none."""
+        """Return the signature, or raise an error with the reason it is missing."""
         obstacle = self._obstacle()
         if obstacle is not None or self._secret is None:
             raise UsageError(obstacle or self._not_ready(), of="withdrawal")
@@ -402,7 +394,7 @@ class Withdrawal(NotSerializable, Shown):
         return units
 
     def sheet(self) -> Sheet:
-        """Return the withdrawal as a sheet; the signature is masked, and missing once it has expired."""
+        """Return the withdrawal as a sheet with a masked signature, if it has not expired."""
         plan = self.plan
         amount = plan.amount_text
         if self.answered and self.units is not None and self.units != plan.amount:
@@ -457,7 +449,7 @@ def _differences(terms: Terms, parameters: chains.WithdrawParameters, end: int |
 
 
 def _amount_problem(terms: Terms, signed: int) -> str | None:
-    """Compare the signed number of units with the request; where cents were requested, with decimals and rate."""
+    """Compare the signed units with the request; a request in cents needs decimals and rate."""
     expected = units_of(terms.amount, terms.decimals, terms.rate)
     if isinstance(terms.amount, NativeUnits):
         return None if signed == expected else "is not the requested amount"
@@ -474,7 +466,7 @@ def _amount_problem(terms: Terms, signed: int) -> str | None:
 
 
 def _skew_text(skew: timedelta) -> str:
-    """Return how this machine's clock differs from the service's; a difference above a day is not called an error."""
+    """Describe the difference between this clock and the service's; over a day it is not reported as a clock error."""
     if not skew:
         return ""
     if abs(skew) > _ONE_DAY:

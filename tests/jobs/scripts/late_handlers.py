@@ -1,11 +1,15 @@
-"""A handler that fails is called again, and never twice after it is done.
+"""Handlers: one that fails is called again, one that is added later gets what is stored, one may be async.
 
 Needs: base.
 """
 
+import asyncio
+
 import workbench as wb
 
-with wb.Inbox("events.db", keys=["a-signing-key-0123"]) as inbox:
+KEY = "a-signing-key-0123"
+delivery = wb.events.sample("user.updated", KEY)
+with wb.Inbox("events.db", keys=[KEY]) as inbox:
     tries = []
 
     @inbox.on("user.updated")
@@ -14,11 +18,40 @@ with wb.Inbox("events.db", keys=["a-signing-key-0123"]) as inbox:
         if len(tries) == 1:
             raise ValueError("the database is away")
 
-    delivery = wb.events.sample("user.updated", "a-signing-key-0123")
-    try:
-        inbox.receive(delivery.headers, delivery.body)
-    except ValueError:
-        pass
+    status = inbox.respond(delivery.headers, delivery.body)
+    assert status < 300, status  # acknowledged: the event is stored, and the handler is tried again
+    assert [failure.handler for failure in inbox.failures()], "the failure is listed"
     inbox.retry()
-    inbox.receive(delivery.headers, delivery.body)
+    inbox.respond(delivery.headers, delivery.body)
     assert len(tries) == 2, tries
+    assert not inbox.failures()
+
+with wb.Inbox("events.db", keys=[KEY]) as inbox:  # another process, later
+    late = []
+
+    @inbox.on("user.updated")
+    def added_later(event):
+        late.append(event.id)
+
+    inbox.run_handlers()
+    assert late == tries[:1], late
+
+
+async def main():
+    async with await wb.connect_async() as api:
+        seen = []
+
+        @api.inbox.on("transaction.created")
+        async def created(event):
+            await asyncio.sleep(0)
+            seen.append(event.kind)
+
+        card = api.sandbox.guide()["cards"]["active"][0]
+        await api.simulate_authorization(
+            card_id=card, amount=100, currency="USD", merchant_name="Example Books", merchant_category_code="5942"
+        )
+        await api.inbox.wait("transaction.created", timeout=5)
+        assert seen == ["transaction.created"], seen
+
+
+asyncio.run(main())

@@ -5,9 +5,20 @@ Needs: base.
 
 import workbench as wb
 
-try:
-    wb.compare  # noqa: B018
-except AttributeError as error:
-    assert "compare_behavior" in str(error), error
-else:
-    raise AssertionError("a former name still works")
+api = wb.connect()
+FORMER = {
+    "compare_behavior": lambda: wb.compare,
+    "wb.testing.explore": lambda: wb.chaos,
+    "wb.reports.spend": lambda: wb.tables.spend,
+    "the types of requests and results are private": lambda: wb.bulk.BulkResult,
+    "api.inbox.events()": lambda: api.events,
+    "sandbox.cards.lock": lambda: api.sandbox.lock_card,
+    "journal.to_dicts()": lambda: api.journal.export,
+}
+for new, former in FORMER.items():
+    try:
+        former()
+    except AttributeError as error:
+        assert new in str(error), error
+    else:
+        raise AssertionError(f"a former name of {new} still works")
