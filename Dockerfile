@@ -1,4 +1,4 @@
-# A sandbox for other programs; docs/service.md says how to run it.
+# A sandbox for other programs; docs/deployment.md says how to run it.
 FROM python:3.12-slim
 WORKDIR /app
 COPY requirements/server.txt pyproject.toml README.md LICENSE ./

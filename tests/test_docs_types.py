@@ -34,6 +34,7 @@ my_application: Any = given()
 """What the text around the blocks introduces: on every page, and on one."""
 MEANT = {
     ("developers.md", "amount=10.99"),
+    ("errors.md", "amount=10.99"),
     ("withdrawals.md", "wb.withdrawals.usd(wrong)"),
     ("withdrawals.md", "amount=2500,"),
 }

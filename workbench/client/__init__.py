@@ -1,1 +1,1 @@
-"""One call, sent: the checked client, its journal, and reads of answers that came elsewhere."""
+"""HTTP client: validated requests, retries, journal, and parsing of answers obtained elsewhere."""

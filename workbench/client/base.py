@@ -1,4 +1,4 @@
-"""Base class of both clients: construction, views, arming and the start of a call. It performs no I/O."""
+"""Base class of both clients: construction, views, arming and preparation of calls. It performs no I/O."""
 
 import os
 import re
@@ -29,10 +29,10 @@ EnvironmentName = Literal["sandbox", "production"]
 
 
 class Connections:
-    """The transport that a client and its views share, created at first use and once for each owner.
+    """Transports shared by a client and its views, created on first use, one per owner.
 
-    A forked process must not share its parent's connections, since answers would mix; asynchronous ones belong to one
-    event loop.
+    A forked process must not share its parent's connections, because answers would mix; asynchronous connections belong
+    to one event loop.
     """
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -41,7 +41,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def get(self, *owner: object) -> Any:
-        """Return the transport of this process, and of an owner within it."""
+        """Return the transport of this process and owner."""
         whose = (os.getpid(), *owner)
         held = self._held
         if held[0] != whose:
@@ -50,7 +50,7 @@ class Connections:
         return held[1]
 
     def take(self, *owner: object) -> Any:
-        """Return the owner's transport, if any, to be closed; the next use creates a new one."""
+        """Remove and return the owner's transport, if any, so that it can be closed."""
         held, self._held = self._held, ((), None)
         return held[1] if held[0] == (os.getpid(), *owner) else None
 
@@ -174,15 +174,15 @@ class BaseClient(Operations, ABC):
         again: bool = False,
         resend: bool = False,
     ) -> Self:
-        """Return a view of this client that also accepts the unusual requests named here.
+        """Return a view of this client that also accepts the given kinds of unusual requests.
 
         Args:
-            partial_address: Send part of an address; whether the service merges or replaces it is not shown.
-            masked_value: Send values that hold •, as a masked value does.
+            partial_address: Send part of an address; whether the service merges or replaces it is not documented.
+            masked_value: Send values that contain •, as masked values do.
             unusual_text: Send invisible characters.
             unverified_address: Send an address with a wrong checksum, of another chain's family, or of zero bytes.
             again: Send a write that repeats one of the last 24 hours.
-            resend: Send a call with an effect again after a 429, which says that it was not carried out.
+            resend: Send a call with an effect again after a 429, which means that it was not carried out.
         """
         chosen = {name for name, yes in locals().items() if yes and name != "self"}
         return self._view(_allowing=self._allowing | chosen)
@@ -193,7 +193,7 @@ class BaseClient(Operations, ABC):
         return view
 
     def arm(self, *, operations: Any, minutes: float, reason: str) -> Arming:
-        """Allow writes in production for a limited time. The permission ends after `minutes`, and with the process.
+        """Allow writes in production for a limited time. The permission ends after `minutes` or with the process.
 
         Args:
             operations: Names or operations, as {"update_user"}.
@@ -207,45 +207,45 @@ class BaseClient(Operations, ABC):
         return arming
 
     def disarm(self) -> None:
-        """Revoke what `arm` allowed: writes in production are refused again."""
+        """Revoke the permission of `arm`; writes in production are refused again."""
         self._context.arming = None
         self._context.note("disarmed", "")
 
     @property
     def armed(self) -> Arming | None:
-        """What `arm` allows at present, and until when; None if nothing is armed."""
+        """Current permission of `arm` with its expiry; None if nothing is armed."""
         return self._context.armed
 
     @property
     def journal(self) -> Journal:
-        """The journal of calls with an effect, and their outcomes."""
+        """Journal of calls with an effect and their outcomes."""
         if self._journal is None:
             raise UsageError("this client was made with journal=False", of="journal")
         return self._journal
 
     @property
     def environment(self) -> str:
-        """Where this client's calls go: "sandbox" or "production"."""
+        """Environment of the service: "sandbox" or "production"."""
         return self._context.environment
 
     @property
     def host(self) -> str:
-        """The host of the service."""
+        """Host of the service."""
         return self._context.host
 
     @property
     def base_url(self) -> str:
-        """The base URL of the service, normalized."""
+        """Normalized base URL of the service."""
         return str(self._url)
 
     @property
     def limits(self) -> Limits:
-        """The limits of this client: rates, amounts, rows and recipients."""
+        """Limits of this client: rates, amounts, rows and recipients."""
         return self._context.limits
 
     @property
     def converter(self) -> Converter:
-        """The client's own `cattrs.Converter` for records, with this client's wire names.
+        """The `cattrs.Converter` of this client for records, with its wire names.
 
         Hooks that you register apply to this client only.
         """
@@ -274,14 +274,14 @@ class BaseClient(Operations, ABC):
 
     @contextmanager
     def idempotency(self, key: str) -> Iterator[None]:
-        """Send an idempotency key with the write in a `with` block, as `with api.idempotency("order-1"):`.
+        """Send an idempotency key with the write in a `with` block: `with api.idempotency("order-1"):`.
 
-        A service that honors the header carries out one call for a key, however often it is sent; one that does not
-        carries out each. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The journal keeps
-        the key, and `journal.resend` sends it again. It holds for this thread or task.
+        A service that supports the header carries out one call per key, however often it is sent; other services carry
+        out each call. The header is `Idempotency-Key`, or the `idempotency_header` of the profile. The journal stores
+        the key, and `journal.resend` sends it again. The key applies to this thread or task.
 
         Args:
-            key: 1 to 255 printable ASCII characters, the same whenever this call is sent.
+            key: 1 to 255 printable ASCII characters, the same for each repetition of this call.
 
         Raises:
             UsageError: The key cannot be sent in a header.
@@ -339,7 +339,7 @@ class BaseClient(Operations, ABC):
 
     @abstractmethod
     def _new_transport(self) -> Any:
-        """Open connections of the network."""
+        """Open network connections."""
 
     def _close_rest(self) -> None:
         if self._journal is not None:
@@ -356,9 +356,9 @@ class BaseClient(Operations, ABC):
         body: bytes | str | Mapping[str, Any] | None = None,
         **path_arguments: str,
     ) -> Any:
-        """Read a wire body as the request record of an operation, with this client's wire names; `send` sends it.
+        """Parse a wire body as the request record of an operation, with this client's wire names; send it with `send`.
 
-        Members that the interface does not name are left out, with a warning. Sending checks the request's rules.
+        Undocumented members are ignored with a warning. Sending checks the request's rules.
 
         Args:
             operation: Its name, or the method of a client.
@@ -366,7 +366,7 @@ class BaseClient(Operations, ABC):
             path_arguments: Path parameters by attribute name, as `transaction_id=…`.
 
         Raises:
-            InvalidRequest: It is not JSON, or a member has another type; all problems are named.
+            InvalidRequest: It is not JSON, or a member has the wrong type; all problems are listed.
             InvalidArguments: The operation or a path argument is unknown.
         """
         return from_wire(operation, body, self._context.converter, path_arguments)
@@ -381,17 +381,17 @@ def context_of(client: BaseClient) -> ClientContext:
 
 
 def allowed_by(client: BaseClient) -> frozenset[str]:
-    """Return the unusual requests that a view of a client accepts, as `allowing` names them."""
+    """Return the unusual requests that a view accepts, by the argument names of `allowing`."""
     return client._allowing
 
 
 def stoppable(client: BaseClient, stopped: Callable[[], bool]) -> Any:
-    """Return a view of a client in which a call that waits for its pace, or to be sent again, is not sent once it is
-    stopped.
+    """Return a view of a client whose calls are not sent if it is stopped while they wait for a rate limit or a
+    retry.
     """
     return client._view(_stopped=stopped)
 
 
 def journal_of(client: BaseClient) -> Journal | None:
-    """Return the journal of a client; None if it was made with `journal=False`."""
+    """Return the journal of a client; None for `journal=False`."""
     return client._journal

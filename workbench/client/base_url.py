@@ -1,6 +1,6 @@
-"""The base URL of a service.
+"""Base URLs of services.
 
-It has one spelling: `https` unless it stays on this machine, without user, password, query or fragment.
+A base URL is normalized: `https` except for loopback, without user, password, query or fragment.
 """
 
 import ipaddress
@@ -37,10 +37,10 @@ def is_loopback(host: str) -> bool:
 
 @hide_arguments
 def base_url(text: str) -> BaseUrl:
-    """Read a base URL; a missing `/v1` is added, a trailing slash removed.
+    """Parse a base URL; a missing `/v1` is added, a trailing slash removed.
 
     Raises:
-        InvalidProfile: The URL cannot be used; the message says what is allowed.
+        InvalidProfile: The URL cannot be used; the message lists what is allowed.
     """
     url = base_url_or_problem(text)
     if isinstance(url, str):
@@ -49,7 +49,7 @@ def base_url(text: str) -> BaseUrl:
 
 
 def base_url_or_problem(text: object) -> BaseUrl | str:
-    """Return the base URL, or what is wrong with it."""
+    """Return the base URL, or a description of what is wrong with it."""
     if not isinstance(text, str) or not text.strip():
         return "is missing; it is like https://api.example.com/v1"
     if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:

@@ -14,7 +14,7 @@ from workbench.schema.walk import UnknownMember, build, members, snake
 
 
 def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return every problem of a call with unknown arguments, including the broken rules of the known ones."""
+    """Return all problems of a call with unknown arguments, including broken rules of the known ones."""
     strange: list[UnknownMember] = []
     problems = checks.problems(build(operation.request, arguments, strange))
     unknown = []
@@ -31,7 +31,7 @@ def argument_problems(operation: Operation[..., Any], arguments: Mapping[str, An
 
 
 def from_wire(operation: object, body: object, converter: Converter, path_arguments: Mapping[str, str]) -> Any:
-    """Read a wire body as the request of an operation; see `Client.from_wire`."""
+    """Parse a wire body as the request of an operation; see `Client.from_wire`."""
     row = OPERATIONS.get(operation) if isinstance(operation, str) else getattr(operation, "operation", operation)
     if not isinstance(row, Operation):
         raise InvalidArguments(f"no operation {visible(str(operation), 60)!r} (known: {', '.join(OPERATIONS)})")
@@ -57,7 +57,7 @@ def from_wire(operation: object, body: object, converter: Converter, path_argume
 
 
 def _as_text(value: object) -> Any:
-    """Query values are text; where a query is stored as JSON, its numbers and flags have JSON types."""
+    """Return a query value as text; a query stored as JSON may contain numbers and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value

@@ -16,13 +16,12 @@ from workbench.schema.walk import is_record
 
 
 class Cleaner:
-    """Masks private values repeated in text or nested JSON values, also in another case or grouping.
+    """Mask private values repeated in text or nested JSON, also with other case or grouping.
 
-    Used for whatever a service answers, before it enters an error, the journal, a log, a span, a recording or an
-    export.
+    It cleans every answer of a service before it enters an error, the journal, a log, a span, a recording or an export.
 
     Args:
-        operation: The operation; what its records declare private is masked under its name, whatever the value.
+        operation: The operation; members that its records declare private are masked whatever their value.
         request: The request whose private values are masked.
         key: Returns the key, which is masked too.
     """
@@ -31,8 +30,8 @@ class Cleaner:
         self._operation, self._request, self._key = operation, request, key
 
     def __call__(self, value: object) -> Any:
-        """Return a text or JSON values, names of members too, with private values masked; a number becomes a text
-        then.
+        """Return a text or JSON value, including member names, with private values masked. A masked number becomes
+        text.
         """
         if isinstance(value, str):
             return self._pattern.sub(DOTS, value) if self._is_near(value) else value
@@ -45,15 +44,15 @@ class Cleaner:
         return DOTS
 
     def _is_near(self, text: str) -> bool:
-        """Return whether a text may repeat a private value; the pattern, which takes 50 ms to make, decides."""
+        """Return whether a text may repeat a private value; a quick test before the pattern, which takes 50 ms to
+        build.
+        """
         folded = _letters(text)
         return any(map(text.__contains__, self._marks)) or any(form in folded for form in self._folded)
 
     @cached_property
     def _marks(self) -> frozenset[str]:
-        """What a text may hold as it stands: beginnings of escapes, and short values, which are no part of other
-        words.
-        """
+        """Parts that a text must contain to be checked: starts of escapes, and short values as separate words."""
         short = [text for text in self._texts if len(_letters(text)) <= 3]
         return frozenset(["%", "\\", "&", *short, *map(str.upper, short)])
 
@@ -89,7 +88,7 @@ class Cleaner:
 
 
 def _plain(value: object) -> Iterator[Any]:
-    """Yield the single values of one; a request that is not checked may hold mappings."""
+    """Yield the scalar values within a value; a request that is not checked may contain mappings."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
@@ -106,7 +105,7 @@ def _letters(text: str) -> str:
 
 
 def _forms(value: object) -> Iterator[str]:
-    """Yield a value as text; a date also as other countries write it."""
+    """Yield a value as text; for a date also its other national formats."""
     text = str(value)
     yield text
     digits = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", text)
@@ -132,7 +131,7 @@ _SEPARATOR = r"(?:[\W_]|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|&#?\w{1,6};){0,6}?"
 
 @cache
 def _character(character: str) -> str:
-    """Return the pattern of a letter or digit: in either case, with or without its accent, wide, or escaped."""
+    """Return a pattern for a letter or digit in either case, with or without accent, full-width, or escaped."""
     plain = unicodedata.normalize("NFD", character)[0]
     forms = {form for c in (character, plain) for form in (c, c.upper(), c.lower())}
     forms |= {chr(ord(form) + 0xFEE0) for form in forms if len(form) == 1 and form.isascii()}
@@ -142,7 +141,7 @@ def _character(character: str) -> str:
 
 
 def _grouped(text: str) -> str:
-    """Return the pattern of a private text; numbers may be grouped in any way, and words separated."""
+    """Return a pattern for a private text with any grouping of digits or separation of words."""
     letter_groups = ["".join(map(_character, word)) for word in re.findall(r"[^\W_]+", text)]
     letters = "".join(re.findall(r"[^\W_]", text))
     if not letters:

@@ -1,6 +1,4 @@
-"""The synchronous and the asynchronous client. The network modules are loaded by the first call that
-needs it.
-"""
+"""Synchronous and asynchronous client. The first call imports the network modules."""
 
 import os
 from abc import abstractmethod
@@ -26,23 +24,23 @@ _BY_REQUEST: Mapping[type[Any], Operation[..., Any]] = {row.request: row for row
 
 
 def network() -> Any:
-    """Return the module of the network, which loads httpx, TLS and the event loop when it is first needed."""
+    """Import and return the network module, which loads httpx, TLS and the event loop."""
     from workbench.client import transports
 
     return transports
 
 
 class _Calls(BaseClient):
-    """Builds and runs the calls of either client over the network."""
+    """Build and run the calls of either client over the network."""
 
     @hide_arguments
     def call(self, operation: Operation[..., Any], arguments: dict[str, Any]) -> Any:
-        """Check and send an operation with a dict of arguments, as its method does with keywords."""
+        """Check and send an operation with a dict of arguments, as its method does with keyword arguments."""
         return self._run(operation, arguments)
 
     @hide_arguments
     def send(self, request: Any) -> Any:
-        """Send a request record, as `SimulateRefund(transaction_id=…, amount=FULL)`."""
+        """Send a request record, for example `SimulateRefund(transaction_id=…, amount=FULL)`."""
         return self._run(_BY_REQUEST.get(type(request)), request)
 
     @hide_arguments
@@ -52,7 +50,7 @@ class _Calls(BaseClient):
 
     @abstractmethod
     def _run(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
-        """Run `_call` to its end, or return what is awaited."""
+        """Run `_call` to completion, or return its awaitable."""
 
     async def _call(self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None) -> Any:
         return await self._exchange(operation, request, resend_of)
@@ -60,7 +58,7 @@ class _Calls(BaseClient):
     def _exchange(
         self, operation: Operation[..., Any] | None, request: Any, resend_of: str | None = None
     ) -> Coroutine[Any, Any, Any]:
-        """Return the call, to be awaited."""
+        """Return the coroutine of a call."""
         if operation is None:
             raise InvalidArguments(
                 f"send() takes the request of an operation, as SimulateRefund(…), not a {type(request).__name__}"
@@ -76,7 +74,7 @@ class _Calls(BaseClient):
 
     @abstractmethod
     def _transmit(self, outgoing: Request) -> Any:
-        """Send a request and return the `Response`, or what is `Broken`, to be awaited."""
+        """Return an awaitable that sends a request and returns a `Response` or a `Broken`."""
 
     async def _pause(self, seconds: float) -> None:
         await self._context.clock.asleep(seconds)
@@ -85,7 +83,7 @@ class _Calls(BaseClient):
         return self._key.renew(version)
 
     def _send_directly(self, outgoing: Request) -> Any:
-        """Return the `Response` of a sandbox in this process, or a transport that plays a fault of the connection."""
+        """Return the `Response` of an in-process sandbox, or a transport that simulates a connection fault."""
         headers = {name.decode().lower(): value.decode() for name, value in outgoing.headers}
         outgoing.key_version = self._key.version
         headers[KEY_HEADER.lower()] = self._key.header().decode()
@@ -132,7 +130,7 @@ class _Calls(BaseClient):
 
 
 class Client(_Calls, Sync):
-    """The service's operations as methods; each returns its answer."""
+    """Synchronous client. Each operation of the service is a method that returns its answer."""
 
     def _new_transport(self) -> Any:
         return network().TimelyTransport(self._ssl_context(), **self._options())
@@ -141,7 +139,7 @@ class Client(_Calls, Sync):
         return self._finish(self._call(operation, request, resend_of))
 
     def _finish(self, call: Coroutine[Any, Any, R]) -> R:
-        """Run a coroutine to its end: nothing that this client awaits is left waiting."""
+        """Run a coroutine to completion; nothing that this client awaits ever suspends."""
         try:
             call.send(None)
         except StopIteration as stop:
@@ -152,7 +150,7 @@ class Client(_Calls, Sync):
         raise AssertionError("a synchronous client awaited something")
 
     async def _pause(self, seconds: float) -> None:
-        """Wait; a view that is stopped while waiting sends nothing more."""
+        """Wait for a number of seconds; a view stopped meanwhile sends nothing more."""
         stopped = self._stopped or (lambda: False)
         step = seconds if self._stopped is None else 0.1
         while seconds > 0 and not stopped():
@@ -173,18 +171,19 @@ class Client(_Calls, Sync):
         return network().transmit(transport, outgoing, **self._wire(outgoing))
 
     def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
-        """Check assumptions about the service by at most seven reads, and report which are confirmed or contradicted.
+        """Verify assumptions about the service with at most seven reads, and report which are confirmed or
+        contradicted.
 
         Args:
-            user_id: A user with rewards; without one the names of the rewards query are tried on an unknown user only.
+            user_id: A user with rewards; without one, the parameters of the rewards query are tried on an unknown user.
 
         Raises:
-            WorkbenchError: The service cannot be reached, refuses the key, or does not answer as this API.
+            WorkbenchError: The service cannot be reached, refuses the key, or does not implement this API.
         """
         return self._finish(verify(self._call, user_id))
 
     def close(self) -> None:
-        """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
+        """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""
         if self._given is None and (opened := self._connections.take()) is not None:
             opened.close()
         self._close_rest()
@@ -203,7 +202,7 @@ def _running_loop() -> int:
 
 
 class AsyncClient(_Calls, Async):
-    """The service's operations as methods; each is awaited."""
+    """Asynchronous client. Each operation of the service is a method to be awaited."""
 
     def _new_transport(self) -> Any:
         return network().async_transport(self._ssl_context(), **self._options())
@@ -222,11 +221,11 @@ class AsyncClient(_Calls, Async):
         return await asyncio.to_thread(self._key.renew, version)  # the function may wait for a vault
 
     async def verify_assumptions(self, *, user_id: str | None = None) -> Findings:
-        """Check assumptions about the service by at most seven reads, as `Client.verify_assumptions` does."""
+        """Verify assumptions about the service with at most seven reads; see `Client.verify_assumptions`."""
         return await verify(self._call, user_id)
 
     async def aclose(self) -> None:
-        """Close connections and the journal's file; of a session also the inbox and an embedded sandbox."""
+        """Close connections and the journal's file; for a session also the inbox and an embedded sandbox."""
         opened = self._connections.take(_running_loop())
         if opened is not None and self._given is None:
             await opened.aclose()
@@ -243,17 +242,18 @@ _READS = frozenset(row.request for row in OPERATIONS.values() if not row.effect)
 
 
 class Bodies(AsyncClient):
-    """Concurrent reads that return raw bodies, for tables that parse batches of them.
+    """Concurrent reads that return raw bodies, for parsers that handle batches of them.
 
-    It shares key, rates, pauses and budget with the client it is made of. The exchange is the usual one (checks, rates,
-    retries, refusals); only the last step, reading the answer, is left out.
+    It shares key, rate limits, pauses and retry budget with its client. Calls are checked, limited and retried as
+    usual;
+    only the parsing of the answer is skipped.
     """
 
     def __init__(self, client: BaseClient, *, on_rate_limit: Callable[[], None] = lambda: None) -> None:
         """Create a reader from a client.
 
         Args:
-            client: The client whose calls these are; a transport that it was given is used here too.
+            client: The client whose settings and transport are used.
             on_rate_limit: Called for each 429, before its pause.
         """
         self.__dict__.update(client.__dict__)
@@ -264,7 +264,7 @@ class Bodies(AsyncClient):
         return network().SeparateConnections(self._ssl_context(), **self._options())
 
     def fetch(self, request: Any) -> Coroutine[Any, Any, bytes]:
-        """Send the request of a read and return the body of its answer, unread, to be awaited.
+        """Send a read and return its unparsed body, to be awaited.
 
         Raises:
             UsageError: The operation has an effect.
@@ -280,9 +280,7 @@ class Bodies(AsyncClient):
 
 
 def refuse_async(api: object, of: str, instead: str = "") -> None:
-    """Raise UsageError for an async client, where calls have to answer at once: the one place that says what to do
-    instead.
-    """
+    """Raise UsageError for an async client, with the synchronous alternative."""
     if isinstance(api, AsyncClient):
         message = (
             "must be a session of wb.connect(), whose calls answer at once; in an event loop call this in a thread, as "

@@ -1,4 +1,4 @@
-"""Calls with an effect: their outcome, their description, advice for an unknown outcome, and their journal entry."""
+"""Calls with an effect: outcome, description, journal entry, and advice for an unknown outcome."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from workbench.schema.walk import is_record
 
 
 class Outcome(StrEnum):
-    """How a call with an effect ended. `SENDING`: it is in flight, or its process is gone."""
+    """Outcome of a call with an effect. `SENDING` means in flight, or that its process ended."""
 
     SENDING = "sending"
     DONE = "done"
@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
     @property
     def shown(self) -> str:
-        """The outcome as people read it: "not sent"."""
+        """The outcome as displayed, for example "not sent"."""
         return self.value.replace("_", " ")
 
 
@@ -66,12 +66,12 @@ _NEXT: Mapping[str, str] = {
 
 
 def next_step(name: str) -> str:
-    """Return what to do when the outcome of this operation is unknown."""
+    """Return what to do about an unknown outcome of this operation."""
     return _NEXT.get(name, "Look for its event or in the dashboard before it is sent again.")
 
 
 def unknown_text(attempt: Attempt, known: str) -> str:
-    """Describe a call with an unknown outcome: what was sent, when, what is known and what to do next."""
+    """Describe a call with an unknown outcome: what was sent, when, what is known, and what to do next."""
     return (
         f"{attempt.what}: sent {attempt.started:%H:%M:%S} UTC, {known}. It may have been carried out. "
         f"It was not sent again.\n{next_step(attempt.operation)}\n"
@@ -94,7 +94,7 @@ class Resolution:
 
 @attrs.frozen(kw_only=True, repr=False)
 class Entry:
-    """A journal entry of one call with an effect, its request and answer masked."""
+    """Journal entry of a call with an effect. Request and answer are masked."""
 
     id: str
     operation: str
@@ -115,19 +115,19 @@ class Entry:
 
     @property
     def attempt(self) -> Attempt:
-        """The call as errors name it."""
+        """The call as an `Attempt`, which errors refer to."""
         return Attempt(
             id=self.id, operation=self.operation, what=self.what, started=self.started, environment=self.environment
         )
 
     @property
     def final_outcome(self) -> Outcome:
-        """The outcome, as a person resolved it where one did."""
+        """The outcome, or the one that a person recorded later."""
         return self.resolution.outcome if self.resolution else self.outcome
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the outcome is unknown, and nobody has resolved it."""
+        """Whether the outcome is unknown and unresolved."""
         return self.outcome is Outcome.UNKNOWN and self.resolution is None
 
     @property
@@ -145,7 +145,7 @@ class Entry:
 
 @attrs.frozen(kw_only=True)
 class Note:
-    """Something about the client itself that belongs in its history, such as that it was armed."""
+    """A journal note about the client, for example that it was armed."""
 
     at: datetime
     kind: str
@@ -153,13 +153,11 @@ class Note:
 
 
 NEAR = timedelta(minutes=15)
-"""How long before a call an event may lie and still be evidence of it, since clocks differ."""
+"""Maximum time by which an event may precede a call and still be evidence of it, because clocks differ."""
 
 
 def may_be_evidence(entry: Entry, event: Any, earliest: datetime) -> bool:
-    """Return whether an event may be the effect of a call, by its ids, its amount or its masked person, and its
-    time.
-    """
+    """Return whether an event may be the effect of a call, judged by ids, amount or masked person, and time."""
     body = event.body
     if not is_record(body):
         return False

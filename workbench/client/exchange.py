@@ -1,7 +1,8 @@
-"""One call, independent of I/O: the functions that send and wait are passed in, synchronous or asynchronous.
+"""State machine of one API call, independent of I/O. The functions that send and wait are passed in.
 
 A call ends in an answer or an error, and one with an effect in one of four outcomes (`effects.Outcome`). Reads are
-tried three times unless said otherwise; a call with an effect is sent again only where it provably never left, or was
+tried
+up to three times by default. A call with an effect is sent again only if it provably never left this machine, or was
 refused with a 401 and there is another key.
 """
 
@@ -40,11 +41,11 @@ _IN_SPANS = {
     "attempt": "workbench.attempt",
     "request_id": "workbench.request_id",
 }
-"""What of a record of the log is an attribute of its span, by the conventions of OpenTelemetry where they have one."""
+"""Span attribute of each log record member, named by the OpenTelemetry conventions where they define one."""
 
 
 def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
-    """Add a span of OpenTelemetry that ends now, for one try of a call."""
+    """Add an OpenTelemetry span for one attempt of a call, ending now."""
     known = {_IN_SPANS[name]: value for name, value in call.items() if name in _IN_SPANS and value is not None}
     server = urlsplit(f"//{call['host']}")  # without a port it is that of https
     known |= {"server.address": server.hostname, "server.port": server.port or 443}
@@ -60,14 +61,14 @@ def _trace(traces: Any, call: Mapping[str, Any], *, failed: bool) -> None:
 
 
 RESPONSES: ContextVar[tuple[tuple[Any, list[Response]], ...]] = ContextVar("responses", default=())
-"""Lists that collect the answers to the calls of a client, in this thread or task."""
+"""Lists that collect the responses of a client's calls in this thread or task."""
 IDEMPOTENCY: ContextVar[tuple[tuple[Any, str], ...]] = ContextVar("idempotency", default=())
-"""Idempotency keys that a caller gave for the calls of a client, in this thread or task; the last one counts."""
+"""Idempotency keys given for a client's calls in this thread or task; the last one applies."""
 IDEMPOTENCY_HEADER = "Idempotency-Key"  # where a caller gives a key and no profile names another header
 
 
 class Exchange:
-    """One call in progress: its request, its attempts and its outcome."""
+    """State of one API call: request, attempts and outcome."""
 
     def __init__(
         self,
@@ -105,9 +106,9 @@ class Exchange:
         """Check and record the request, send it, retry reads, and return the parsed answer.
 
         Args:
-            transmit: Sends a request and returns the `Response`, or what is `Broken`.
-            pause: Waits for some seconds.
-            renew_key: Fetches the key again, if it still has this version; returns whether there is another one.
+            transmit: Sends a request and returns a `Response` or a `Broken`.
+            pause: Waits for a number of seconds.
+            renew_key: Fetches the key again if it still has this version; returns whether there is another one.
         """
         try:
             return await self._run(transmit, pause, renew_key)
@@ -145,7 +146,7 @@ class Exchange:
     async def send(
         self, outgoing: Request, transmit: Callable[..., Any], pause: Callable[..., Any], renew_key: Callable[..., Any]
     ) -> None:
-        """Send the request, retrying where allowed, until an answer or an error is final."""
+        """Send the request, with the allowed retries, until an answer or an error is final."""
         clock, timeout = self.context.clock, self.context.timeout
         self.deadline = outgoing.deadline = float("inf") if timeout is None else clock.monotonic() + timeout
         while True:
@@ -177,11 +178,11 @@ class Exchange:
 
     @cached_property
     def clean(self) -> Cleaner:
-        """What masks private values in whatever is said about this call."""
+        """Cleaner that masks private values in all output about this call."""
         return Cleaner(self.operation, self.request, self.context.key.header)
 
     def encode(self) -> Request:
-        """Return what to send for a request that was checked."""
+        """Return the wire message of a checked request."""
         operation, body, headers = self.operation, self.seen.body.copy(), self.context.headers
         try:
             path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
@@ -199,7 +200,7 @@ class Exchange:
     # the journal
 
     def record(self, outgoing: Request) -> None:
-        """Record a call with an effect before it leaves; refuse the same one within a day."""
+        """Record a call with an effect before it is sent; refuse a duplicate within a day."""
         context, operation, recorder = self.context, self.operation, self.context.recorder
         digest = ""
         if recorder is not None and context.real:
@@ -232,8 +233,8 @@ class Exchange:
             raise
 
     def idempotency_key(self, attempt: str, digest: str) -> str | None:
-        """Return the key to send: that of the first attempt, the caller's, or the id of the call where a header is
-        named.
+        """Return the idempotency key to send: that of the first attempt, the caller's, or the call id if a header is
+        configured.
 
         Raises:
             InvalidRequest: The caller's key belongs to another call.
@@ -258,7 +259,7 @@ class Exchange:
         self.record_end()
 
     def record_end(self) -> None:
-        """Record the outcome, once. The call is over, so a journal that fails now is only reported."""
+        """Record the outcome, once. The call is over, so a failing journal is only logged."""
         recorder, attempt = self.context.recorder, self.attempt
         if self.ending is None or self.is_recorded or recorder is None or attempt is None:
             return
@@ -284,13 +285,13 @@ class Exchange:
 
     @property
     def described(self) -> str:
-        """Description of what the call does."""
+        """Description of the call."""
         return self.attempt.what if self.attempt is not None else self.operation.name
 
     # outcomes
 
     def interrupted(self, error: BaseException, outgoing: Request) -> None:
-        """Record what is known about a write that was interrupted before it ended."""
+        """Record what is known about a write that was interrupted."""
         if self.attempt is None or self.ending is not None:
             return
         status, kind = outgoing.status, type(error).__name__
@@ -339,21 +340,21 @@ class Exchange:
         return ""
 
     def failed(self, broken: Broken) -> float:
-        """Return how long to wait before the next try, after no answer came."""
+        """Return the delay before the next attempt after no answer arrived."""
         if broken.left and self.operation.effect:
             late = broken.timeout and self.context.timeout is not None
             self.outcome_unknown(f"no answer within {self.context.timeout:g} s" if late else broken.why)
         return self.again(broken)
 
     def again(self, outcome: Broken | Response) -> float:
-        """Return how long to wait before the next try, where the attempts and the shared budget allow one."""
+        """Return the delay before the next attempt, if attempts and shared budget allow one."""
         timeout = isinstance(outcome, Broken) and outcome.timeout
         if self.tries >= self.context.attempts or not self.context.budget.spend(timeout=timeout):
             self.give_up(outcome)
         return delay(self.tries, self.context.clock.random())
 
     def give_up(self, outcome: Broken | Response) -> NoReturn:
-        """Raise the error of the last attempt without a further retry."""
+        """Raise the error of the last attempt."""
         broken = outcome if isinstance(outcome, Broken) else outcome.broken
         if isinstance(outcome, Response) and (broken is None or outcome.status >= 300):
             self.refused(outcome)
@@ -367,7 +368,7 @@ class Exchange:
         ) from broken.cause
 
     def answered(self, response: Response) -> float | None:
-        """Read an answer: return how long to wait before the next try, or None where it is the answer."""
+        """Process an answer; return the delay before the next attempt, or None if the answer is final."""
         self.read_notices(response)
         status, effect = response.status, self.operation.effect
         if 200 <= status < 300:
@@ -395,13 +396,15 @@ class Exchange:
         return self.asked_pause(response) or pause
 
     def _is_gone(self, response: Response) -> bool:
-        """Return whether the service says that there is no such account; another 404 leaves open what was deleted."""
+        """Return whether the service reports that the account does not exist; another 404 does not show what is
+        missing.
+        """
         refusal = messages.refusal(response, self.clean)
         documented = (ACCOUNT_NOT_FOUND.status, ACCOUNT_NOT_FOUND.error, ACCOUNT_NOT_FOUND.message)
         return (response.status, refusal.error, refusal.message) == documented
 
     def limited(self, response: Response) -> float:
-        """Return how long to wait after a 429: reads as asked, a call with an effect only where the caller allowed
+        """Return the delay after a 429: for reads as requested, for calls with an effect only if the caller allowed
         it.
         """
         self.context.on_rate_limit()
@@ -418,14 +421,14 @@ class Exchange:
         return 0.0 if asked > 0 else pause  # the pace makes every call wait for the time that was given, this one too
 
     def asked_pause(self, response: Response) -> float | None:
-        """Return the seconds of a Retry-After: 0 where there is none, None where it is not to be waited for."""
+        """Return the seconds of a Retry-After header: 0 if there is none, None if it is invalid or too long to wait."""
         if "retry-after" not in response.headers:
             return 0.0
         asked = retry_after(response.headers, self.context.clock.now())
         return asked if asked is not None and 0 < asked <= LONGEST_WAIT else None
 
     def redirected(self, response: Response) -> NoReturn:
-        """Raise for a redirect: it is never followed, since the key would go along."""
+        """Raise an error for a redirect, which is never followed because the key would be sent along."""
         where = messages.host_of(response.headers.get("location", ""))
         known = (
             f"{self.context.host} answered with {response.status} and points to {where}; redirects are never followed, "
@@ -438,7 +441,7 @@ class Exchange:
         raise errors.UnexpectedRedirect(f"{self.described}: {known}. {advice}")
 
     def refused(self, response: Response) -> NoReturn:
-        """Raise the error of a refusal, with the service's message."""
+        """Raise the error for a refusal, with the service's message."""
         status = response.status
         refusal = messages.refusal(response, self.clean)
         kind, asked = errors.ApiError.of(status), retry_after(response.headers, self.context.clock.now()) or 0.0
@@ -468,7 +471,7 @@ class Exchange:
         raise error
 
     def done(self, response: Response) -> None:
-        """Read the answer of a success. assumed: success_codes"""
+        """Parse the answer of a success. assumed: success_codes"""
         context, operation, broken = self.context, self.operation, response.broken
         context.budget.earn()
         if context.as_bytes and broken is None:
@@ -514,8 +517,8 @@ class Exchange:
     # what an answer says besides
 
     def log(self, outcome: Response | Broken, seconds: float) -> None:
-        """Collect and log the answer to one try: its structured part is the record's attribute `call`. Neither holds a
-        private value.
+        """Log the response to one attempt, with its structured data in the record's attribute `call`, without
+        private values.
         """
         if isinstance(outcome, Response):
             for context, collected in RESPONSES.get():
@@ -544,7 +547,7 @@ class Exchange:
             _trace(traces, call, failed=status is None or status >= 400)
 
     def read_notices(self, response: Response) -> None:
-        """Record the service's time and its notices."""
+        """Store the service's time and its notices."""
         date = response.headers.get("date")
         if date is not None:
             self.context.newest_date = (date, self.context.clock.now().timestamp())
@@ -554,7 +557,7 @@ class Exchange:
                 self.once(name, f"{notice} ({visible(value, 120)})", say)
 
     def once(self, kind: str, note: str, say: Callable[[str], object]) -> None:
-        """Keep a notice of an operation, and say it the first time."""
+        """Store a notice of an operation, and report it the first time."""
         of_all = kind == "workbench-ignored"  # what a sandbox does not honor, it does not honor in any operation
         key, text = kind if of_all else f"{kind} {self.operation.name}", f"{self.operation.name}: {note}"
         if key not in self.context.noticed:

@@ -38,12 +38,12 @@ class Limits:
     """Limits on what a client sends: rates, amounts, rows and recipients; None sets no limit.
 
     Attributes:
-        reads_per_second: Reads a second.
-        writes_per_second: Calls with an effect a second.
-        amount: Cents of one call.
-        native_amount: Native token units of one withdrawal.
-        rows: Rows of one bulk run.
-        sum: Cents of one bulk run.
+        reads_per_second: Maximum reads per second.
+        writes_per_second: Maximum calls with an effect per second.
+        amount: Maximum cents of one call.
+        native_amount: Maximum native token units of one withdrawal.
+        rows: Maximum rows of one bulk run.
+        sum: Maximum cents of one bulk run.
         recipients: Addresses that withdrawals may go to.
     """
 
@@ -57,13 +57,13 @@ class Limits:
 
     @property
     def caps(self) -> bool:
-        """Whether single calls are limited."""
+        """Whether the amounts or recipients of single calls are limited."""
         return any(cap is not None for cap in (self.amount, self.native_amount, self.recipients))
 
 
 @attrs.frozen(kw_only=True)
 class Arming:
-    """Permission for writes in production: operations, end and reason."""
+    """Permission for writes in production: operations, expiry and reason."""
 
     operations: frozenset[str]
     until: datetime
@@ -73,7 +73,7 @@ class Arming:
 
 @attrs.frozen(kw_only=True)
 class Confirmation:
-    """What a person is asked to type before a call in production that cannot be undone."""
+    """Text that a person must type before an irreversible call in production."""
 
     says: str
     types: str
@@ -81,7 +81,7 @@ class Confirmation:
 
 @attrs.define(kw_only=True, eq=False, repr=False)
 class ClientContext:
-    """State that a client shares with its views, and the checks that decide whether a call may be sent."""
+    """State shared by a client and its views, and the checks that decide whether a call may be sent."""
 
     environment: str
     limits: Limits
@@ -107,19 +107,19 @@ class ClientContext:
 
     @property
     def production(self) -> bool:
-        """Whether effects need an arming, and simulations do not exist."""
+        """Whether the environment is production: effects must be armed, and simulations do not exist."""
         return self.environment == "production"
 
     @property
     def locked(self) -> str:
-        """Why nothing with an effect may be sent to this service; empty where it may."""
+        """Reason why this service gets no calls with an effect; empty if it may."""
         if not self.real or self.hosted:
             return ""
         return f"{READONLY}=1 is set" if readonly() else refusal(effect=True, production=self.production)
 
     @property
     def armed(self) -> Arming | None:
-        """What is armed now. A machine that slept does not stay armed."""
+        """Current arming. A machine that was suspended does not stay armed."""
         arming = self.arming
         if arming and (self.clock.now() >= arming.until or self.clock.monotonic() >= arming.until_monotonic):
             self.arming = arming = None
@@ -149,7 +149,7 @@ class ClientContext:
         )
 
     def check_operation(self, operation: Operation[..., Any]) -> None:
-        """Check that the environment and its arming allow an operation, whatever its request.
+        """Check that the environment and its arming allow an operation, regardless of its request.
 
         Raises:
             WrongEnvironment: A simulation aimed at production.
@@ -186,9 +186,10 @@ class ClientContext:
 
     @property
     def clock_skew(self) -> float | None:
-        """Seconds that this machine's clock is ahead of the service's, by its newest `Date`; None before a call.
+        """Seconds by which this machine's clock is ahead of the service's latest `Date` header; None before the first
+        call.
 
-        The header counts full seconds, so a difference below two is not significant.
+        The header has a resolution of one second, so a difference below two is not significant.
         """
         if self.newest_date is None:
             return None
@@ -206,7 +207,7 @@ READONLY = "WORKBENCH_READONLY"
 
 
 def readonly() -> bool:
-    """Return whether WORKBENCH_READONLY forbids every effect on a real service, now or when the process began."""
+    """Return whether WORKBENCH_READONLY forbids effects on real services, now or when the process started."""
     return _is_on(at_start(READONLY)) or _is_on(os.environ.get(READONLY, ""))
 
 
@@ -226,9 +227,9 @@ def _names(operations: Iterable[Any] | str, problems: list[Problem]) -> frozense
 
 
 def confirmation_text(operation: Operation[..., Any], request: object, host: str) -> str:
-    """Return what a person confirms before a call in production: the operation, the host, and each value that is sent.
+    """Return the text that a person confirms before a call in production: operation, host, and each value sent.
 
-    Money and destinations come first. Of secret values only the last four characters are shown.
+    Amounts and destinations come first. Secret values show only their last four characters.
     """
     rows = [(field, path, value) for path, field, value, _ in values(request)]
     rows.sort(key=lambda row: _importance(row[0]))
@@ -262,7 +263,7 @@ def _confirmed(member: Member, value: Any) -> str:
 
 
 def confirmation(operation: Operation[..., Any], r: Any) -> Confirmation | None:
-    """Return what a person is asked to type before this call in production; None where it can be undone."""
+    """Return the text to type before this call in production; None if the call is reversible."""
     match operation.name:
         case "sign_withdrawal":
             asked = f"{r.amount} {'native units' if r.is_amount_native else 'cents'} to {r.recipient_address}"

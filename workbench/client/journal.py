@@ -1,7 +1,7 @@
-"""The journal: the history of calls with an effect, recorded before they leave, and their outcome.
+"""Journal of calls with an effect, recorded before they are sent, with their outcomes.
 
-It is one SQLite database, in memory for an embedded sandbox, and in a file for its owner only for a real service. A
-call is on disk before anything is sent. Requests and answers are stored masked, and a body as a keyed hash only.
+It is a SQLite database: in memory for an embedded sandbox, in an owner-only file for a real service. A call is on disk
+before it is sent. Requests and answers are stored masked, and a body only as a keyed hash.
 """
 
 import getpass
@@ -80,7 +80,7 @@ def _json(value: object) -> str:
 
 
 class Recorder:
-    """Records calls for the client, and reads them for the journal. The database is opened at its first use."""
+    """Write side of the journal, used by the client. The database is opened on first use."""
 
     def __init__(self, path: str | os.PathLike[str] | None, clock: Clock) -> None:
         self.place = "memory" if path is None else str(path)
@@ -108,13 +108,14 @@ class Recorder:
 
     @property
     def is_file(self) -> bool:
-        """Whether there is a file of it: a journal that nothing is written to leaves none."""
+        """Whether the file exists; a journal without entries creates none."""
         return self._path is not None and self._path.exists()
 
     def _here(self) -> str:
-        """Return the name of this process in its entries; a lock of that name tells others that it runs.
+        """Return the name of this process in its entries; other processes test a lock with this name to see whether it
+        runs.
 
-        After a fork nothing in flight is ours.
+        After a fork, calls in flight belong to the parent.
         """
         if self._pid != os.getpid():
             self._opening, self._calls = threading.Lock(), WeakValueDictionary()
@@ -122,7 +123,7 @@ class Recorder:
         return self._process
 
     def opened(self) -> Database:
-        """Return the database, opened at its first use, with all calls so far."""
+        """Return the database with all calls so far; open it on first use."""
         self._here()
         with self._opening:
             if self._database is None:
@@ -147,7 +148,7 @@ class Recorder:
             self.opened().run(statement, values)
 
     def rows(self, table: str, columns: str, test: str = "1", values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        """Return the undamaged rows that match a filter, in the order they were written."""
+        """Return the undamaged rows that match a filter, in insertion order."""
         if self._path is not None and self._database is None and not self.is_file:
             return []
         with _usable("read"):
@@ -158,13 +159,13 @@ class Recorder:
     # for the client
 
     def digest(self, operation: Operation[..., Any], body: bytes) -> str:
-        """Return the keyed hash of what is sent; the key keeps values from being found by hashing."""
+        """Return the keyed hash of a body; without the key, values cannot be recovered by hashing candidates."""
         secret = self._random if self._path is None else installation_secret()
         return hmac.new(secret, operation.name.encode() + b"\0" + body, hashlib.sha256).hexdigest()
 
     def begin(self, entry: Entry, shown: dict[str, Any], call: object) -> None:
-        """Record a call before it leaves, its request masked. Once `call` is not active, without a recorded outcome,
-        its outcome is unknown.
+        """Record a call with its masked request before it is sent. If `call` ends without a recorded outcome, the
+        outcome is unknown.
 
         Raises:
             CannotRecord: The call cannot be recorded, so it must not be sent.
@@ -231,7 +232,7 @@ class Recorder:
         )
 
     def earlier(self, digest: str) -> Entry | None:
-        """Return the newest entry with the same body within a day that may have had its effect."""
+        """Return the newest entry with the same body within a day that may have been carried out."""
         test = (
             "digest = ? AND started > ? AND coalesce(json_extract(said, '$.end'), ending) NOT IN ('refused', "
             "'not_sent')"
@@ -240,7 +241,7 @@ class Recorder:
         return entries[-1] if entries else None
 
     def check_same(self, attempt: str, operation: str, shown: object, digest: str) -> None:
-        """Refuse a request that is not the one of an entry.
+        """Check that a request is the one of an entry.
 
         Raises:
             UsageError: It is a different request.
@@ -255,7 +256,7 @@ class Recorder:
         return entry.idempotency_key
 
     def check_key(self, key: str, operation: str, shown: object, digest: str) -> None:
-        """Refuse an idempotency key that was sent with another request.
+        """Check that an idempotency key was not sent with another request.
 
         Raises:
             InvalidRequest: The key was sent with another request.
@@ -279,7 +280,7 @@ class Recorder:
     # for the journal
 
     def entries(self, test: str = "1", values: tuple[Any, ...] = ()) -> list[Entry]:
-        """Return entries, oldest first. One in flight whose process is gone, or lost track of it, is unknown."""
+        """Return entries, oldest first. A call in flight whose process ended or lost track of it is unknown."""
         here = self._here()
         if self._path is not None and self._database is None and not self.is_file:
             return []
@@ -295,7 +296,7 @@ class Recorder:
         return attrs.evolve(entry, outcome=Outcome.UNKNOWN, error=entry.error or "its outcome was not recorded")
 
     def close(self) -> None:
-        """Close the file; the next use reopens it. A journal in memory is preserved."""
+        """Close the file; the next use reopens it. A journal in memory is not lost."""
         if self._database is not None and self._path is not None:
             self._database.end_lease(self._process, forever=True)
             self._database.close()
@@ -304,7 +305,7 @@ class Recorder:
 
 @contextmanager
 def _usable(how: str) -> Iterator[None]:
-    """Say that the journal cannot be used where its file fails."""
+    """Raise CannotRecord if the journal's file fails within a `with` block."""
     try:
         yield
     except (UnusableFile, sqlite3.Error, OSError) as error:
@@ -313,14 +314,14 @@ def _usable(how: str) -> Iterator[None]:
 
 
 def _masked(value: object) -> Any:
-    """Return a request or an answer as shown and stored: masked."""
+    """Return a masked request or answer, for display and storage."""
     if isinstance(value, list):
         return [_masked(item) for item in value]
     return masked(value) if is_record(value) else None
 
 
 def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
-    """Return whether a request is that of an entry, by its digest, or masked where there is none."""
+    """Return whether a request is that of an entry, by its digest or, without one, by its masked values."""
     if entry.operation != operation:
         return False
     if digest and entry.digest:
@@ -329,7 +330,7 @@ def _is_same(entry: Entry, operation: str, shown: object, digest: str) -> bool:
 
 
 def _column(value: object) -> Any:
-    """Return a value as its column has it: a time as text in UTC, masked records as JSON."""
+    """Return a value for its column: times as UTC text, masked records as JSON."""
     if value is None or value.__class__ is str:
         return value
     if isinstance(value, datetime):
@@ -365,7 +366,7 @@ Rows = list[dict[str, Any]]
 
 @hide_arguments_of_methods
 class Journal:
-    """The history of calls with an effect: iterate it, filter it with `list`, resolve what is unknown."""
+    """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
 
     if not TYPE_CHECKING:  # a type checker would accept any name
 
@@ -376,8 +377,8 @@ class Journal:
         """Open the journal.
 
         Args:
-            path: File of the journal, for its owner only; None keeps it in memory.
-            clock: Clock of its entries; default: the system clock.
+            path: File of the journal, readable only by its owner; None stores it in memory.
+            clock: Clock for its entries (default: the system clock).
 
         Raises:
             UnusableFile: The file is not a journal, is damaged, or cannot be written, as on a read-only file system.
@@ -397,7 +398,7 @@ class Journal:
 
     @property
     def damaged(self) -> tuple[int, ...]:
-        """Numbers of the calls, counted from 1, whose record in the file is damaged or missing; they are left out."""
+        """Numbers, counted from 1, of calls whose record in the file is damaged or missing; they are omitted."""
         recorder = self._recorder
         return tuple(recorder.opened().damaged("calls")) if recorder.is_file else ()
 
@@ -428,11 +429,11 @@ class Journal:
         until: datetime | None = None,
         text: str | None = None,
     ) -> Entries:
-        """Return the entries that match, oldest first; all of them without arguments.
+        """Return the matching entries, oldest first; all entries without arguments.
 
         Args:
             operation: Name of the operation, or the operation itself as `api.update_user`.
-            outcome: "done", "refused", "not_sent", "unknown" or "sending", as resolved by a person where one did.
+            outcome: "done", "refused", "not_sent", "unknown" or "sending"; a later resolution takes precedence.
             since: Earliest start of the call.
             until: Latest start of the call.
             text: Part of the description of the call, such as an id.
@@ -458,28 +459,8 @@ class Journal:
         entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
         return [entry for entry in entries if entry.is_unknown]
 
-    def to_dicts(self) -> Rows:
-        """Return all entries as plain data for JSON, with private values masked."""
-        return [
-            {
-                "started": entry.started.isoformat(),
-                "id": entry.id,
-                "outcome": str(entry.final_outcome),
-                "resolved_by": entry.resolution and entry.resolution.by,
-                "operation": entry.operation,
-                "what": entry.what,
-                "status": entry.status,
-                "error": entry.error,
-                "environment": entry.environment,
-                "idempotency_key": entry.idempotency_key,
-                "request": dict(entry.request),
-                "answer": entry.answer,
-            }
-            for entry in self
-        ]
-
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
-        """Record the outcome of a call that had an unknown one, with the person and the time. It can be corrected
+        """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
         later.
         """
         entry, said = self[attempt], _outcome(outcome)
@@ -495,8 +476,8 @@ class Journal:
     def resend(self, attempt: str, request: object, *, accept_double: bool = False) -> Any:
         """Send a call with an unknown outcome again; its effect may then happen twice.
 
-        The journal keeps no bodies, so the request is given again and has to be the same one. It is sent with the
-        idempotency key of the first attempt, where that had one. A deletion that is answered with "not found" is done.
+        The journal stores no bodies, so pass the same request again. It is sent with the idempotency key of the first
+        attempt, if that had one. A deletion answered with "not found" counts as done.
 
         Args:
             request: The arguments of the call as a dict, or the request record.
@@ -582,7 +563,7 @@ def _what(name: str, r: Any) -> str:
 
 
 def _money(cents: object, currency: object = "USD") -> str:
-    """Return an amount without its currency, or "an amount" where it is not a whole number of the minor unit."""
+    """Return an amount as text without its currency, or "an amount" if it is not a whole number of the minor unit."""
     return money(cents, str(currency)).rpartition(" ")[0] if type(cents) is int else "an amount"
 
 

@@ -1,4 +1,4 @@
-"""Where the key of a profile comes from: a variable, a command, the keyring or a hidden prompt. Never a file."""
+"""Sources of a profile's key: environment variable, command, keyring or hidden prompt. Never a file."""
 
 import getpass
 import os
@@ -16,14 +16,13 @@ _COMMAND_SECONDS = 30
 
 
 def key_variable(profile: str) -> str:
-    """Return the variable that a profile's key is read from."""
+    """Return the environment variable of a profile's key."""
     return f"WORKBENCH_{re.sub('[^A-Z0-9]', '_', profile.upper())}_API_KEY"
 
 
 @hide_arguments
 def find_key(profile: Profile) -> Key:
-    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt. Never from a
-    file.
+    """Return the key of a profile: from the environment, its command, the keyring, or a hidden prompt.
 
     Raises:
         InvalidProfile: No key was found, or it cannot be sent.
@@ -50,7 +49,7 @@ def find_key(profile: Profile) -> Key:
 
 
 def key_source(profile: Profile) -> str:
-    """Return where the key of a profile comes from. No command is run for it."""
+    """Return the source of a profile's key without running a command."""
     variables = _key_variables(profile)
     if variable := next((name for name in variables if os.environ.get(name)), None):
         return f"in {variable}"
@@ -66,8 +65,7 @@ def _key_variables(profile: Profile) -> list[str]:
 
 
 def _from_command(command: Sequence[str]) -> str:
-    """Return the key that a program prints, as `op`, `pass` or `vault` do; there is no shell, and nothing of it is
-    shown.
+    """Return the key printed by a program such as `op`, `pass` or `vault`. No shell is used, and no output is shown.
 
     Raises:
         InvalidProfile: The command cannot be run, fails, takes too long, or prints no key.
@@ -109,7 +107,7 @@ def _from_keyring(name: str) -> Key | None:
 
 
 def can_prompt() -> bool:
-    """Return whether a hidden prompt would reach a person: at a terminal, or in a notebook run by hand."""
+    """Return whether a hidden prompt can reach a person: at a terminal, or in an interactive notebook."""
     if sys.stdin is not None and sys.stdin.isatty():
         return True
     shell = ipython_shell()

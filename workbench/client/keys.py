@@ -1,6 +1,6 @@
-"""The user's state folder, the installation's secret, and API keys.
+"""State folder of the user, secret of the installation, and API keys.
 
-A key is never printed, copied into a dump or pickled; it is shown by a fingerprint, and bound to a host.
+A key is never printed, copied into a dump or pickled; it is displayed as a fingerprint and bound to a host.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ APPLICATION = "card-issuing-workbench"
 
 
 def state_path() -> Path:
-    """Return the path of the state folder: `WORKBENCH_STATE`, or this user's own place for it."""
+    """Return the path of the state folder: `WORKBENCH_STATE`, or the user's default."""
     chosen = os.environ.get("WORKBENCH_STATE")
     if chosen:
         return Path(chosen)
@@ -40,7 +40,7 @@ def state_path() -> Path:
 
 
 def state_folder() -> Path:
-    """Return the state folder, readable by its owner only; create it if it is missing.
+    """Return the state folder; create it, readable only by its owner, if it is missing.
 
     Raises:
         CannotRecord: The folder cannot be created.
@@ -57,9 +57,9 @@ def state_folder() -> Path:
 
 
 def read_or_make(path: Path, content: bytes) -> bytes:
-    """Return the content of a file. If it is missing, write `content` atomically, readable by its owner only.
+    """Return the content of a file. If it is missing, write `content` atomically, readable only by its owner.
 
-    Of several processes that make it at once one succeeds, and all return what that one wrote.
+    If several processes create it at once, all return the content of the one that succeeded.
     """
     with contextlib.suppress(FileNotFoundError):
         return path.read_bytes()
@@ -78,10 +78,10 @@ def read_or_make(path: Path, content: bytes) -> bytes:
 
 
 def installation_secret() -> bytes:
-    """Return this installation's secret; create it at first use.
+    """Return this installation's secret; create it on first use.
 
     Raises:
-        CannotRecord: It can neither be read nor made.
+        CannotRecord: It can be neither read nor created.
     """
     path = state_folder() / "secret"
     reason = "it is damaged; remove it to have a new one made"
@@ -96,13 +96,13 @@ def installation_secret() -> bytes:
 
 PLACEHOLDER = "<API_KEY>"
 MAX_AGE = 900.0
-"""Seconds after which a function is asked for its key again."""
+"""Seconds after which a key function is called again."""
 
 
 class Key:
-    """An API key. Only `header()` returns its value, where the request is made.
+    """An API key. Only `header()` returns its value, when a request is built.
 
-    A key that a function fetches is fetched again when it is older than `MAX_AGE`, and after a 401.
+    A key from a function is fetched again once it is older than `MAX_AGE`, and after a 401.
     """
 
     __slots__ = ("_fetch", "_fetched", "_held", "_lock", "_pin", "fingerprint", "version")
@@ -122,7 +122,7 @@ class Key:
 
     @classmethod
     def of(cls, given: "str | Key | Callable[[], str]") -> "Key":
-        """Return the key that is given as itself, as text, or by a function that fetches it."""
+        """Return a `Key` from a key, a text, or a function that fetches it."""
         if isinstance(given, Key):
             return given
         return cls(given(), given) if callable(given) else cls(given)
@@ -142,19 +142,19 @@ class Key:
         self._set(_held=lambda: held, fingerprint=fingerprint, _fetched=time.monotonic())
 
     def pin(self, host: str, environment: str) -> None:
-        """Bind this key, and those that replace it, to a host and an environment, as `pin` does."""
+        """Bind this key and its replacements to a host and an environment, as `pin` does."""
         pin(self.fingerprint, host, environment)
         self._set(_pin=(host, environment))
 
     @property
     def is_due(self) -> bool:
-        """Whether the key is to be fetched again because of its age."""
+        """Whether the key is old enough to be fetched again."""
         return self._fetch is not None and time.monotonic() - self._fetched > MAX_AGE
 
     def renew(self, version: int) -> bool:
-        """Fetch the key again, once for all threads that used this version; return whether another one is there.
+        """Fetch the key again, once for all threads that used this version; return whether it changed.
 
-        If that fails, the key stays, and the log says so.
+        On failure the old key remains, and a warning is logged.
         """
         with self._lock:
             if self._fetch is None or self.version != version:
@@ -214,7 +214,7 @@ def key_problem(value: object) -> str | None:
 
 
 def warn_if_in_cell(value: str) -> None:
-    """Warn where a notebook's current cell holds the key itself: it would be saved with the notebook."""
+    """Warn if the current notebook cell contains the key, which would be saved with the notebook."""
     shell = ipython_shell()
     cells = shell.user_ns.get("In", ()) if shell is not None else ()
     if cells and value in cells[-1]:
@@ -222,7 +222,7 @@ def warn_if_in_cell(value: str) -> None:
 
 
 def pin(fingerprint: str, host: str, environment: str) -> None:
-    """Bind a key to a host and an environment at its first use, so that a sandbox key is never sent to production.
+    """Bind a key to a host and an environment on first use, so that a sandbox key is never sent to production.
 
     Raises:
         InvalidProfile: It was used with another host or environment before.

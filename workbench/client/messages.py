@@ -1,4 +1,4 @@
-"""Requests and responses of a client, printed without their content, and error texts for refusals."""
+"""Requests and responses of a client, with content hidden in repr, and error texts of refusals."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ WRITTEN = 2  # the phase from which the service may have acted
 
 @attrs.define(eq=False, repr=False)
 class Request:
-    """A request to send. The driver records its progress in `phase`."""
+    """A request to send. The transport records its progress in `phase`."""
 
     operation: Any  # an `Operation`, which a type checker would take for a method here
     target: str  # path and query, after the base URL
@@ -34,7 +34,7 @@ class Request:
 
     @property
     def surely_not_sent(self) -> bool:
-        """Whether no byte of the request was written."""
+        """Whether no byte of the request was written to the network."""
         return self.phase < 0 or (self.traced and self.phase == 0)
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ class Request:
 
 @attrs.frozen(eq=False, repr=False)
 class Response:
-    """A response: its status, and as much of the body as could be read. The body may hold private values."""
+    """A response: status, and as much of the body as could be read. The body may contain private values."""
 
     request: Request  # what was sent, without the key
     status: int
@@ -53,13 +53,13 @@ class Response:
 
     @property
     def operation(self) -> str:
-        """The name of the operation."""
+        """Name of the operation."""
         name: str = self.request.operation.name
         return name
 
     @property
     def request_id(self) -> str | None:
-        """By which the service finds the call in its own logs, where a header has it."""
+        """Id under which the service logs the call, if a header states it."""
         # assumed: the document names no such header
         names = ("x-request-id", "request-id", "x-correlation-id")
         return next((self.headers[name] for name in names if name in self.headers), None)
@@ -70,7 +70,7 @@ class Response:
 
 @attrs.frozen(eq=False, repr=False)
 class Broken:
-    """No answer: what happened, whether the request may have been acted on, and the transport's error without more."""
+    """A call without an answer: what happened, whether it may have been carried out, and the transport's error."""
 
     why: str
     left: bool = attrs.field(kw_only=True)
@@ -84,7 +84,7 @@ class Broken:
 
 @attrs.frozen
 class Refusal:
-    """A refusal in the service's words, whatever their form; private values they repeat are masked."""
+    """Error and message of a refusal in any format, with repeated private values masked."""
 
     body: object = None
     error: str | None = None
@@ -93,7 +93,7 @@ class Refusal:
 
     @property
     def summary(self) -> str:
-        """Error and message in one line; empty where there is neither."""
+        """Error and message in one line; empty if there are none."""
         text = ": ".join(part for part in (self.error, self.message) if part)
         named = f"correlation id {self.correlation_id}" if self.correlation_id else ""
         return "; ".join(part for part in (visible(text, 200), visible(named, 100)) if part)
@@ -103,7 +103,7 @@ MAX_REFUSAL = 200_000  # bytes of a refusal that are read
 
 
 def refusal(response: Response, clean: Callable[[Any], Any]) -> Refusal:
-    """Read the body of a refusal as far as it can be read; `clean` masks what is private in it."""
+    """Parse the body of a refusal as far as possible; `clean` masks its private values."""
     if len(response.body) > MAX_REFUSAL:
         return Refusal(None, None, f"a body of {len(response.body):,} bytes")
     try:
@@ -129,18 +129,18 @@ def _text(value: object) -> str | None:
 
 
 def without_values(text: str) -> str:
-    """Return text of a proxy without what may be a value: each word with a digit or an @ is masked."""
+    """Mask possible values in the text of a proxy: words with a digit or an @."""
     return re.sub(r"\S*[0-9@]\S*", masks.DOTS, text)
 
 
 def names_value(refused: Refusal, request: object) -> bool:
-    """Return whether a refusal names an address or an id of the request: it then gives the reason itself."""
+    """Return whether a refusal quotes an address or id of the request, and so states its reason."""
     values = (value for _, _, value, _ in walk.values(request))
     return any(isinstance(value, str) and len(value) > 20 and value in (refused.message or "") for value in values)
 
 
 def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
-    """Return advice on a refusal that follows from the document or the environment."""
+    """Return advice on a refusal, derived from the document or the environment."""
     if status == 401:
         return "Check the key of this profile and its environment"
     if status == 403 and operation.roles:
@@ -156,7 +156,7 @@ def hint(operation: Operation[..., Any], status: int, host: str) -> str | None:
 
 
 def host_of(location: str) -> str:
-    """Return only the host of a Location header."""
+    """Return the host of a Location header."""
     _, slashes, rest = location.partition("//")
     host = re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2]
     return visible(host, 80) if slashes and host else "another path"
@@ -168,4 +168,4 @@ NOTICES = {
     "workbench-fault": "the sandbox injects faults",
     "workbench-ignored": "the sandbox ignores a header",
 }
-"""Headers that are reported once."""
+"""Response headers that are reported once."""

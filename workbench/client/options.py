@@ -1,4 +1,4 @@
-"""Options of a client and of its connections, and what they may be."""
+"""Options of clients and connections, with their rules."""
 
 import importlib.util
 import os
@@ -60,7 +60,7 @@ LIMITS: Mapping[str, Rule] = {
 
 
 def rules_of(cls: type[Any]) -> Mapping[str, Rule]:
-    """Return the rules of a class's fields by name."""
+    """Return the rules of a class's fields by field name."""
     return {field.name: field.metadata for field in attrs.fields(cls) if field.metadata}
 
 
@@ -70,17 +70,17 @@ class HttpOptions:
 
     Attributes:
         trust_env: Use HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR of the environment.
-        proxy: URL of a proxy, as "http://proxy.example.com:3128"; the TLS connection goes through it unread.
-        http2: Offer HTTP/2; it needs the package h2.
-        max_connections: Connections at once.
+        proxy: URL of a proxy, as "http://proxy.example.com:3128"; TLS is tunneled through it.
+        http2: Offer HTTP/2; requires the package h2.
+        max_connections: Maximum number of connections.
         max_keepalive_connections: Maximum number of idle connections.
         keepalive_expiry: Seconds before an idle connection is closed.
-        connect_timeout: Seconds for making a connection; None allows those of the call.
-        retries: How often a read without an answer is sent again.
-        client_cert_file: File of the certificate that this client shows to the service (mutual TLS), as PEM.
-        client_key_file: File of its private key, unencrypted; None if the certificate's file holds it too.
+        connect_timeout: Seconds to establish a connection; None uses the timeout of the call.
+        retries: Maximum retries of a read that got no answer.
+        client_cert_file: PEM file of the client certificate (mutual TLS).
+        client_key_file: PEM file of its unencrypted private key; None if the certificate file contains it.
         on_request: Called with each `httpx.Request` before the key is added to it; it may add headers.
-        on_response: Called with each `httpx.Response`, its body not yet read.
+        on_response: Called with each `httpx.Response` before its body is read.
     """
 
     trust_env: bool = attrs.field(default=False, metadata=_FLAG)
@@ -133,7 +133,7 @@ def _is_number(value: object) -> bool:
 
 
 def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, problems: list[Problem]) -> dict[str, Any]:
-    """Return the members of a table that follow their rule; say what is wrong with the others."""
+    """Return the valid members of a table; append problems of the others to `problems`."""
     right = {}
     for key, value in table.items():
         rule = rules.get(key)
@@ -148,7 +148,7 @@ def checked(table: Mapping[str, Any], rules: Mapping[str, Rule], where: str, pro
 
 
 def unused_proxy(options: HttpOptions) -> str | None:
-    """Return the name of a variable that names a proxy which is not used; None if there is none."""
+    """Return the proxy variable that is set but not used; None if there is none."""
     if options.trust_env or options.proxy is not None:
         return None
     names = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -167,7 +167,7 @@ def client_problems(
     http: object = None,
     **_: object,
 ) -> list[Problem]:
-    """Return all problems of a client's arguments; arguments that are not given are valid."""
+    """Return all problems of a client's arguments; omitted arguments are valid."""
     problems = []
     if environment not in ("sandbox", "production"):
         problems.append(Problem("environment", "enum", 'must be "sandbox" or "production"'))
@@ -214,7 +214,7 @@ def wire_name_problems(names: Mapping[str, Any], where: str = "wire_names") -> l
 
 
 def _renamable() -> dict[str, type[Any]]:
-    """Return each field with a wire name, and its record. Path parameters have none."""
+    """Return the record of each field with a wire name. Path parameters are excluded."""
     kinds = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     in_paths = {(row.request, wire) for row in OPERATIONS.values() for wire in placeholders(row.path)}
     return {

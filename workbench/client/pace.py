@@ -1,6 +1,4 @@
-"""How fast and how often: the clock of a client, its budget for retries, and the pause that a 429 asks all threads
-for.
-"""
+"""Clock, retry budget and rate limiter of a client, including the pause of all threads after a 429."""
 
 import os
 import threading
@@ -17,7 +15,7 @@ class Clock:
     """Source of time, randomness and sleep, replaceable in tests."""
 
     def now(self) -> datetime:
-        """Return the time of day, UTC."""
+        """Return the current UTC time."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
@@ -35,7 +33,7 @@ class Clock:
         await asyncio.sleep(seconds)
 
     def random(self) -> float:
-        """Return a number from 0 to 1."""
+        """Return a random number from 0 to 1."""
         from random import SystemRandom  # only what waits needs it
 
         return SystemRandom().random()
@@ -46,14 +44,14 @@ class Clock:
 
 
 def delay(tries: int, fraction: float) -> float:
-    """Return how long to wait after a number of tries: 0.5 s doubling to 8 s, with full jitter."""
+    """Return the delay in seconds after a number of attempts: 0.5 s doubling to 8 s, with full jitter."""
     longest: float = min(FIRST_DELAY * 2 ** (tries - 1), LONGEST_DELAY)
     return longest * fraction
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Read a Retry-After header, in seconds or as a date by the clock of `Date`; None where there is no usable one.
-    assumed: rate_limits
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing or invalid. assumed:
+    rate_limits
     """
     value = headers.get("retry-after")
     if value is None or len(value) > 64:
@@ -66,7 +64,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def http_date(text: str | None) -> float | None:
-    """Read a date as HTTP writes it, as seconds since 1970."""
+    """Parse an HTTP date as seconds since 1970."""
     if not text:
         return None
     from email.utils import parsedate_to_datetime
@@ -79,14 +77,14 @@ def http_date(text: str | None) -> float | None:
 
 
 class Budget:
-    """The budget of a client for retries: shared by its threads, so that an outage is not made worse."""
+    """Retry budget shared by a client's threads, so that retries do not make an outage worse."""
 
     def __init__(self) -> None:
         self.left = BUDGET
         self._lock = threading.Lock()
 
     def spend(self, *, timeout: bool) -> bool:
-        """Take the price of one retry; return whether there was enough."""
+        """Deduct the cost of one retry; return whether the budget allowed it."""
         price = COST_OF_TIMEOUT if timeout else COST
         with self._lock:
             if self.left < price:
@@ -102,7 +100,7 @@ class Budget:
 
 
 class Pace:
-    """Rate limiter: delays calls to the agreed rates, and after a 429 until the time it asked for."""
+    """Rate limiter of a client: delays calls to the configured rates, and after a 429 until its Retry-After."""
 
     def __init__(self, *, reads: float | None = None, writes: float | None = None) -> None:
         self.not_before = 0.0  # by the monotonic clock
@@ -116,7 +114,7 @@ class Pace:
             self.not_before = max(self.not_before, until)
 
     def wait(self, effect: bool, now: float, longest: float) -> float:
-        """Return how long a call has to wait, and take its place in the row; one longer than `longest` takes none."""
+        """Return the delay of a call and reserve its slot; a delay above `longest` reserves none."""
         if not any(self._gaps.values()) and self.not_before <= now:
             return 0.0
         with self._lock:

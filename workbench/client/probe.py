@@ -1,4 +1,4 @@
-"""Verify assumptions about a real service, by reads only."""
+"""Verify assumptions about a real service with reads only."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 class Verdict(StrEnum):
-    """The result of a probe for an assumption."""
+    """Result of the probe of one assumption."""
 
     CONTRADICTED = "contradicted"
     CONFIRMED = "confirmed"
@@ -26,7 +26,7 @@ class Verdict(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """One assumption, its verdict, and the line of the profile to change where it is wrong."""
+    """One assumption, its verdict, and the profile line to change if it is wrong."""
 
     id: str
     verdict: Verdict
@@ -39,12 +39,12 @@ class Finding:
 
 
 class Findings(tuple[Finding, ...]):
-    """All findings of one probe, contradicted ones first."""
+    """All findings of a probe, contradicted ones first."""
 
     __slots__ = ()
 
     def of(self, verdict: str) -> tuple[Finding, ...]:
-        """Return the findings of one verdict."""
+        """Return the findings with a verdict."""
         return tuple(finding for finding in self if finding.verdict == verdict)
 
     def __str__(self) -> str:
@@ -56,22 +56,22 @@ class Findings(tuple[Finding, ...]):
 
 
 Call = Callable[..., Awaitable[Any]]
-"""Sends a read: its operation, and its arguments as a mapping."""
+"""Function that sends a read, from an operation and a mapping of arguments."""
 
 Seen = AsyncIterator[tuple[str, bool, str]]
-"""Ids of assumptions, whether what was seen fits them, and what was seen."""
+"""Observations: assumption id, whether it holds, and what was observed."""
 
 
 async def verify(call: Call, user_id: str | None) -> Findings:
-    """Call a service with at most seven reads, and return the result for each assumption.
+    """Verify assumptions about a service with at most seven reads; return the finding for each assumption.
 
     Args:
         call: Sends a read.
-        user_id: A user with rewards; None tries the names of the rewards query on an unknown user only.
+        user_id: A user with rewards; None tries the parameters of the rewards query on an unknown user only.
 
     Raises:
-        ApiError: The service refused the first read, as for a wrong key or a wrong path.
-        NotSent: No connection to the service, as for a refused port or broken TLS.
+        ApiError: The service refused the first read, for example for a wrong key or path.
+        NotSent: No connection to the service, for example for a closed port or broken TLS.
     """
     seen: dict[str, tuple[Verdict, str]] = {}
     for number, read in enumerate((_contracts(call), _unknown_user(call), _rewards(call, user_id))):
@@ -90,7 +90,7 @@ async def verify(call: Call, user_id: str | None) -> Findings:
 
 
 async def _refusals(read: Seen) -> Seen:
-    """Add the findings that the refusal of a read supports."""
+    """Add findings that the refusal of a read supports."""
     try:
         async for finding in read:
             yield finding

@@ -1,4 +1,4 @@
-"""Profiles: where a service is, what it is and what is allowed there, from a TOML file and WORKBENCH_* variables.
+"""Profiles: address, environment and limits of a service, from a TOML file and WORKBENCH_* variables.
 
     [profiles.acme-test]
     base_url = "https://api.example.com/v1"
@@ -8,7 +8,7 @@
     http = { trust_env = true }              # proxies and certificates of the environment
     limits = { reads_per_second = 10, writes_per_second = 5, amount = 100_000 }
 
-The file never holds a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
+The file never contains a key. A profile without `base_url` opens an embedded sandbox with the settings of its `sandbox`
 table.
 """
 
@@ -29,7 +29,7 @@ from workbench.client.options import LIMITS, Profile, checked, client_problems, 
 from workbench.errors import InvalidProfile, Problem, hide_arguments, visible
 
 RATES = {"reads_per_second": 10.0, "writes_per_second": 5.0}
-"""Rate limits are not shown in the document; these are for real services, and a profile changes them."""
+"""Default rate limits for real services. The document states none; a profile can change them."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _KEYLIKE = re.compile(r"(?i)key$|token|secret|password|credential")
@@ -52,7 +52,7 @@ def profile_names() -> tuple[str, ...]:
 
 @hide_arguments
 def open_profile(name: str | None = None) -> Profile:
-    """Read one profile, by its name or by `WORKBENCH_PROFILE`.
+    """Read a profile by its name, or the one of `WORKBENCH_PROFILE`.
 
     Raises:
         InvalidProfile: The profile cannot be used; the message lists all problems.
@@ -146,10 +146,10 @@ def _key_in_file(where: str, name: str, path: Path) -> Problem:
 
 @hide_arguments
 def client_settings(profile: Profile, api_key: str | Key | Callable[[], str] | None = None) -> dict[str, Any]:
-    """Return the arguments of a client for a profile; its key is found, and compared with what it was used with before.
+    """Return the client arguments of a profile. Its key is found and checked against the host it was used with before.
 
     Args:
-        api_key: The key, or a function that fetches it, as from a vault; None looks for it.
+        api_key: The key, or a function that fetches it, as from a vault; None searches the profile's sources.
     """
     if profile.base_url is None:
         raise InvalidProfile(f"profile {profile.name!r} names no service; connect({profile.name!r}) opens its sandbox")

@@ -1,4 +1,4 @@
-"""Check a request before it is sent: rules, path segments, pasted keys, mistyped addresses, limits of the profile."""
+"""Check a request before sending: rules, path segments, pasted keys, mistyped addresses, limits of the profile."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -25,7 +25,7 @@ def request_problems(
     real: bool,
     limits: Limits,
 ) -> tuple[Problem, ...]:
-    """Return all for which a request is refused; where there is nothing, warn of what looks wrong. See `findings`."""
+    """Return the problems for which a request is refused; if none, warn of suspicious values. See `findings`."""
     problems, warned = findings(operation, request, allowing, check=check, real=real, limits=limits)
     if not problems:
         for problem in (*warned, *(address_warnings(request) if real else ())):
@@ -42,14 +42,14 @@ def findings(
     real: bool,
     limits: Limits,
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return all for which a request is refused, and what looks wrong besides.
+    """Return the problems for which a request is refused, and the suspicious values.
 
     Args:
         request: The record, or its survey.
-        check: False refuses only what cannot be sent, what looks like a private key, and mistyped addresses to a real
-            service.
-        real: Whether a real service answers.
-        limits: What a profile allows a call.
+        check: False refuses only values that cannot be sent, that look like a private key, or, for a real service,
+            mistyped addresses.
+        real: Whether the service is real.
+        limits: Limits of the profile for one call.
     """
     seen = checks.surveyed(request)
     in_path = path_problems(operation, seen.record)
@@ -76,7 +76,7 @@ _SEGMENT = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,=-]{1,100}")
 
 
 def path_problems(operation: Operation[..., Any], request: object) -> tuple[Problem, ...]:
-    """Return the arguments that do not fit into one segment of a path, whatever their own rules say."""
+    """Return the arguments that do not fit into one path segment, whatever their own rules allow."""
     return tuple(
         Problem(
             wire,
@@ -90,7 +90,7 @@ def path_problems(operation: Operation[..., Any], request: object) -> tuple[Prob
 
 @cache
 def has_open_ids(operation: Operation[..., Any]) -> bool:
-    """Whether a member of the path may be another text than a UUID, which the survey passes by."""
+    """Return whether a path parameter may be a text other than a UUID, which the survey does not check."""
     in_path = {name for name, _ in _in_path(operation)}
     return any(member.name in in_path and member.about.rule.format != "uuid" for member in members(operation.request))
 
@@ -105,7 +105,7 @@ _SHORTEST = 47  # twelve words of three letters; any other private key is longer
 
 
 def takes_hash(member: Member) -> bool:
-    """Return whether a member may hold 64 hexadecimal digits: an external id, or another party's token."""
+    """Return whether a member may contain 64 hexadecimal digits: an external id, or another party's token."""
     return member.name == "external_id" or member.about.privacy is SECRET
 
 
@@ -122,7 +122,7 @@ def pasted_keys(request: object) -> tuple[Problem, ...]:
 def address_problems(request: object) -> tuple[Problem, ...]:
     """Return the addresses of a request with a wrong checksum, of another chain's family, or of zero bytes.
 
-    What breaks the interface's own pattern is left to its rules.
+    Addresses that break the documented pattern are left to its rule.
     """
     return tuple(
         Problem(path, "unverified_address", text, checks.allow("unverified_address"))
@@ -160,7 +160,7 @@ def _address_texts(name: str, value: str, chain: object) -> list[str]:
 
 
 def cap_problems(limits: Limits, request: object) -> list[Problem]:
-    """Return where a request is above what a profile allows a call, or goes to an address that is not on its list."""
+    """Return the amounts above the profile's limits and the recipients that are not on its list."""
     problems = []
     amount = getattr(request, "amount", None)
     native = getattr(request, "is_amount_native", False) is True

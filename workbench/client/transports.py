@@ -1,8 +1,7 @@
-"""The network below the clients, and the only file that imports httpx and httpcore; it is loaded by the first call that
-needs it.
+"""Network layer of the clients, imported by the first call. Only this file imports httpx and httpcore.
 
-httpcore's connections are transports of httpx, with deadlines and a trace of how far a request got. Nothing follows
-redirects, reads the environment, keeps cookies or logs queries.
+httpcore connections are used as httpx transports, with deadlines and a trace of the request's progress. Redirects,
+environment variables, cookies and logged queries are never used.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from workbench.errors import visible
 
 
 class Trace:
-    """Notes in a request when its head is being written, and when it was: until then it was not sent."""
+    """Record in a request when its headers begin and end being written; before that it was not sent."""
 
     __slots__ = ("_connecting", "_request")
 
@@ -47,9 +46,7 @@ class Trace:
 
 
 class _Seconds(float):
-    """Seconds for one step, as httpcore hands them on; `until` is when the call has to be over, by the monotonic
-    clock.
-    """
+    """Timeout of one step, as passed through httpcore; `until` is the deadline of the call by the monotonic clock."""
 
     until: float
 
@@ -89,9 +86,9 @@ class TimelyStream(httpcore.NetworkStream):
 
 
 class TimelyBackend(httpcore.SyncBackend):
-    """A network backend with one deadline for the entire call.
+    """Network backend with one deadline for the entire call.
 
-    httpx applies time-outs to each read, so a server that sends single bytes would never time out.
+    httpx applies timeouts to each read, so a server that sends single bytes would never time out.
     """
 
     def connect_tcp(
@@ -102,7 +99,7 @@ class TimelyBackend(httpcore.SyncBackend):
 
 
 def _through(proxy: str) -> dict[str, Any]:
-    """Return the arguments of a proxy: user and password are taken out of its URL."""
+    """Return the proxy arguments, with user and password removed from the URL."""
     through = httpx.Proxy(proxy)
     return {"proxy_url": str(through.url), "proxy_auth": through.raw_auth}
 
@@ -119,7 +116,7 @@ def _for_httpcore(request: httpx.Request) -> httpcore.Request:
 
 
 class TimelyTransport:
-    """Connections of httpcore, used as a transport is, but for its errors."""
+    """Transport over httpcore connections that raises httpcore's errors."""
 
     def __init__(self, ssl_context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
         options: dict[str, Any] = {
@@ -136,7 +133,7 @@ class TimelyTransport:
             self._pool = httpcore.HTTPProxy(**_through(proxy), **options)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return the answer, its body still to be read."""
+        """Send a request and return the response with its body unread."""
         answer = self._pool.handle_request(_for_httpcore(request))
         return httpx.Response(answer.status, headers=answer.headers, stream=answer.stream)  # type: ignore[arg-type]
 
@@ -167,7 +164,7 @@ _FAILURES: Mapping[str, _Met] = {
     "ReadError": _Met("the connection was lost while waiting for the answer"),
     "WriteError": _Met("the connection was lost while sending"),
 }
-"""By the names that httpx and httpcore both have."""
+"""Transport errors by their class name, which httpx and httpcore share."""
 _ERRORS = (
     httpx.TransportError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError,
     httpcore.UnsupportedProtocol,
@@ -198,7 +195,7 @@ class _TooLarge(Exception):
 
 
 class _Incoming:
-    """An answer while it arrives: its body is unpacked by ourselves, so that it never grows beyond the cap."""
+    """A response being received. The body is decompressed here, so that it never exceeds the size limit."""
 
     def __init__(self, outgoing: Request) -> None:
         self._outgoing = outgoing
@@ -210,7 +207,7 @@ class _Incoming:
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """Record the error that interrupts the response."""
+        """Record the error that interrupts the response within a `with` block."""
         outgoing = self._outgoing
         try:
             yield
@@ -257,10 +254,10 @@ def transmit(
     """Send a request and return its response, or the error that interrupted it.
 
     Args:
-        transport: A transport as httpx has them.
+        transport: An httpx transport.
         base: The base URL.
         key: The header with the key.
-        http: Options of the connections; here the hooks and the time for a connection.
+        http: Connection options, used for hooks and the connect timeout.
     """
     incoming = _Incoming(outgoing)
     request, _ = _wired(outgoing, base, key, clock, http)
@@ -306,7 +303,7 @@ async def atransmit(
 def _wired(
     outgoing: Request, base: str, key: tuple[bytes, bytes], clock: Any, http: HttpOptions
 ) -> tuple[httpx.Request, float]:
-    """Return a request for the transport, and the seconds it may take."""
+    """Return the httpx request and its timeout in seconds."""
     left = outgoing.deadline - clock.monotonic()
     seconds = None if left == _FOREVER else _Seconds(max(left, 0.001))
     if seconds is not None:
@@ -343,7 +340,7 @@ def async_transport(context: ssl.SSLContext, http: HttpOptions, proxy: str | Non
 
 
 class SeparateConnections(httpx.AsyncBaseTransport):
-    """A connection for each request in flight, since a common pool examines all of them for each request."""
+    """Transport with one connection per request in flight; a shared pool scans all connections for each request."""
 
     def __init__(self, context: ssl.SSLContext, http: HttpOptions, proxy: str | None) -> None:
         self._options: dict[str, Any] = {
@@ -356,7 +353,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
         self._open: set[Any] = set()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send through the connection that was used last, or through a new one."""
+        """Send through the most recently used idle connection, or a new one."""
         wired = _for_httpcore(request)
         while self._idle:
             connection = self._idle.pop()
@@ -386,7 +383,7 @@ class SeparateConnections(httpx.AsyncBaseTransport):
 
 
 class _Stream(httpx.AsyncByteStream):
-    """The body of an answer; calls a function when it is closed."""
+    """Response body that calls a function when closed."""
 
     def __init__(self, stream: Any, on_close: Callable[[], object]) -> None:
         self._stream, self._on_close = stream, on_close

@@ -1,6 +1,6 @@
-"""How a sandbox behaves where the interface document is silent: a name, a TOML file, or a mapping.
+"""Behavior of a sandbox where the interface document is silent: a name, a TOML file, or a mapping.
 
-behavior = "observed"       # the behavior it differs from; "documented" if omitted
+behavior = "observed"       # base behavior; "documented" if omitted
 settle_route = false        # single settings, by the id of their assumption
 rate_limit = 100
 """

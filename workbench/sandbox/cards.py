@@ -1,7 +1,8 @@
 """Cards, their simulated transactions and disputes: holds, settlements, refunds, and the money at each step.
 
-Of each card, at any time: available + held + posted - refunded = limit (assumed: card_money). A reversal never frees
-more than was authorized, and refunds never exceed what settled.
+Invariant of each card: available + held + posted - refunded = limit (assumed: card_money). A reversal never releases
+more
+than was authorized, and refunds never exceed what settled.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,7 @@ from workbench.schema.rules import FULL, UUID, Full
 from workbench.schema.walk import snake
 
 _CHANGING = ("status", "held", "settled", "cleared", "posted_at")
-"""Members of a transaction that change, as far as its events show them."""
+"""Members of a transaction that change and that its events show."""
 
 
 def authorize(context: RequestContext, request: SimulateAuthorization) -> SimulatedTransaction:
@@ -75,14 +76,14 @@ def authorize(context: RequestContext, request: SimulateAuthorization) -> Simula
 
 
 def new_transaction(key: str, card: Record, at: int, **members: object) -> Record:
-    """Return a new transaction of a card in the form of the store."""
+    """Return a new transaction of a card as stored."""
     nothing = {"settled": 0, "refunded": 0, "held": 0, "currency": "USD", "declined_reason": None, "posted_at": None}
     of = {"id": key, "tenant": card["tenant"], "card": card["id"], "user": card["user"], "authorized_at": at}
     return {**of, **nothing, **members}
 
 
 def new_card(key: str, user: Record, number: int, limit: int, status: str = "active") -> Record:
-    """Return a new card in the form of the store."""
+    """Return a new card as stored."""
     of = {"id": key, "tenant": user["tenant"], "user": user["id"], "status": status, "last4": f"{number % 10_000:04d}"}
     money = {"limit": limit, "available": limit, "held": 0, "posted": 0, "refunded": 0}
     return {**of, **money, "expiration_month": "12", "expiration_year": "2029"}
@@ -169,14 +170,14 @@ def set_card(context: RequestContext, card: Record, action: str) -> Record:
 
 
 def issue(context: RequestContext, user: Record, limit: int) -> Record:
-    """Return a user a new, active card."""
+    """Issue a new, active card to a user."""
     card = context.store.save("card", new_card(context.new_id("card"), user, context.store.count("card"), limit))
     context.emit("card.updated", card["tenant"], card=card)
     return card
 
 
 def update_dispute(context: RequestContext, request: UpdateDispute) -> Dispute:
-    """Cancel a dispute, add evidence to it, or both. assumed: dispute_both"""
+    """Cancel a dispute, add evidence, or both. assumed: dispute_both"""
     if UUID.fullmatch(request.dispute_id) is None:
         raise context.error("Dispute not found", "dispute_ids")
     dispute = context.get_for_tenant("dispute", request.dispute_id)
@@ -222,7 +223,7 @@ def move_dispute(context: RequestContext, dispute: Record, action: str) -> Dispu
 
 
 def shown_dispute(dispute: Record) -> Dispute:
-    """Return a dispute in the form of a response."""
+    """Return a dispute as in a response."""
     record: Dispute = from_json(Dispute, {**dispute, "transaction_id": dispute["transaction"]})
     return record
 

@@ -1,5 +1,5 @@
-"""Withdrawals: the signatures of the service, with keys made from the seed, one per contract, and the chains of the
-sandbox: the teaching wallets of admins (EVM), and the transaction that executes a withdrawal.
+"""Withdrawals: signatures of the service with seeded keys, teaching wallets of admins (EVM), and executed
+transactions.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from workbench.sandbox.control_records import ExecutedWithdrawal, WalletSignatur
 
 
 class TeachingWallet:
-    """Teaching wallet of a contract's admin. Its key is made from the seed; it never holds the key of a real wallet."""
+    """Teaching wallet of a contract's admin. Its key is derived from the seed and never belongs to a real wallet."""
 
     note = "A teaching wallet of the sandbox. Its key is made from the seed; it is never the key of a real wallet."
 
@@ -29,7 +29,7 @@ class TeachingWallet:
         """Look up the teaching wallet of an admin.
 
         Args:
-            sandbox: An embedded sandbox or the client of a served one: it holds the keys.
+            sandbox: An embedded sandbox, or the client of a served one; it stores the keys.
             admin: Address of the admin.
         """
         refuse_private_key(admin, "admin")
@@ -75,7 +75,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     """Execute a withdrawal: verify both signatures as the contract would, and debit its balance.
 
     Raises:
-        Refused: The contract would reject the transaction; the message says why.
+        Refused: The contract would reject the transaction; the message gives the reason.
     """
     call, contract = _call(environment, transaction)
     if call.expires_at * 1000 <= environment.clock.at:
@@ -141,7 +141,7 @@ def _call(environment: Environment, transaction: Mapping[str, Any]) -> tuple[Wit
 
 
 def _is_active(environment: Environment, contract: Record, call: WithdrawParameters) -> bool:
-    """Return whether a signature is unused. On Stellar, no nonce in the signed message shows that."""
+    """Return whether a signature is unused. Stellar messages contain no nonce to tell."""
     salt = chains.write_salt(call.salt)
     kept = environment.store.all(f"signature/{contract['id']}")
     return any(signature["answer"]["signature"]["salt"] == salt for signature in kept)

@@ -142,11 +142,11 @@ class Clock:
 
 @attrs.frozen
 class Seeds:
-    """Random values derived from the seed: a label gives the same value on every machine.
+    """Random values derived from the seed; a label gives the same value on every machine.
 
     Args:
         seed: Seed of the world.
-        secret: Secret from which the API keys are derived, in place of the seed.
+        secret: Secret from which the API keys are derived instead of the seed.
         full_key: The full API key, if it was given.
     """
 
@@ -179,7 +179,7 @@ class Seeds:
         return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
 
     def number(self, label: str, low: int, high: int) -> int:
-        """Return an integer from low to high, both included."""
+        """Return an integer from low to high, inclusive."""
         return low + int.from_bytes(self.octets(label, 8)) % (high - low + 1)
 
 
@@ -258,7 +258,7 @@ class RequestContext:
         """Return the documented error of a failure, or the one with this message.
 
         Args:
-            assumed: Id of the assumption that it relies on; the status is that of its setting.
+            assumed: Id of the assumption it relies on, whose setting determines the status.
         """
         own = () if self.operation is None else self.operation.failures
         failure = of if isinstance(of, Failure) else next((f for f in own if f.message == of), None) or _BY_MESSAGE[of]
@@ -290,7 +290,7 @@ class RequestContext:
 
 
 def refuse_empty(context: RequestContext, *given: object) -> None:
-    """Raise for an update without any member, if the service refuses it. assumed: empty_patch"""
+    """Raise an error for an update without members, if the service refuses it. assumed: empty_patch"""
     if all(value is None for value in given):
         context.assumed.append("empty_patch")
         if context.settings["empty_patch"] != "accepted":

@@ -27,14 +27,14 @@ _SECOND_TOKEN = {
     901: ("SOL", "142.35", "40"),
     1501: ("XLM", "0.24", "30"),
 }
-"""Symbol, exchange rate and advance rate of the tokens that contracts accept besides USDC, by chain."""
+"""Symbol, exchange rate and advance rate of the second token that contracts accept, by chain."""
 WALLETS = {
     "wallet_address": Family.EVM,
     "solana_address": Family.SOLANA,
     "stellar_address": Family.STELLAR,
 }
 NEW_CONTRACTS = {Family.EVM: 84532, Family.SOLANA: 901, Family.STELLAR: 1501}
-"""Chains on which the provider makes the contract of a new user."""
+"""Chains on which the provider creates the contract of a new user."""
 
 
 def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingContract]:
@@ -50,7 +50,7 @@ def list_contracts(context: RequestContext, _: ListContracts) -> list[IssuingCon
 
 
 def check_changes(context: RequestContext, user: Record, changes: Record) -> None:
-    """Raise for a change of a wallet that the rules forbid."""
+    """Raise an error for a wallet change that the rules forbid."""
     for name, family in WALLETS.items():
         new = changes.get(name)
         if new is None or (user.get(name) and same_address(user[name], new)):
@@ -85,7 +85,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
     """Create a contract for each given wallet, with the wallet as owner, if the provider manages the tenant's
     contracts.
 
-    "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
+    Source: "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
     if context.tenant["management"] != "provider":
         return
@@ -123,8 +123,8 @@ def add_contract(
 ) -> Record:
     """Create a contract of a tenant, and add it to the collateral of a user.
 
-    Its admins are teaching wallets, the first of which becomes the user's. For a user with a wallet, that wallet is an
-    admin, and a wallet of the provider is the second where several are allowed.
+    Its admins are teaching wallets, the first of which becomes the user's. If the user has a wallet, that wallet is an
+    admin; a wallet of the provider is the second one where the version allows several.
     """
     family = family_of(chain_id)
     admins = [] if admin is None else [admin]
@@ -231,7 +231,7 @@ def create_payment_account(context: RequestContext, request: CreatePaymentAccoun
 
 
 def example_bank(first_name: str, last_name: str, number: str, bank_name: str = "Example Bank") -> Record:
-    """Return a person's account at a fictitious bank, by attribute names."""
+    """Return a person's account at a fictitious bank, by attribute name."""
     return {
         "beneficiary_type": "individual",
         "beneficiary_first_name": first_name,
@@ -254,9 +254,9 @@ def example_bank(first_name: str, last_name: str, number: str, bank_name: str = 
 
 
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
-    """Return a new payment account in the form of the store.
+    """Return a new payment account as stored.
 
-    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
+    Source: "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
     assumed: account_defaults
     """
     fiat = {"third_party": False, "rail": "ach", "bank_account_type": "checking", **bank}
@@ -270,7 +270,7 @@ def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **m
 
 
 def new_route(seeds: Seeds, key: str, tenant: str, owner: Record, fiat: bool) -> Record:
-    """Return a new payment route in the form of the store, with or without a fiat deposit address."""
+    """Return a new payment route as stored, with or without a fiat deposit address."""
     number = f"000{seeds.number(f'route:{key}', 0, 10**9 - 1):09d}"
     address = {"beneficiary_name": WARNING, "account_number": number, "routing_number": "000000000"}
     return {"id": key, "tenant": tenant, **owner, "fiat_deposit": address if fiat else None}

@@ -1,4 +1,4 @@
-"""What controls return, as records, and their JSON form for a served sandbox."""
+"""Records that controls return, and their JSON form for a served sandbox."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -94,7 +94,7 @@ class DepositReceived:
 
 @record
 class PendingSignatures:
-    """Number of the next withdrawal signature requests that are answered with `pending`."""
+    """Number of upcoming signature requests that are answered with `pending`."""
 
     times: int = about("Requests that are answered with `pending`")
     retry_after: int = about("Seconds in `retryAfter`")
@@ -165,7 +165,7 @@ class Snapshots:
 
 @record
 class Endpoint:
-    """An endpoint that webhooks are delivered to."""
+    """A webhook endpoint."""
 
     id: str = about("Endpoint", ID)
     url: str = about("URL")
@@ -201,7 +201,7 @@ class Delivery:
 
 @record
 class FlushResult:
-    """Result of a flush: whether no delivery is due."""
+    """Result of a flush: whether all due deliveries are done."""
 
     done: bool = about("Whether no delivery is due")
     waiting: int = about("Deliveries that wait for their next attempt")
@@ -293,7 +293,7 @@ class StoredRecord(MaskedDict):
 
 @cache
 def _private() -> Mapping[str, About]:
-    """Return the attribute names of the members that are private everywhere in the interface."""
+    """Return the attributes that are private throughout the interface."""
     roots = [cls for row in OPERATIONS.values() for cls in (row.request, row.answer)]
     members = [leaf for cls in [*roots, *(kind.body for kind in EVENT_KINDS.values())] for _, leaf in leaves(cls)]
     opened = {member.name for member in members if member.about.privacy is OPEN}

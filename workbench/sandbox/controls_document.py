@@ -1,4 +1,4 @@
-"""The controls of a served sandbox as an OpenAPI 3.1 document, made from their declarations."""
+"""OpenAPI 3.1 document of a served sandbox's controls, generated from their declarations."""
 
 import inspect
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", Mappi
 
 
 def controls_document(url: str) -> Schema:
-    """Return the OpenAPI 3.1 document of the controls below a URL, as plain data."""
+    """Return the OpenAPI 3.1 document of the controls under a URL, as plain data."""
     bodies = {_body_name(row): _body(row) for row in CONTROLS.values()}
     return {
         "openapi": "3.1.0",

@@ -29,7 +29,7 @@ from workbench.sandbox.control_records import SandboxEvent
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
-from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.sandbox.rewards import category_of
 from workbench.schema import strict_json
 from workbench.schema.readers import write_time
 from workbench.schema.walk import build
@@ -93,7 +93,7 @@ class WebhookDispatcher:
         return check_url(url, reach=self.reach, hosts=self.hosts)
 
     def notify(self) -> None:
-        """Wake the threads, since a delivery may be due."""
+        """Wake the threads, because a delivery may be due."""
         if not self.active:
             return
         with self._news:
@@ -200,7 +200,7 @@ class WebhookDispatcher:
         return now if delivery["held"] == "next" else delivery["due"], delivery, event
 
     def _fresh(self, row: Record) -> Record | None:
-        """Return a new delivery of the first event that was not sent to the endpoint yet."""
+        """Return a new delivery of the first event not yet sent to the endpoint."""
         after = max(row["next"], self._seen.get(row["id"], 0)) - 1
         for event in self._store.numbered("event", after):
             if event["tenant"] == row["tenant"]:
@@ -281,7 +281,7 @@ class WebhookDispatcher:
 
 
 def _place(endpoint: str, delivery: Record) -> tuple[str, str]:
-    """Return the kind and id of a queued delivery: ordered by due time, or held for the next one."""
+    """Return the kind and id of a queued delivery: ordered by due time, or held back for a swap."""
     held = delivery["held"] == "next"
     number = f"{delivery['sequence']:012d}"
     return (f"held/{endpoint}", number) if held else (f"waiting/{endpoint}", f"{delivery['due']:015d}:{number}")
@@ -411,7 +411,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "local_currency": spend["currency"].lower(),
                 "authorization_method": "online",  # assumed: event_merchant
                 "merchant_name": spend["merchant_name"].ljust(25 if padded else 0),  # assumed: merchant_padding
-                "merchant_category": CATEGORIES.get(spend["merchant_category_code"], OTHER).description,
+                "merchant_category": category_of(environment.store, spend["merchant_category_code"]).description,
                 "merchant_category_code": spend["merchant_category_code"],
                 "merchant_city": "Springfield".ljust(13 if padded else 0),
                 "merchant_country": "US",

@@ -26,6 +26,7 @@ from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
@@ -34,7 +35,6 @@ from workbench.system.http_post import THIS_MACHINE
 from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
-WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.delivery import Post
     from workbench.sandbox.server import App
@@ -47,7 +47,6 @@ _DEFAULTS: Mapping[str, Any] = {
     "environment": "sandbox",
     "behavior": "documented",
     "random_keys": False,
-    "size": "small",
 }
 _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
@@ -85,33 +84,33 @@ class DirectTransport:
 
 @hide_arguments_of_methods
 class Sandbox(Controls):
-    """A simulated card issuing service in this process: all operations, a seeded world, and controls for the rest.
+    """A simulated card issuing service in this process: all operations, a seeded world, and controls.
 
-    The same seed and the same calls give the same bytes on every machine. Nothing opens a socket, starts a thread or
-    reads the wall clock, until the sandbox is served or delivers webhooks, or its clock runs.
+    The same seed and the same calls give the same bytes on every machine. The sandbox opens no socket, starts no thread
+    and does not read the wall clock until it is served, delivers webhooks, or has a running clock.
 
     Args:
         seed: Random seed of the world; default 1.
         environment: "sandbox" or "production"; in "production", simulations answer with 404.
-        behavior: Where the interface document is silent: what fits it best ("documented"), or what live services do
-            ("observed"); or a TOML file or mapping with settings, by their id in `assumptions()`, as
+        behavior: Behavior where the interface document is silent: "documented" (closest to the document), "observed"
+            (as live services), or a TOML file or mapping of settings by their id in `assumptions()`, as
             {"behavior": "observed", "settle_route": False}.
         wire_names: Wire names that differ, by `record.attribute`.
-        path: File that keeps the state and survives a killed process; several processes may share it. Its seed,
-            environment and behavior stay: they are taken from it if not given.
+        path: File for the state, which survives a killed process; several processes may share it. Seed, environment and
+            behavior are stored with it and used if not given.
         public_webhooks: Whether webhooks may go to public addresses as well as to this machine.
         webhook_hosts: Hosts that webhooks may go to, whatever their address.
-        random_keys: Whether API keys are random. By default they are derived from the seed, the same everywhere; to
-            serve beyond this machine they must be random. Stored in the file, like the seed.
+        random_keys: Whether API keys are random. By default they are derived from the seed, the same everywhere; a
+            sandbox served beyond this machine needs random ones. Stored in the file, like the seed.
         api_key: Full API key, of 16 characters or more; the other keys are derived from it. Stored in the file.
-        clock: "fixed" (default) stays at the seeded instant until controls move it; "now", a time, or a speed
-            as "x60", runs. Times of the seeded world lie before its start.
-        world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or
-            "large" with 1,000. The ids of the small one are in all.
+        clock: "fixed" (default): the seeded time until a control moves it. Running: "now", a time, or a speed such as
+            "x60". Times of the seeded world lie before its start.
+        world: Seeded world: "small" (default), "program" with 240 people and a year of purchases, "large" with 1,000,
+            or a TOML file with the numbers of a card program. All contain the records of the small world.
 
     Raises:
         UsageError: An argument has a value that is not allowed.
-        UnusableFile: The file is not a sandbox's, or was made with other arguments.
+        UnusableFile: The file is not a sandbox's, or was created with other arguments.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class Sandbox(Controls):
         random_keys: bool | None = None,
         api_key: str | None = None,
         clock: datetime | str | None = None,
-        world: WorldSize | None = None,
+        world: World | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
@@ -140,7 +139,7 @@ class Sandbox(Controls):
             with store:
                 given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
-                new = _make(store, times["start"], size=world, **given)
+                new = _make(store, times["start"], world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
                     timer.set(times["start"] if new else max(timer.at, times["start"]), times["speed"])
@@ -229,22 +228,22 @@ class Sandbox(Controls):
         certfile: str | os.PathLike[str] | None = None,
         keyfile: str | os.PathLike[str] | None = None,
     ) -> AbstractContextManager[str]:
-        """Serve over HTTP while the context is open; it yields the URL, for any client in any language.
+        """Serve over HTTP within a `with` block; yields the URL, for clients in any language.
 
-        Beyond this machine, webhooks go to no address on it, and what receivers answer is not shown.
+        If other machines can connect, webhooks cannot target this machine, and receivers' responses are hidden.
 
         Args:
             host: Address to listen on; by default only this machine can connect.
             port: Port; 0 takes any free one.
-            hosts: Host names under which it is reached. Those of this machine are accepted if only it can connect.
+            hosts: Accepted host names. Those of this machine are accepted if only it can connect.
             certfile: Certificate for TLS, a PEM file.
-            keyfile: Its private key, if that is not in the same file.
+            keyfile: Its private key, if not in the same file.
 
         Raises:
             PortTaken: The port is in use.
             UnusableFile: The certificate or its key cannot be used.
-            UsageError: Beyond this machine, it needs random keys or a given one, and a host name if the address is a
-                wildcard.
+            UsageError: If other machines can connect, random keys or an explicit one are required, and a host name if
+                the address is a wildcard.
         """
         settings = self._engine.store.get("meta", "made")
         if host not in LOOPBACK and not settings.get("random_keys"):
@@ -271,10 +270,12 @@ class Sandbox(Controls):
         )
 
     def share(self) -> str:
-        """Serve to this machine until this sandbox is closed, and return the URL: commands and curl act on it as well.
+        """Serve to this machine until this sandbox is closed, and return the URL, so that commands and curl share its
+        state.
 
-        The URL stays the same. `workbench --url URL …` needs no key; curl sends the one of the guide there. At this
-        URL random keys replace those made from the seed, which are the same everywhere.
+        Repeated calls return the same URL. `workbench --url URL …` needs no key; curl sends the one of the guide. At
+        this
+        URL random keys replace the seeded ones, which are the same everywhere.
         """
         if not self._shared:
             settings = self._engine.store.get("meta", "made")
@@ -284,7 +285,7 @@ class Sandbox(Controls):
 
     @property
     def _url(self) -> str:
-        """The URL that `share` returned; empty if it was not called."""
+        """URL that `share` returned; empty if it was not called."""
         return self._shared[1] if self._shared else ""
 
     def _http_app(
@@ -295,8 +296,8 @@ class Sandbox(Controls):
         Args:
             url: URL it is served at.
             local: Whether only this machine can connect, so that the guide needs no key.
-            with_new_keys: Whether random keys take the place of those made from the seed.
-            relay: Posts deliveries on the caller's machine, for a caller from another one.
+            with_new_keys: Whether random keys replace the seeded ones.
+            relay: Posts deliveries on the machine of a remote caller.
         """
         from workbench.sandbox.server import App
 
@@ -319,14 +320,13 @@ class Sandbox(Controls):
 
 
 def problems(given: Mapping[str, Any]) -> list[Problem]:
-    """Return the problems of the arguments of a sandbox."""
+    """Return the problems of a sandbox's arguments."""
     problems_found = []
     if type(given.get("seed", 1)) is not int:
         problems_found.append(Problem("seed", "type", "must be a whole number"))
-    for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
-        choices = get_args(kind)
-        if given.get(name, choices[0]) not in choices:
-            problems_found.append(not_allowed(name, given[name], choices))
+    choices = get_args(ServiceEnvironment)
+    if given.get("environment", choices[0]) not in choices:
+        problems_found.append(not_allowed("environment", given["environment"], choices))
     try:
         clock_settings(given.get("clock"))
     except ValueError as error:
@@ -335,10 +335,11 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         problems_found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         problems_found.append(Problem("path", "type", "must be a path"))
-    try:
-        read_behavior(given.get("behavior"))
-    except UsageError as error:
-        problems_found += error.problems
+    for name, read in (("behavior", read_behavior), ("world", read_world)):
+        try:
+            read(given.get(name))
+        except UsageError as error:
+            problems_found += error.problems
     return problems_found
 
 
@@ -370,7 +371,7 @@ def clock_settings(clock: datetime | str | None) -> dict[str, Any]:
 
 
 def renew_file(path: Path) -> None:
-    """Replace a sandbox's file of an earlier version by the initial state; another file is left unchanged."""
+    """Replace a sandbox file of an earlier version by the initial state; other files are left unchanged."""
     settings = made_earlier(path) if path.exists() else None
     if settings is not None:
         for ending in ("", "-wal", "-shm"):
@@ -381,24 +382,27 @@ def renew_file(path: Path) -> None:
         ).close()
 
 
-def _make(store: Store, start: int, **given: object) -> bool:
+def _make(store: Store, start: int, world: World | None, **given: object) -> bool:
     """Create the world in an empty store, or check that an existing one was created with the same arguments.
 
     Returns:
         Whether the world was created by this call.
     """
     settings: dict[str, Any] | None = store.get("meta", "made")
+    program = read_world(world)
     if settings is None:
         chosen = {name: value for name, value in given.items() if value is not None}
         settings = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if settings["random_keys"]:
             settings["secret"] = settings.get("full_key") or os.urandom(32).hex()
         store.put("meta", "made", settings)
-        for kind, values in world_of(settings).copy().items():
+        for kind, values in world_of(settings, program).copy().items():
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
     if given["full_key"] not in (None, settings.get("full_key")):
         raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
+    if world is not None and program != store.get("meta", "program"):
+        raise UnusableFile("The file was made with another world, which cannot be changed; file left unchanged.")
     for name, value in given.items():
         if value not in (None, settings.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(

@@ -1,5 +1,8 @@
-"""Assumed behavior beyond the interface document: a call that settles, lists of routes, conventions of HTTP services
-(bearer tokens, idempotency keys, rate limits) and of later releases. Each is a behavior that can be set.
+"""Assumed behavior beyond the interface document, each part switchable by a setting.
+
+It covers a settle call, lists of routes, HTTP conventions (bearer tokens, idempotency keys, rate limits) and members
+and
+values that a later release may add.
 """
 
 import hashlib
@@ -17,7 +20,7 @@ from workbench.schema.rules import Full
 _DAY = 24 * 60 * 60 * 1000  # milliseconds
 _MINUTE = 60 * 1000
 LATER = "addedLater"
-"""Name and value of a member that a later release may add."""
+"""Name and value of a member added by a simulated later release."""
 _MAX_KEY = 255  # characters of an idempotency key
 
 
@@ -29,7 +32,7 @@ ROUTES_REASON = Reason("the endpoints for payment routes are not shown")
 
 @record
 class SettleTransaction:
-    """Settle an authorization. Assumed throughout."""
+    """Request to settle an authorization. Assumed: all of it is undocumented."""
 
     transaction_id: str = about("Transaction to settle", ID)
     amount: int | Full = about("Amount that settles; FULL settles all that is held", CENTS, minimum=1)
@@ -37,7 +40,7 @@ class SettleTransaction:
 
 @record
 class ListPaymentRoutes:
-    """Ask for the payment routes. Assumed throughout."""
+    """Request for the payment routes. Assumed: all of it is undocumented."""
 
 
 @record
@@ -93,8 +96,7 @@ def key_of(headers: Any, *, bearer: bool) -> str:
 
 
 def rehearse(settings: Mapping[str, Any], answer: object, name: str) -> Any:
-    """Return a response or an event body as a later release may write it, with the extra members that a behavior lists
-    for an operation or a kind of event.
+    """Return a response or event body as a later release may write it, with the extra members that a behavior lists.
 
     assumed: unknown_members, unknown_values, null_values, reversed_lists, extra_members
     """
@@ -151,7 +153,7 @@ class RateLimit:
         self._counts: dict[str, int] = {}
 
     def count(self, context: RequestContext, key: str) -> None:
-        """Count a request, and put the limit into the headers of its response.
+        """Count a request, and add the rate limit headers to its response.
 
         Raises:
             ApiError: 429, if the limit is exceeded.
@@ -178,7 +180,7 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write. A repeated idempotency key of the last 24 hours gets the stored response. assumed:
+    """Answer a write; a repeated idempotency key of the last 24 hours gets the stored response. assumed:
     idempotency_keys
 
     Raises:

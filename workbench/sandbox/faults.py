@@ -114,7 +114,7 @@ class FaultRules:
     def match(
         self, name: str | None, kinds: Collection[str], arguments: Callable[[], Mapping[str, Any]]
     ) -> FaultRule | None:
-        """Return the first rule that applies to a call or a delivery, and count it for every matching rule.
+        """Return the first rule that applies to a call or a delivery; increment the count of every matching rule.
 
         Args:
             arguments: Returns the arguments of the call, or the body of the event.
@@ -138,7 +138,9 @@ class FaultRules:
         return bool(self._seeds.number(f"fault:{rule.id}:{count}", 0, 999_999) < rule.probability * 1_000_000)
 
     def apply(self, service: Service, request: Request) -> Response:
-        """Answer a request under the fault rules; the `Workbench-Fault` header has their count and the applied rule."""
+        """Answer a request under the fault rules; the `Workbench-Fault` header states their number and the applied
+        rule.
+        """
         text = f"{self.count} active"
         operation = service.operation_of(request)
         name = None if operation is None else operation.name

@@ -23,9 +23,9 @@ LINKS = "https://sandbox.workbench.invalid/application"
 _WORDS = sorted(((status.value.lower(), status.value) for status in EventApplicationStatus), key=lambda w: -len(w[0]))
 REASONS: Mapping[str, str] = BEHAVIORS["status_reasons"].documented  # assumed: status_reasons, approved_with_reason
 LATER_STATUSES = {"notStarted": "pending", "tosNotAccepted": "pending", "exempt": "approved"}
-"""Statuses that events alone have in the document, and what answers show in their place."""
+"""Statuses that the document shows only in events, and the status that answers show instead."""
 HOLDER = ("first_name", "last_name", "email")
-"""Members of a user that the events of transactions show."""
+"""Members of a user that transaction events show."""
 _KEPT = (
     "first_name",
     "last_name",
@@ -67,7 +67,7 @@ def create_user_application(context: RequestContext, request: CreateUserApplicat
 
 
 def update_user(context: RequestContext, request: UpdateUser) -> User:
-    """Update the given members of a user; without any, change nothing."""
+    """Update the given members of a user."""
     user = context.get_for_tenant("user", request.user_id)
     changes = plain(request)
     del changes["user_id"]
@@ -88,7 +88,7 @@ def _address(context: RequestContext, of: Record, given: Record) -> Record:
 
 
 def _change_user(context: RequestContext, user: Record, changes: Record) -> Record:
-    """Store a changed user, and keep the earlier names for the events that showed them."""
+    """Store a changed user, with the earlier names for events that showed them."""
     names = {name: user.get(name) for name in HOLDER}
     if user["status"] and any(changes.get(name, value) != value for name, value in names.items()):
         number = user.get("names", 0)
@@ -138,7 +138,7 @@ def submit(context: RequestContext, kind: str, key: str, action: str, last_name:
 
 
 def outcome_in(last_name: str) -> str | None:
-    """Return the status that a last name contains, ignoring case. assumed: outcome_by_name"""
+    """Return the status word in a last name, ignoring case. assumed: outcome_by_name"""
     text = last_name.lower()
     return next((status for word, status in _WORDS if word in text), None)
 
@@ -192,7 +192,7 @@ def decide(
 
 
 def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> Record:
-    """Return the links that go with a status, as attribute names. assumed: status_links"""
+    """Return the links of a status, by attribute name. assumed: status_links"""
     if applicant["status"] not in settings["status_links"]:
         return {}
     pages = {"application_completion_link": "complete"}
@@ -208,7 +208,7 @@ def links(settings: Mapping[str, Any], applicant: Record, sign: Any = None) -> R
 
 
 def shown(context: RequestContext, user: Record) -> User:
-    """Return a user in the form of a response."""
+    """Return a user as in a response."""
     record: User = from_json(User, user | _application(context, user))
     if context.settings["user_terms_shown"]:
         context.assumed.append("user_terms_shown")
@@ -217,7 +217,7 @@ def shown(context: RequestContext, user: Record) -> User:
 
 
 def shown_company(context: RequestContext, company: Record) -> CompanyApplication:
-    """Return a company with its owners in the form of a response."""
+    """Return a company with its owners as in a response."""
     owners = [_application(context, context.store.get("owner", key)) for key in company["owners"]]
     members = company | _application(context, company) | {"ultimate_beneficial_owners": owners}
     application: CompanyApplication = from_json(CompanyApplication, members)
@@ -236,20 +236,20 @@ def _application(context: RequestContext, applicant: Record) -> Record:
 
 
 def new_user(key: str, tenant: str, at: int, **members: object) -> Record:
-    """Return a new user in the form of the store."""
+    """Return a new user as stored."""
     state = {"status": "", "reason": "", "terms": True, "is_active": True, "created_at": at, "updated_at": at}
     return {"id": key, "tenant": tenant, **state, **members}
 
 
 def new_owner(key: str, tenant: str, company: str, status: str, **members: object) -> Record:
-    """Return a new owner of a company in the form of the store."""
+    """Return a new owner of a company as stored."""
     of = {"id": key, "tenant": tenant, "company_id": company}
     on_file = {"country_of_issue": "US", "nine_digits": True}
     return {**of, **on_file, "status": status, "reason": REASONS.get(status, ""), **members}
 
 
 def new_company(key: str, tenant: str, name: str, owners: list[Record], **members: object) -> Record:
-    """Return a new company in the form of the store; its status follows from its owners."""
+    """Return a new company as stored; its status follows from its owners."""
     keys, address = [owner["id"] for owner in owners], owners[0].get("address")
     return {"id": key, "tenant": tenant, "name": name, "address": address, "owners": keys, **_common(owners), **members}
 

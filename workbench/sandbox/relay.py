@@ -1,4 +1,6 @@
-"""Deliveries to receivers on a client's machine, which the server cannot reach: a process there fetches and posts them.
+"""Relay of deliveries to receivers on a client's machine, which the server cannot reach; a client process fetches and
+posts
+them.
 
 The server posts nothing itself. The client posts only to URLs on its own machine that it registered.
 """
@@ -28,7 +30,7 @@ _LATE = PostResult(status=None, error="no response in time")
 
 @attrs.define
 class _Waiting:
-    """A delivery until its response is known."""
+    """A delivery waiting for its response."""
 
     url: str
     headers: Mapping[str, str]
@@ -39,7 +41,7 @@ class _Waiting:
 
 
 class DeliveryRelay:
-    """The server's part: deliveries wait until a process of the client has fetched and posted them."""
+    """Server side of the relay: deliveries wait until a client process has fetched and posted them."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -47,7 +49,7 @@ class DeliveryRelay:
         self._connected: dict[str, float] = {}  # when each URL was asked for
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> PostResult:
-        """Hand a delivery over, and return the receiver's response."""
+        """Queue a delivery and return the receiver's response."""
         if self._connected.get(url, -_PRESENT) < time.monotonic() - _PRESENT:
             return _ABSENT
         number, waiting = next(self._numbers), _Waiting(url, headers, body)
@@ -57,7 +59,7 @@ class DeliveryRelay:
         return waiting.result
 
     def answer(self, results: Sequence[Mapping[str, Any]]) -> None:
-        """Take responses of receivers; those of deliveries that wait no longer are ignored."""
+        """Accept responses of receivers; responses that nobody waits for are ignored."""
         for given in results:
             waiting = self._waiting.get(given["number"])
             if waiting is not None and waiting.fetched:
@@ -93,7 +95,7 @@ class DeliveryRelay:
 
 
 class RelayClient:
-    """The client's part: a thread that fetches deliveries, posts them to receivers of this machine, and returns the
+    """Client side of the relay: a thread that fetches deliveries, posts them to local receivers, and returns the
     responses.
 
     Args:
@@ -106,7 +108,7 @@ class RelayClient:
         self._thread: threading.Thread | None = None
 
     def add(self, url: str) -> None:
-        """Relay deliveries to a URL, where the server says that it relays."""
+        """Relay deliveries to a URL, if the server offers a relay."""
         self._urls = {**dict.fromkeys(list(self._urls)[-MAX_URLS + 1 :]), url: None}
         try:
             self._fetch([], wait=False)

@@ -51,11 +51,11 @@ class RemoteSandbox(Controls):
 
         Args:
             url: URL printed by `serve`, with or without `/v1`.
-            api_key: Full key; a sandbox on this machine needs none, since its guide has it.
-            ca_file: File of certificates to trust in place of the default ones.
+            api_key: Full key; not needed on the same machine, where the guide contains it.
+            ca_file: File of certificates to trust instead of the default ones.
 
         Raises:
-            WrongEnvironment: Not a sandbox of the workbench.
+            WrongEnvironment: The URL is not a sandbox of the workbench.
             NotSent: Connection refused.
         """
         parts = urlsplit(url)
@@ -85,7 +85,7 @@ class RemoteSandbox(Controls):
         self.clock = RemoteClock(self)
 
     def _guide(self, api_key: str | None) -> Any:
-        """Fetch the guide, without a key if the sandbox is open to this machine, else with the given key."""
+        """Fetch the guide, without a key if the sandbox is local and open, otherwise with the given key."""
         if self._full_key is None:
             try:
                 return self._exchange("guide", {}, method="GET")
@@ -108,14 +108,14 @@ class RemoteSandbox(Controls):
         ], drained["last"]
 
     def share(self) -> str:
-        """Return the URL; the sandbox is served already."""
+        """Return the URL of the served sandbox."""
         return self._url
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a served sandbox has no control {name}; it has {', '.join(CONTROLS)}")
 
     def _ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """Send a request outside the interface and the controls to the server, and return the JSON of the response."""
+        """Send a request other than an operation or control to the server, and return its JSON response."""
         host = self._http.base_url.host
         try:
             answer = self._http.request(method, path, json=content)
@@ -130,7 +130,7 @@ class RemoteSandbox(Controls):
         return httpx.HTTPTransport(limits=_NONE_KEPT)
 
     def _scoped(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments of a control with the key of the default tenant added."""
+        """Return control arguments with the key of the default tenant added."""
         key = arguments.get("api_key") or self._key
         return {**arguments, **({"api_key": key} if key else {})}
 

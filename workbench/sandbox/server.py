@@ -1,9 +1,12 @@
 """HTTP server of the sandbox and its controls, for clients in any language.
 
-/v1/… the interface /openapi.json its description /docs/ the same as a page /_sandbox/health 200 while the server is
-ready; needs no key /_sandbox/openapi.json the description of the controls; needs no key /_sandbox/guide base URL, keys
-and example ids; needs no key on this machine /_sandbox/NAME a control: POST with a JSON object of its arguments, and
-the full API key
+    /v1/…                    the interface
+    /openapi.json            its description
+    /docs/                   the same as a page
+    /_sandbox/health         200 while the server is ready; needs no key
+    /_sandbox/openapi.json   the description of the controls; needs no key
+    /_sandbox/guide          base URL, keys and example ids; needs no key on this machine
+    /_sandbox/NAME           a control: POST with a JSON object of its arguments, and the full API key
 
 Requests of browser pages are rejected: other hosts and origins, and bodies that are not declared as JSON.
 """
@@ -121,7 +124,7 @@ class App:
             return refused(503, "The sandbox's file is busy" if busy else "The sandbox's file cannot be used")
 
     def _with_own_key(self, header: str) -> str:
-        """Return a header with the key of the sandbox for the one of this address."""
+        """Replace the key of this address in a header by the sandbox's key."""
         scheme, space, key = header.rpartition(" ")  # a key alone, or one after "Bearer"
         return scheme + space + self._own_keys.get(key, key)
 
@@ -200,9 +203,7 @@ class App:
         return Response(status=200, headers=_JSON | self._identity, body=body or strict_json.dumps(result))
 
     def _listed(self, rows: Iterator[Any]) -> bytes:
-        """Return rows as a JSON list. The state is locked for one part of them after the other, so that other requests
-        are answered between.
-        """
+        """Return rows as a JSON list. The state is locked in chunks, so that other requests are answered in between."""
         parts: list[bytes] = []
         while True:
             with self._engine.store:
@@ -246,7 +247,9 @@ def introduction(sandbox: Any, url: str) -> list[str]:
 
 
 def own_fingerprint(certfile: Path) -> str:
-    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits; empty for another one."""
+    """Return the SHA-256 fingerprint of a self-signed certificate in hexadecimal digits; empty for other
+    certificates.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 

@@ -43,7 +43,7 @@ _ASSUMED_RULES = {"email": "email_format", "ip": "ip_format", "uuid": "id_case"}
 
 
 def assumed_rule(problem: Problem) -> str:
-    """Return the id of the assumption by which a problem of a request is refused."""
+    """Return the id of the assumption behind the refusal of a request."""
     if problem.rule == "type" and problem.message == "must not be null":
         return "null_members"
     return _ASSUMED_RULES.get(problem.rule, "validation_errors")
@@ -272,7 +272,7 @@ class Service:
 
     @staticmethod
     def _accepts(context: RequestContext, problem: Problem) -> bool:
-        """Return whether a setting lets a broken rule pass."""
+        """Return whether a setting allows a broken rule."""
         rule = assumed_rule(problem)
         if context.settings[rule] != "accepted":
             return False

@@ -1,12 +1,12 @@
-"""The state of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
+"""State of a sandbox: JSON values by kind and id, changed in transactions, in memory or in a file.
 
-Stored values are never changed in place: a changed record is stored as a new value. A copy of the store therefore
-copies only its outer dictionaries.
+Stored values are immutable: a changed record is stored as a new value, so copying a store copies only its outer
+dictionaries.
 
 A file has a log of the last transactions and a compressed table of all other values, both with checksums. Changes move
 from the log to the table in batches of some hundred transactions. Values are read on demand, and a cache holds the most
 recently used, so neither memory nor restart time grows with the history. Several processes may share the file. A commit
-survives a killed process, but does not wait for the disk, since the data of a sandbox is fictitious.
+survives a killed process, but is not synced to disk, because the data of a sandbox is fictitious.
 """
 
 import os
@@ -110,7 +110,7 @@ class Store:
         self._begun: list[int] = []  # for each open transaction, the length of the undo list at its start
 
     def lease(self, work: str) -> bool:
-        """Return whether this process is the one that does some work; of several on one file, only one is."""
+        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
         return True
 
     def close(self) -> None:
@@ -180,7 +180,7 @@ class Store:
             return self.get(kind, key)
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
-        """Iterate over the ids and values of a kind, in the order they were first put, or the newest first."""
+        """Iterate over the ids and values of a kind, in insertion order or newest first."""
         items = tuple(self._kinds.get(kind, {}).items())
         return iter(items[::-1] if newest else items)
 
@@ -197,7 +197,7 @@ class Store:
         return (value for number in numbers if (value := self.readable(kind, str(number))) is not None)
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
-        """Return the first ids and values of a kind, by their ids, which are at most `key`."""
+        """Return the first ids and values of a kind with ids up to `key`, in order."""
         values = self._kinds.get(kind, {})
         return [(value, values[value]) for value in sorted(value for value in values if value <= key)[:limit]]
 
@@ -276,7 +276,7 @@ class FileStore(Store):
         self._numbers: dict[str, int] = {}  # of kinds
 
     def lease(self, work: str) -> bool:
-        """Return whether this process is the one that does some work; of several on one file, only one is."""
+        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
         return self._file.lease(work)
 
     def close(self) -> None:
@@ -333,7 +333,7 @@ class FileStore(Store):
         return {(kind, key): self._kinds[kind].get(key) for kind, key, _ in self._undo if key is not None}
 
     def _follow(self) -> None:
-        """Apply the changes of other processes; reload the values in memory if changes moved to the table."""
+        """Apply the changes of other processes; reload the cached values if changes moved to the table."""
         ((placed,),) = self._run("SELECT placed FROM head")
         if placed != self._placed:
             self._last = self._placed = placed
@@ -421,7 +421,7 @@ class FileStore(Store):
             return self._recent[at]
 
     def items(self, kind: str, *, newest: bool = False) -> Iterator[tuple[str, Any]]:
-        """Iterate over the ids and values of a kind, in the order they were first put, or the newest first.
+        """Iterate over the ids and values of a kind, in insertion order or newest first.
 
         A damaged value is skipped with a warning.
         """
@@ -459,7 +459,7 @@ class FileStore(Store):
         return {key for (key,) in self._run(query, values)} if ids else set()
 
     def until(self, kind: str, key: str, limit: int = 1_000) -> list[tuple[str, Any]]:
-        """Return the first ids and values of a kind, by their ids, which are at most `key`."""
+        """Return the first ids and values of a kind with ids up to `key`, in order."""
         with self._lock:
             held = dict(self._kinds.get(kind, {}))
         query = "SELECT id FROM value WHERE kind = ? AND id <= ? ORDER BY id LIMIT ?"

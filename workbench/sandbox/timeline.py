@@ -1,7 +1,7 @@
 """Timeline of a sandbox: requests, the events they caused, and the attempts to deliver them.
 
-api.sandbox.timeline() # everything, oldest first api.sandbox.why(event_id) # the request behind an event, the event,
-and its deliveries
+api.sandbox.timeline()     # everything, oldest first
+api.sandbox.why(event_id)  # the request behind an event, the event, and its deliveries
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,27 +19,13 @@ from workbench.sandbox.control_records import SandboxEvent, to_json
 from workbench.schema.walk import get_path
 
 LANES = {"request": "→", "event": "•", "delivery": "⇢", "journal": "✎"}
-"""Lanes and their signs; a journal entry follows its request."""
+"""Lanes and their symbols; a journal entry follows its request."""
 _MOST_DRAWN = 40  # maximum number of happenings; more would overlap
 
 
 @attrs.frozen(kw_only=True)
 class Happening:
-    """One thing that happened: a request, an event or an attempt to deliver one.
-
-    Attributes:
-        key: Unique key, which never changes.
-        at: Time by the sandbox's clock.
-        lane: "request", "event", "delivery" or "journal".
-        title: Operation, kind of event, or kind and endpoint.
-        status: HTTP status, the event's status, or why a delivery failed.
-        request_id: Request that caused it, if known.
-        event_id: Event, for events and deliveries.
-        subject: Id of the resource that changed.
-        failed: Whether it was rejected or not delivered.
-        details: All known members, masked, as JSON values.
-        record: Source record.
-    """
+    """One row of a timeline: a request, an event or a delivery attempt."""
 
     key: str
     at: datetime
@@ -54,13 +40,13 @@ class Happening:
     record: Any = attrs.field(default=None, repr=False)
 
     def line(self) -> dict[str, Any]:
-        """Return the happening as JSON values."""
+        """Return the row as JSON values."""
         shown = attrs.asdict(self, recurse=False, filter=lambda field, _: field.name not in ("at", "key", "record"))
         return shown | {"at": f"{self.at:%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"}
 
 
 class Timeline(Shown):
-    """Happenings in order; displayed as a table."""
+    """Rows in chronological order; displayed as a table."""
 
     def __init__(self, happenings: Iterable[Happening], title: str = "Timeline") -> None:
         self.happenings = tuple(happenings)
@@ -95,9 +81,7 @@ class Timeline(Shown):
         return drawn + super()._repr_html_()
 
     def swimlanes(self) -> str:
-        """Return an SVG drawing with a lane for each kind of happening, from left to right. Lines join causes and
-        effects.
-        """
+        """Return an SVG drawing with one lane for each kind of row. Lines connect causes and effects."""
         lanes = [lane for lane in LANES if any(happening.lane == lane for happening in self)]
         step, first = max(16, min(110, 600 // max(len(self), 1))), 90
         place = {
@@ -128,7 +112,7 @@ class Timeline(Shown):
 
 
 def _caused(cause: Happening, happening: Happening) -> bool:
-    """Return whether one happening caused another: a request its events and entries, an event its deliveries."""
+    """Return whether one row caused another: a request its events and entries, an event its deliveries."""
     if happening.lane == "delivery":
         return cause.lane == "event" and cause.event_id == happening.event_id
     return (

@@ -76,7 +76,7 @@ def _response(request: httpx.Request, answer: Response) -> httpx.Response:
 
 
 class _FaultedBody(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body that is cut off, or slow."""
+    """A response body that is truncated or slow."""
 
     def __init__(self, answer: Response) -> None:
         body = answer.body

@@ -63,8 +63,8 @@ def to_frame(x: object, *, of: object = None, reveal: Collection[str] = ()) -> p
     exact decimals, boolean flags, datetime64[us, UTC] for times, and categories for enums (unknown values included).
 
     Args:
-        x: What to convert.
-        of: Type of the rows, for an x that may be empty: a record class, an operation or its name, or an event kind
+        x: Object to convert.
+        of: Type of the rows, needed if x may be empty: a record class, an operation or its name, or an event kind
             such as "user.updated" or "transaction.*".
         reveal: Names of masked columns to show. The frame is marked (`frame.attrs["revealed"]`), and so are its
             exports.
@@ -126,7 +126,8 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
     rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
-    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
+    names = dict.fromkeys(name for row in rows for name in row)
+    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
     return mark_report(frame, "mapping", [])
 
@@ -200,7 +201,7 @@ _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u20
 
 @attrs.frozen(kw_only=True)
 class Saved:
-    """What `to_file` wrote: the file, its rows and columns, and the private columns in it."""
+    """Result of `to_file`: the file, its rows and columns, and its private columns."""
 
     path: Path
     rows: int
@@ -234,21 +235,21 @@ def to_file(
     """Write a frame or a column to a .csv, .xlsx or .parquet file, with its notes; or several frames to one file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
-    column is not known, its head says so. Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet),
-    or `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable by its owner only.
+    column is unknown, its head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
+    `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable only by its owner.
 
-    Several frames by name make a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes
-    of each, tables with totals and charts, and definitions. There, and only there, amounts in cents are written
-    in the main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
+    each frame, tables with totals and charts, and definitions. Only there amounts in cents are written in the main unit
+    of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
 
     Args:
-        frame: The frame or the column, or frames by the name of their sheet.
+        frame: The frame or the column, or a mapping of sheet names to frames.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
         formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
             or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the rows that each number is made of, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number, as in `reports.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -283,7 +284,7 @@ def to_file(
 
 
 def check_columns(frame: pd.DataFrame) -> None:
-    """Refuse a frame with several columns of one name."""
+    """Raise UsageError for a frame with duplicate column names."""
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         names = ", ".join(dict.fromkeys(visible(str(name), 60) for name in repeated))
@@ -291,7 +292,7 @@ def check_columns(frame: pd.DataFrame) -> None:
 
 
 def _audit(frame: "pd.DataFrame | pd.Series[Any]") -> pd.DataFrame:
-    """Return the rows that each number of a report is made of."""
+    """Return the source rows of each number of a report."""
     audit = getattr(frame.attrs.get("trace"), "audit", None)
     if audit is None:
         raise UsageError("audit=True takes a report of this process, such as reports.spend(api)", of="to_file")
@@ -310,7 +311,7 @@ def _write_pack(frames: Mapping[str, pd.DataFrame], path: Path, tz: str) -> Save
 
 
 def _with_units(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose heads and notes say which amounts have no known unit."""
+    """Return a frame whose heads and notes mark amounts without a known unit."""
     lost = without_unit(frame)
     if not lost:
         return frame
@@ -340,7 +341,7 @@ def _clean(text: str) -> str:
 
 
 def _cleaned(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return a frame with escapes for its control characters, and the number of cells that had any."""
+    """Return a frame with control characters escaped, and the number of affected cells."""
     count, changed = 0, {}
     for name in frame.columns:
         column: pd.Series[Any] = frame[name]
@@ -373,7 +374,7 @@ _GUARDED = f"^ *[{re.escape(FORMULA)}]|^'"
 
 
 def _csv_column(column: "pd.Series[Any]", guard: bool) -> Any:
-    """Return a column as it is written; those of the usual types are converted as a whole."""
+    """Return a column as written to CSV; columns of the usual types are converted in one step."""
     values = pa.array(column.array) if isinstance(column.dtype, pd.StringDtype) else None
     if values is not None and not (guard and pc.any(pc.match_substring_regex(values, _GUARDED)).as_py()):
         return column.array

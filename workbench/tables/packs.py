@@ -26,7 +26,7 @@ Value = str | bool | int | float | Decimal | date | None
 _ROWS = 100_000  # of one sheet
 _WIDEST, _CHART_BARS = 44, 12
 _BALANCES = re.compile("^(opening|closing|outstanding|before|now)")
-"""Columns whose sum over rows means nothing."""
+"""Columns whose sum over rows is meaningless."""
 _DEFINITIONS = {
     "authorized": "What merchants asked for and was approved, by the time of the authorization",
     "held": "Open holds: approved, not settled or released",
@@ -56,7 +56,7 @@ _DEFINITIONS = {
 
 @attrs.frozen
 class _Column:
-    """A column as it is shown: head, values, and how many decimal places they have (None: not an amount)."""
+    """A displayed column: head, values, and decimal places (None: not an amount)."""
 
     name: str
     head: str
@@ -146,7 +146,7 @@ def _total(column: _Column) -> Decimal:
 
 
 def _cover(title: str, sheets: list[_Sheet]) -> list[tuple[str, str]]:
-    """Return the lines of the cover as pairs of a label and a text: what holds for all sheets, then each sheet."""
+    """Return the lines of the cover as pairs of label and text: common facts first, then each sheet."""
     shared = {name: fact for name, fact in sheets[0].facts.items() if all(s.facts[name] == fact for s in sheets)}
     notes = [note for note in sheets[0].notes if all(note in sheet.notes for sheet in sheets)]
     lines = [("Report", title), ("Prepared by", ""), ("Signed off by, on", ""), *shared.items()]
@@ -264,7 +264,7 @@ def _letters(place: int) -> str:
 
 
 def _charted(sheet: _Sheet) -> tuple[int, range]:
-    """Return the place of the amount to draw and the rows, none if the first column does not name each row."""
+    """Return the position of the amount to draw, and its rows; none if the first column does not label rows."""
     amounts = [j for j, column in enumerate(sheet.columns) if column.places is not None]
     names = sheet.columns[0].values if sheet.columns else []
     if not amounts or sheet.rows < 2 or amounts[0] == 0 or len(set(names)) < sheet.rows or _is_id(sheet.columns[0]):
@@ -322,7 +322,7 @@ def write_page(frames: Mapping[str, pd.DataFrame], title: str, file: BinaryIO, t
 
 
 def _svg(sheet: _Sheet) -> str:
-    """Return a bar for each row that a workbook would draw, of at most the last `_CHART_BARS` periods."""
+    """Return a bar chart as SVG of the rows that a workbook would draw, at most the last `_CHART_BARS` periods."""
     amount, rows = _charted(sheet)
     rows = rows[-_CHART_BARS:]
     if not rows:

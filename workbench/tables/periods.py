@@ -90,7 +90,7 @@ def steps(times: "pd.Series[Any]", freq: Every, tz: str) -> "pd.Series[Any]":
 
 
 def every_period(firsts: Any, freq: Every) -> pd.DatetimeIndex:
-    """Return the first days of all periods from the first to the last of some, without a gap."""
+    """Return the first days of all periods between the first and the last given, without gaps."""
     periods = pd.PeriodIndex(pd.DatetimeIndex(firsts), freq=_code(freq))
     if not len(periods):
         return pd.DatetimeIndex([], dtype="datetime64[s]")
@@ -105,6 +105,6 @@ def end_of(first: Any, freq: Every, tz: str) -> datetime:
 
 
 def running(firsts: "pd.Series[Any]", freq: Every, tz: str, until: datetime | None) -> "pd.Series[Any]":
-    """Return whether each period was not over at a moment, up to which the data reach."""
+    """Return whether each period was unfinished at the time up to which the data reach."""
     ends = {first: end_of(first, freq, tz) for first in firsts.unique()}
     return firsts.map({first: until is None or end > until for first, end in ends.items()}).astype("boolean")

@@ -185,7 +185,7 @@ UNKNOWN = "Completeness unknown: this frame does not say how it was read (pandas
 def mark_report(
     frame: pd.DataFrame, kind: str, notes: Iterable[str], source: object = None, **more: object
 ) -> pd.DataFrame:
-    """Set the marks of a report: its kind, notes and columns. If the marks of its source are lost, a note says so."""
+    """Set the attributes of a report: kind, notes and columns. If its source lost its attributes, add a note."""
     known = getattr(source, "attrs", {"kind": kind})
     complete = known.get("complete") if isinstance(source, pd.DataFrame) else getattr(source, "complete", None)
     lost = [] if "kind" in known else [UNKNOWN]
@@ -197,11 +197,11 @@ def mark_report(
 
 
 AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
-"""The end of a column's name that states the unit of its amounts: the minor unit of the currency, or dollars."""
+"""Suffix of a column name that states the unit: cents (minor unit of the currency) or dollars."""
 
 
 def without_unit(frame: pd.DataFrame) -> list[str]:
-    """Return the columns of numbers that a report's amounts may have become, by a rename or a query, without a unit."""
+    """Return numeric columns without a unit that may be renamed amounts of a report."""
     renamed = set(frame.attrs.get("columns", ())) - {*map(str, frame)}
     lost = {str(name) for name in frame.attrs.get("unit_unknown", ())}
     if any(AMOUNT.search(name) for name in renamed):
@@ -220,7 +220,7 @@ def records_frame(plan: Plan, records: Iterable[Any], reveal: Collection[str] = 
 
 
 def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more: object) -> pd.DataFrame:
-    """Return a frame of tables with the columns of a plan. The tables are emptied, so no column is in memory twice."""
+    """Return a frame of tables with the columns of a plan. The tables are emptied to save memory."""
     tables = tables or [arrow_table(plan, [], shown)]
     notes = Notes()
     for table in tables:

@@ -1,9 +1,9 @@
 """Handlers of stored events: failures are recorded and retried, and a crash loses no event.
 
 A handler runs at least once for each event: if the process is killed before the run is recorded, the handler runs again
-with the same `event.id`. The store has the position of each handler by name, so one process on the file can receive and
-another can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly
-once. An `async def` handler is awaited in a separate event loop, one event after another.
+with the same `event.id`. The store records the position of each handler by name, so one process can receive and another
+can handle. An `atomic` handler writes to the inbox's file in the transaction that records the run: exactly once. An
+`async def` handler is awaited in a separate event loop, one event after another.
 """
 
 import inspect
@@ -76,7 +76,7 @@ class Handler:
     looked_until: int = 0  # every event up to this one was handled
 
     def beside_loop(self, run: Callable[[], T]) -> T:
-        """Run what needs the handler's event loop, in a thread of its own where another loop runs in this one."""
+        """Call a function that needs the handler's event loop, in a separate thread if a loop runs in this one."""
         if not (self.is_async and _in_event_loop()):
             return run()
         from concurrent.futures import ThreadPoolExecutor

@@ -150,15 +150,14 @@ class Inbox:
 
         Args:
             path: File for the events, readable only by its owner; None stores them in memory.
-            keys: Keys that deliveries are signed with; two while one is rotated. Required unless `accept_unsigned` is
-                true.
-            scheme: How a signature is checked.
+            keys: Keys that sign deliveries; two during a rotation. Required unless `accept_unsigned` is true.
+            scheme: Function that verifies a signature.
             accept_unsigned: Accept unsigned deliveries and mark them unverified; the receiver accepts them only on
                 loopback.
             source: Source of deliveries to pull before each read, such as an embedded sandbox.
             keep_for: Purge events that are older than this, both by this machine's clock and by event time relative
                 to the newest event.
-            max_body: Largest body in bytes.
+            max_body: Maximum body size in bytes.
             now: Function that returns the current time.
 
         Raises:
@@ -285,10 +284,10 @@ class Inbox:
     # reading
 
     def stored(self, kind: str | None = None, where: Where | None = None, since: Since = None) -> list[StoredEvent]:
-        """Return the events in order of arrival, each with its raw bytes and how it arrived.
+        """Return the events in order of arrival, each with its raw bytes and delivery details.
 
         Args:
-            kind: Only this kind, as `user.updated`; `user.*` works too.
+            kind: Kind of event, such as `user.updated`, or a pattern such as `user.*`.
             where: A function of the event, or values by attribute path: `{"body.id": …}`, `{"application_status": …}`.
             since: Only events after a time of arrival, or after a number from `mark()`.
         """
@@ -330,7 +329,7 @@ class Inbox:
         return stored[0].raw
 
     def latest(self, resource_id: str, kind: str | None = None) -> Latest:
-        """Return the newest event about a resource, by arrival and by the time in the events."""
+        """Return the newest event about a resource, by arrival and by event time."""
         check_kind(kind, "inbox.latest")
         self._pull()
         events = [event.event for event in self._store.events(kind, about=resource_id)]
@@ -472,24 +471,24 @@ class Inbox:
         """Return a decorator that registers a handler of events of a kind; `user.*` and `*` work too.
 
         A function declared with `async def` is awaited. A failure is recorded and retried, and does not stop other
-        handlers. A handler with a known name continues at its stored position, also in another process. Of several
-        processes on one file, one at a time runs it. After a crash it may receive an event a second time.
+        handlers. A handler with a known name continues at its stored position, also in another process. If several
+        processes share a file, one of them runs it at a time. After a crash it may receive an event a second time.
 
         Args:
-            name: Name of the handler in the store; by default its module and name.
+            name: Name of the handler in the store (default: its module and name).
             atomic: Call it with the event and the inbox's database, inside the transaction that records the run: its
                 writes there happen exactly once.
             ordered: Preserve the order of arrival for each resource: while an event waits for a retry, later events
                 about the same resource wait too.
             since: Start position of a handler whose name is new to the store: "beginning" for all stored events,
                 "now" for later ones only, or the id of an event for those after it.
-            retry_after: Seconds before each retry of a failed event, varied by 10 % at random; by default 8 retries
-                in about a day. After the last one it is in `dead_letters()`.
+            retry_after: Seconds before each retry of a failed event, varied by 10 % at random (default: 8 retries
+                in about a day). After the last one it is in `dead_letters()`.
 
         Raises:
-            UsageError: There are no events of this kind. To handle kinds that are not documented, pass a pattern.
+            UsageError: No events of this kind exist. To handle undocumented kinds, pass a pattern.
             UsageError: The function cannot be called that way, or is a generator.
-            UsageError: `since` is the id of no stored event.
+            UsageError: No stored event has the id `since`.
         """
         check_kind(kind, "inbox.on")
 

@@ -22,11 +22,11 @@ def serve(
     hosts: Sequence[str],
     max_body: int,
 ) -> Iterator[str]:
-    """Pass the deliveries to a path on, one after the other in a thread, and yield the URL.
+    """Pass deliveries to a path on to a function, one at a time in a thread, and yield the URL.
 
     Args:
-        respond: Returns the HTTP status for the headers and the body of a delivery.
-        note: Called with the reason for which a request was refused.
+        respond: Returns the HTTP status for the headers and body of a delivery.
+        note: Called with the reason for each refused request.
     """
     writer, busy_at = ThreadPoolExecutor(1, "workbench-inbox"), 0.0  # the event loop never waits for the file
 

@@ -181,8 +181,8 @@ class Store:
     def _repeated(db: Any, about: str | None, kind: str, reported: bytes, happened: str | None) -> str | None:
         """Return the id of an earlier event with the same state: the previous one, or one with the same time.
 
-        assumed: event_repeats. The envelope id may differ between retries, so a repeat is recognized by resource,
-        action and state as well. A state may recur, so an older event counts only if its time is the same.
+        assumed: event_repeats. The envelope id may differ between retries, so a repeat is also recognized by resource,
+        action and state. A state may recur, so an older event counts only if its time is the same.
         """
         row = db.execute(
             "SELECT id FROM events WHERE about = :about AND kind = :kind AND state = :state"
@@ -255,7 +255,7 @@ class Store:
         """Delete events that are older than a time, both by this machine's clock and by event time.
 
         Event time is relative to the newest event, so a clock that is ahead does not purge events. An event without a
-        time has that of the event before it, or after it; where no event has one, the time of arrival counts.
+        time takes that of its predecessor or successor; if no event has a time, arrival counts.
         """
         timed = bool(self.file.run("SELECT 1 FROM events WHERE happened IS NOT NULL LIMIT 1"))
         column = "happened" if timed else "arrived"

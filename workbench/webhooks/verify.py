@@ -1,7 +1,8 @@
 """Verify, parse and match deliveries, and create signed samples. Unknown members of an event are preserved.
 
-# assumed: header `Signature` is the hex HMAC-SHA256 of the raw body, in any case, and `Secondary-Signature` the same
-with # the other key while one is rotated; signing of deliveries is not shown.
+Assumed, because signing is undocumented: the header `Signature` is the hex HMAC-SHA256 of the raw body, in any case,
+and
+`Secondary-Signature` the same with the other key during a rotation.
 """
 
 import hashlib
@@ -63,7 +64,7 @@ def as_key(key: str | bytes) -> bytes:
     """Return a key as bytes.
 
     Raises:
-        UsageError: The key is neither text nor bytes, or empty. Zero bytes alone sign as the empty key does.
+        UsageError: The key is not text or bytes, or is empty; zero bytes only are equivalent to an empty key.
     """
     if not isinstance(key, str | bytes | bytearray):  # bytes(5) would be five zero bytes
         raise UsageError(f"a webhook key must be text or bytes, not of type {type(key).__name__}")
@@ -95,7 +96,7 @@ class TooLarge(InvalidWebhook):
 
 
 def read_delivery(body: bytes, max_body: int = MAX_BODY) -> AnyEvent:
-    """Read raw bytes as an event in its envelope.
+    """Parse raw bytes as an event in its envelope.
 
     Raises:
         InvalidWebhook: Too large or deep, invalid or ambiguous JSON, or without id, resource or action.
@@ -141,7 +142,7 @@ def check_kind(kind: str | None, of: str) -> None:
 
 
 def matches(event: Event, kind: str | None, where: Where | None) -> bool:
-    """Return whether an event is of a kind and meets a condition."""
+    """Return whether an event has a kind and meets a condition."""
     if kind is not None and not fnmatchcase(event.kind, kind):
         return False
     if where is None or not isinstance(where, Mapping):
@@ -157,7 +158,9 @@ def _meets(event: Event, path: str, wanted: object) -> bool:
 
 
 def describe_mismatch(events: Sequence[Event], kind: str | None, where: Where | None) -> str:
-    """Describe the events that did not match: their number, and the conditions that none meets. Never shows a value."""
+    """Describe the events that did not match: their number, and the conditions that none meets. Values are never
+    shown.
+    """
     of_kind = [event for event in events if matches(event, kind, None)]
     if not of_kind:
         kinds = sorted({event.kind for event in events})
@@ -192,8 +195,8 @@ def sample(
     Args:
         kind: Kind of event, as `user.updated`.
         key: Key to sign with.
-        event_id: Id of the envelope; a new one for each sample by default.
-        version: Version of the payload; as documented for the kind by default.
+        event_id: Id of the envelope (default: a new id for each sample).
+        version: Version of the payload (default: the documented one).
         event_received_at: Time of the event.
         overrides: Members of the body by attribute name, as `application_status="denied"`; nested ones as mappings.
 
@@ -231,7 +234,7 @@ def sample(
 
 
 def _with_ids(body: object) -> Any:
-    """Return a body with new ids, also in records within it."""
+    """Return a body with new ids, including nested records."""
     new = {}
     for name, value in given(body).items():
         if is_record(value):

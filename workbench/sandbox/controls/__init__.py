@@ -1,7 +1,8 @@
-"""Controls of a sandbox: actions that the interface does not have.
+"""Controls of a sandbox: actions that the interface does not offer.
 
-A control is declared once, as a method of one of these modules (`declaration.control`). `CONTROLS` lists all of them by
-name, for the server, commands, sequences and documentation; arguments are JSON values, results mostly records.
+A control is declared once, as a method of one of these modules (`declaration.control`). `CONTROLS` maps names to
+controls
+for the server, commands, sequences and documentation. Arguments are JSON values; most results are records.
 """
 
 from collections.abc import Mapping
@@ -25,10 +26,10 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
 
     @hide_arguments
     def wallet(self, admin: str) -> chain.TeachingWallet:
-        """Return the teaching wallet of an admin of the sandbox's contracts; its key, made from the seed, stays there.
+        """Return the teaching wallet of an admin of the sandbox's contracts. Its seeded key never leaves the sandbox.
 
         Raises:
-            ApiError: The address is not one that the sandbox made.
+            ApiError: The address does not belong to a teaching wallet.
         """
         return chain.TeachingWallet(self, admin)
 

@@ -37,7 +37,7 @@ class CreationControls(ControlGroup):
         management: Annotated[str, ("self", "provider")] = "self",
         corporate_cards: bool = True,
     ) -> Tenant:
-        """Create a tenant with some users, cards and contracts, and a key of its name with all roles.
+        """Create a tenant with sample users, cards and contracts, and a key of the same name with all roles.
 
         Args:
             name: Name of the tenant, not used by another tenant or key.
@@ -90,7 +90,7 @@ class CreationControls(ControlGroup):
 
         Args:
             first_name: First name.
-            last_name: Last name; a status word in it means nothing here.
+            last_name: Last name; a status word in it has no effect here.
             status: Any status of events, as "needsInformation".
             company_id: Company the user belongs to.
         """
@@ -155,12 +155,12 @@ class CreationControls(ControlGroup):
         balance: str = "1000.00",
         user_id: str | None = None,
     ) -> IssuingContract:
-        """Create a contract of the tenant, with USDC in it, whose admins are teaching wallets.
+        """Create a contract of the tenant that holds USDC and whose admins are teaching wallets.
 
         Args:
             chain_id: Chain of the contract: an EVM chain, 900 to 902 (Solana), 1500 or 1501 (Stellar).
             version: Version of the contract: 1 has one owner, 2 two admins.
-            balance: Amount of USDC in it, as decimal text.
+            balance: Balance of USDC, as decimal text.
             user_id: User whose collateral it is; default: none.
         """
         if not re.fullmatch(r"\d{1,12}(\.\d{1,6})?", balance, re.ASCII):

@@ -1,4 +1,4 @@
-"""Declaration of controls: methods of the sandbox for actions that the interface does not have.
+"""Declaration of controls: methods of the sandbox for actions that the interface does not offer.
 
 Arguments are validated by their annotations: a type, and with `Annotated` a `Between` or the allowed values. A control
 runs in one transaction; its events are sent after it returns.
@@ -140,7 +140,7 @@ def _checked(name: str, hint: Any, value: Any) -> Any:
 
 
 class ControlGroup:
-    """Base of controls, which act on an engine."""
+    """Base class of groups of controls, which act on an engine."""
 
     _engine: Engine
     _key: str  # key of the default tenant

@@ -54,7 +54,7 @@ class LifecycleControls(ControlGroup):
         Args:
             user_or_owner_id: Id of the user, owner or company.
             status: Any status of events, as "needsInformation".
-            reason: Rejection labels, separated by commas; default: those usual with the status.
+            reason: Rejection labels, separated by commas; default: the usual ones of the status.
             status_change_reason: "provider_initiated", or nothing.
         """
         return self._decide("review", user_or_owner_id, status, reason=reason, cause=status_change_reason)
@@ -74,7 +74,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def _activate_card(self, card_id: str) -> CardState:
-        """Activate a card that was not activated."""
+        """Activate a card."""
         return self._change_card(card_id, "activate")
 
     @control(changes=True)
@@ -103,7 +103,7 @@ class LifecycleControls(ControlGroup):
 
         Args:
             transaction_id: Authorized transaction.
-            amount: Amount in cents; default: all that is held.
+            amount: Amount in cents; default: the entire hold.
         """
         transaction = self._record("transaction", transaction_id)
         context = self._engine.context("settle", transaction)
@@ -157,7 +157,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def resolve_dispute(self, dispute_id: str, status: Annotated[str, tuple(_RESOLVE)] = "accepted") -> Dispute:
-        """Move a dispute to a status that only the service gives it.
+        """Move a dispute to a status that only the service can set.
 
         Args:
             dispute_id: Dispute.
@@ -227,7 +227,7 @@ class LifecycleControls(ControlGroup):
 
     @control(changes=True)
     def execute(self, transaction: Mapping[str, Any]) -> ExecutedWithdrawal:
-        """Execute a withdrawal on the sandbox's chain: both signatures are checked, and the balance moves.
+        """Execute a withdrawal on the sandbox's chain: check both signatures and debit the balance.
 
         Args:
             transaction: `to`, `data`, `chainId`, and `from` for contracts of version 1.

@@ -37,7 +37,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def guide(self, api_key: str | None = None) -> Record:
-        """Return the base URL, the keys by what they may do, and example ids of every kind and state.
+        """Return the base URL, the keys with their permissions, and example ids of every kind and state.
 
         Args:
             api_key: A key of the tenant whose examples come first; default: the session's.
@@ -66,7 +66,7 @@ class ReadingControls(ControlGroup):
 
     @control(changes=False)
     def _last_event(self) -> int:
-        """Return the sequence number of the last event, 0 without events."""
+        """Return the sequence number of the last event; 0 if there are none."""
         return self._engine.last_event
 
     @control(changes=False)
@@ -114,8 +114,7 @@ class ReadingControls(ControlGroup):
     def records(
         self, kind: Annotated[str, RECORD_KINDS], api_key: str | None = None, all_tenants: bool = False
     ) -> list[StoredRecord]:
-        """Return all records of a kind that the tenant has, as the sandbox stores them, oldest first. They print
-        masked.
+        """Return all stored records of a kind that belong to the tenant, oldest first. They print masked.
 
         Args:
             kind: card, transaction, user, company, owner, dispute, payment_account, payment_route, contract or deposit.

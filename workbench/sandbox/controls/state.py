@@ -30,12 +30,12 @@ class StateControls(ControlGroup):
 
     @control(changes=True)
     def reset(self) -> SandboxTime:
-        """Reset the sandbox to its initial state, with an empty log of requests; fault rules and endpoints stay."""
+        """Reset the sandbox to its initial state and clear the request log. Fault rules and endpoints remain."""
         store = self._engine.store
         self._engine.log.clear()
         settings, speed = store.get("meta", "made"), self._engine.clock.speed
         start = settings["start"] if speed is None else int(time.time() * 1000)
-        fresh = world({**settings, "start": start}).copy()
+        fresh = world({**settings, "start": start}, store.get("meta", "program")).copy()
         with self._replacing(start=start):
             for kind, values in fresh.items():
                 store.fill(kind, values)
@@ -84,5 +84,5 @@ class StateControls(ControlGroup):
 
 
 def _prefix(name: str) -> str:
-    """Return the prefix of the kinds of a snapshot."""
+    """Return the prefix of a snapshot's kinds in the store."""
     return f"snapshot/{name.encode(errors='surrogatepass').hex()}/"

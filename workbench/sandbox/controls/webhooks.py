@@ -53,12 +53,12 @@ class WebhookControls(ControlGroup):
     def update_endpoint(
         self, endpoint_id: str, enabled: bool | None = None, signing_key: str | None = None
     ) -> Endpoint:
-        """Pause or resume deliveries to an endpoint, as one that answered 410, or rotate the key that signs them.
+        """Pause or resume deliveries to an endpoint, for example after it answered 410, or rotate its signing key.
 
         Args:
             endpoint_id: Id of the endpoint.
             enabled: Whether it receives deliveries.
-            signing_key: A new key; the previous one signs as well until the next rotation.
+            signing_key: New key; the previous one also signs until the next rotation.
         """
         row = self._record("endpoint", endpoint_id)
         _check_signing_key(signing_key)
@@ -173,12 +173,12 @@ class WebhookControls(ControlGroup):
                 duplicate, swap, delay, bad_signature.
             of: Only this operation, as "simulate_refund", or this kind of event, as "user.updated".
             nth: Only the nth matching call, counted from now.
-            times: How often at most; default: without limit.
-            probability: From 0 to 1; the seed decides.
+            times: Maximum number of applications; default: unlimited.
+            probability: Probability from 0 to 1, drawn from the seed.
             seconds: Length of the delay, or of a slow body.
             status: HTTP status of the kind "status", 200 to 599.
-            body: Form of the error body: documented, validation, msg, correlation, empty, text, html.
-            answer: JSON body of the response in place of such a form.
+            body: Format of the error body: documented, validation, msg, correlation, empty, text, html.
+            answer: JSON body of the response, instead of such a format.
             matching: Only calls with these arguments, or events with these members, as {"card_id": …, "amount": 1250}.
             retry_after: Seconds in the Retry-After header.
         """
