@@ -2,8 +2,11 @@
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from workbench.errors import visible
 
@@ -67,3 +70,12 @@ def loads(text: str) -> dict[str, Any]:
     except ValueError:
         reason = "has a number of too many digits"
     raise NotToml(reason)
+
+
+def dumps(value: object) -> str:
+    """Return a value as TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{dumps(str(key))} = {dumps(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(dumps, value)) + "]"
+    return orjson.dumps(value).decode()

@@ -273,7 +273,7 @@ def serve(
     environment: Literal["sandbox", "production"] | None = None,
     behavior: Name | None = None,
     clock: Text | None = None,
-    world: Literal["small", "program", "large"] | None = None,
+    world: Name | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[Name] | None = None,
     api_key_file: Path | None = None,
@@ -289,7 +289,7 @@ def serve(
         behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
             settings.
         clock: Clock of a new sandbox: now, a start time, a speed as x60, or fixed.
-        world: Size of a new world; default: small.
+        world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
         api_key_file: File with the full API key of a new sandbox; or set WORKBENCH_SANDBOX_KEY.
@@ -351,9 +351,15 @@ app.command(serve, group=_SERVE)
 app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
 app.command(
-    "workbench.terminal.learning:learn",
-    name="learn",
-    help="Show what recorded traffic confirms or refutes, and write a behavior file.",
+    "workbench.terminal.shell:shell",
+    name="shell",
+    help="Open IPython with api, sandbox, inbox and wb ready; also for a profile.",
+    group=_SERVE,
+)
+app.command(
+    "workbench.terminal.learning:world",
+    name="world",
+    help="Write the numbers of a card program, from logs of its events, as a file for `sandbox serve --world`.",
     group=_SERVE,
 )
 for _name, _control in CONTROLS.items():

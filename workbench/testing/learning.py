@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import orjson
 
+from workbench.client.probe import Finding as Probed
 from workbench.errors import Problem, UsageError, visible
 from workbench.interface.assumptions import BEHAVIORS, assumptions, failure_id, settings
 from workbench.interface.events import EVENT_KINDS
@@ -25,6 +26,7 @@ from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.extensions import LATER
 from workbench.schema import walk
+from workbench.system import toml
 from workbench.system.files import write_file
 from workbench.testing import observations
 from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
@@ -99,6 +101,18 @@ class Learned(Shown):
         rows = (finding for finding in self.findings if finding.status == "refuted" and finding.id in BEHAVIORS)
         return {finding.id: finding.value for finding in rows if BEHAVIORS[finding.id].settable}
 
+    def with_probe(self, probed: Iterable[Probed]) -> "Learned":
+        """Return the report with what a probe by reads found: what it contradicts, and what else was not seen."""
+        by_id = {finding.id: finding for finding in probed if finding.verdict != "untested"}
+        findings = []
+        for finding in self.findings:
+            other = by_id.get(finding.id)
+            if other is not None and (finding.status == "not seen" or other.verdict == "contradicted"):
+                status = "refuted" if other.verdict == "contradicted" else "confirmed"
+                finding = attrs.evolve(finding, status=status, place=other.seen)
+            findings.append(finding)
+        return Learned(findings, self.unlisted, self.counts)
+
     def rows(self) -> list[Finding]:
         """Return the findings, refuted ones first."""
         return list(self.findings)
@@ -132,7 +146,7 @@ class Learned(Shown):
             "# How the service behaved, learned from recorded traffic. Review it: few observations are no proof.",
             f"# {', '.join(f'{number:,} {what}' for what, number in self.counts.items())}.",
             "",
-            f"behavior = {_toml(name or 'documented')}",
+            f"behavior = {toml.dumps(name or 'documented')}",
         ]
         for key in sorted(values):
             finding = by_id.get(key)
@@ -141,7 +155,7 @@ class Learned(Shown):
             else:
                 was = f"; assumed was {_text(finding.expected)}" if finding.status == "refuted" else ""
                 evidence = f"{finding.status}, {finding.seen}, {finding.place}{was}"
-            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {_toml(values[key])}"]
+            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {toml.dumps(values[key])}"]
         for title, status in (("Mixed: review and choose.", "mixed"), ("Confirmed:", "confirmed")):
             rows = [finding for finding in self.findings if finding.status == status and finding.id not in values]
             if rows:
@@ -169,16 +183,6 @@ def _comment(line: str) -> str:
 
 def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value, default=list).decode()
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f"{orjson.dumps(str(key)).decode()} = {_toml(item)}" for key, item in value.items()) + " }"
-        )
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return orjson.dumps(value).decode()
 
 
 @attrs.define
