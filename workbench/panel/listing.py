@@ -96,6 +96,13 @@ class Listing:
         self.text = text
         self.__dict__.pop("order", None)
 
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the rows, and the names in the filter that no column has."""
+        names = dict.fromkeys(term.column for term in terms(self.text) if term.column and term.column[0].isalpha())
+        unknown = [name for name in names if self._place(name) is None]
+        return [*self.data.notes, *(f"No column is called {name}: it is searched as text." for name in unknown)]
+
     def sort(self, *columns: str) -> None:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.
 
