@@ -68,7 +68,7 @@ RENAMED: Mapping[str, str] = {
     # members of a session
     "api.events": "api.inbox.events()",
     "api.guide": "api.sandbox.guide()",
-    "journal.export": "journal.to_dicts()",
+    "journal.export": "wb.to_frame(journal.list())",
     # controls of a sandbox
     **{
         f"sandbox.create_{kind}": f"sandbox.create.{kind}"
@@ -113,6 +113,7 @@ RENAMED: Mapping[str, str] = {
     "workbench config": "workbench setup config",
     "workbench completion": "workbench setup completion",
     "workbench mcp": "workbench agent serve",
+    "workbench shell": "workbench sandbox shell",
     # arguments of functions
     "connect(code=)": 'the URL with the code: connect("https://class.example:8700/CODE")',
     "approvals(by=)": "freq=",

@@ -9,7 +9,6 @@ from xml.etree import ElementTree as ET
 import pytest
 from matplotlib.axes import Axes
 
-import workbench as wb
 from workbench import charts
 from workbench.rendering.design import Drawing
 

@@ -12,12 +12,12 @@ __all__ = [
     "IssuingContract",
     "WithdrawalSignature",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 
 @record
 class ListContracts:
-    """Ask for the tenant's contracts. Source: Endpoints 1."""
+    """Request for the tenant's contracts. Source: Endpoints 1."""
 
 
 @record
@@ -44,7 +44,7 @@ class Token(Answer):
 
 @record
 class AccountDetails(Answer):
-    """A virtual account that a transfer goes to. Source: Resources, "IssuingContract", AccountDetails."""
+    """A virtual account that receives transfers. Source: Resources, "IssuingContract", AccountDetails."""
 
     beneficiary_name: str = about("Name of the beneficiary", format="name", privacy=PERSONAL)
     beneficiary_address: str = about("Address of the beneficiary", privacy=PERSONAL)
@@ -93,29 +93,27 @@ NOT_THERE = Reason("not in the document", LIVE)
 
 @record
 class SignWithdrawal:
-    """Ask for a signature that authorizes a withdrawal. Source: Endpoints 2."""
+    """Request for a signature that authorizes a withdrawal. Source: Endpoints 2."""
 
     chain_id: int | None = about(
         "Chain id of the contract, as a base-10 number", minimum=1, default=None, assumed=NEEDED
     )
-    token: str = about("Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NEEDED)
+    token: str = about("Address of the token to withdraw", CHAIN_ADDRESS, assumed=NEEDED)
     amount: str = about(
-        "Amount of token withdrawn, as digits",
+        "Amount to withdraw, as digits",
         DIGITS,
         unit="native token units where is_amount_native, else cents",
         assumed=Reason(f"{_NAMES}, nor that the amount travels as text", WIDELY),
     )
-    admin_address: str = about(
-        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME
-    )
-    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME)
+    admin_address: str = about("Address of the admin of the contract who withdraws", CHAIN_ADDRESS, assumed=NAME)
+    recipient_address: str = about("Address of the recipient", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         otherwise=False,
         assumed=Reason(f"{NAME}; where it is left out the service reads cents, so here it has to be said", WIDELY),
     )
     collateral_contract_id: str | None = about(
-        "Id of the collateral contract to use, where several fit",
+        "Id of the collateral contract, if several match",
         ID,
         default=None,
         wire="rainCollateralContractId",
@@ -147,16 +145,16 @@ class Signature(Answer):
 
 @record
 class WithdrawalSignature(Answer):
-    """Result of a request for a signature. Source: Resources, "Withdrawal signature result".
+    """Result of a signature request. Source: Resources, "Withdrawal signature result".
 
-    Members beyond those documented carry parts of the signature, so `extra` counts as secret here.
+    Undocumented members carry parts of the signature, so `extra` counts as secret here.
     """
 
     status: SignatureStatus | str = about("`ready` when the signature is available", needed=False, default="")
     signature: Signature | None = about("The signature, when ready", default=None)
     expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
     retry_after: int | None = about(
-        "When to ask again while pending",
+        "When to repeat the request while pending",
         unit="seconds",
         default=None,
         assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),

@@ -1,6 +1,4 @@
-"""`workbench journal …`, `profiles …` and `arm`: calls with an effect and their outcomes, connections, effects in
-production.
-"""
+"""`workbench journal …`, `profiles …` and `arm`: outcomes of calls, connections, and effects in production."""
 
 import json
 import os
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -39,14 +38,12 @@ from workbench.terminal.where import (
     session,
 )
 
-_File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
+_File = Annotated[Path | None, Parameter(help="Journal file of an application.")]
 
 
 @contextmanager
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
-    """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a
-    connection.
-    """
+    """Open the journal of a profile, of the user's sandbox, or in a file, without key or connection."""
     if where.url or where.fresh:
         raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
     name = chosen_profile(where)
@@ -88,7 +85,7 @@ def list_calls(
     Args:
         outcome: Only calls with this outcome.
         operation: Only calls of this operation.
-        text: Only calls whose description contains this, as an id.
+        text: Only calls whose description contains this text, such as an id.
         last: Show only the last N.
     """
     with _journal(where, path) as journal:
@@ -112,7 +109,7 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
 def resolve(
     call: str, outcome: Literal["done", "not_sent"], /, *, note: Text = "", path: _File = None, where: Where = Where()
 ) -> None:
-    """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
+    """Record the outcome of a call whose outcome was unknown, with the person and the time.
 
     Args:
         call: Id of the call, as the journal lists it.
@@ -128,7 +125,7 @@ def resolve(
 
 
 def export(*, path: _File = None, where: Where = Where()) -> None:
-    """Write the journal as NDJSON, private values masked."""
+    """Write the journal as NDJSON with private values masked."""
     with _journal(where, path) as journal:
         _show(list(journal), Output(output="ndjson"))
     sys.stdout.flush()
@@ -196,24 +193,36 @@ def check(
     *,
     user_id: Uuid | None = None,
     live: bool = False,
+    out: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Validate profiles and, by reads only, the assumptions they rely on.
+    """Validate profiles and, by reads only, the assumptions they rely on. The report is that of `learn`.
+
+    Exit code 5 if the reads refute an assumption.
 
     Args:
         name: Profile to test with reads; without it only the file is checked.
-        user_id: Id of a user with rewards, for the assumptions about them.
+        user_id: Id of a user with rewards, to verify assumptions about rewards.
         live: Confirm the use of a production profile.
+        out: Write the behavior file, for --behavior.
     """
     if name is None:
         return _check_file()
-    with session(Where(profile=name, live=live)) as api:
-        findings = api.verify_assumptions(user_id=user_id)
-    rows = [{"assumption": x.id, "verdict": str(x.verdict), "seen": x.seen, "change": x.change} for x in findings]
-    tested = [row for row in rows if row["verdict"] != "untested"]
-    show(tested if how.output == "table" else rows, how)
-    say(f"{len(rows) - len(tested)} assumptions cannot be tested by reads.")
-    return PARTLY if findings.of("contradicted") else DONE
+    from workbench.terminal.learning import report
+    from workbench.testing.exports import record
+    from workbench.testing.learning import learn
+
+    with session(Where(profile=name, live=live)) as api, TemporaryDirectory() as folder:
+        path = Path(folder) / "reads.har"
+        with record(api, path):
+            probed = api.verify_assumptions(user_id=user_id)
+        learned = learn(path).with_probe(probed)
+    report(learned, how, out)
+    for finding in probed.of("contradicted"):
+        say(str(finding))
+    unseen = sum(finding.status == "not seen" for finding in learned.findings)
+    say(f"{unseen} assumptions were not seen in these reads.")
+    return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE
 
 
 def _check_file() -> int:
@@ -275,11 +284,11 @@ profiles_app.command(arm)
 
 
 def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
-    """Ask for a typed confirmation before a call in production that cannot be undone.
+    """Ask for a typed confirmation before an irreversible call in production.
 
     Raises:
         Exit: There is no terminal to type at.
-        InvalidRequest: Something else was typed; nothing was sent.
+        InvalidRequest: The typed text does not match; nothing was sent.
     """
     asked = confirmation(operation, request)
     if asked is not None:
@@ -292,7 +301,7 @@ def ask_typed(question: str, expected: str) -> None:
 
     Raises:
         Exit: There is no terminal to type at.
-        InvalidRequest: Something else was typed.
+        InvalidRequest: The typed text does not match.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise usage_error("This needs a terminal for a typed confirmation. Nothing was sent.")

@@ -1,11 +1,15 @@
-"""`workbench sandbox learn`: what recorded traffic shows about a service, and the sandbox that behaves like it."""
+"""`workbench learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting
+
+if TYPE_CHECKING:
+    from workbench.testing.learning import Learned
 
 
 def learn(
@@ -17,12 +21,12 @@ def learn(
 ) -> int:
     """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.
 
-    Exit code 5 if the traffic differs from the behavior that `--check` names.
+    Exit code 5 if the traffic differs from the behavior in `--check`.
 
     Args:
-        files: HAR files, logs with a JSON object a line, inboxes and journals.
-        out: Write the behavior file, for --behavior.
-        check: Behavior that the traffic is compared with: documented, observed, or a behavior file.
+        files: HAR files, logs with one JSON object per line, inboxes and journals.
+        out: Write a behavior file, for --behavior.
+        check: Behavior to compare the traffic with: documented, observed, or a behavior file.
         name: Name of a member in a log, as status=http.status_code.
     """
     from workbench.testing.learning import learn
@@ -31,6 +35,12 @@ def learn(
     if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
         raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, as status=http.status_code.")
     learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+    report(learned, how, out, check)
+    return PARTLY if check is not None and not learned.ok else DONE
+
+
+def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> None:
+    """Print what was learned, and write it as a behavior file."""
     seen = [finding for finding in learned.findings if finding.status != "not seen"]
     if how.output == "table" and not how.fields:
         print(learned)
@@ -38,6 +48,20 @@ def learn(
         columns = ("id", "status", "seen", "value", "expected", "place")
         show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
     if out is not None:
-        learned.save(out, check)
+        learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
-    return PARTLY if check is not None and not learned.ok else DONE
+
+
+def world(*files: Path, out: Path) -> None:
+    """Write the numbers of a card program: users, categories, amounts, declines, refunds. No id, name or time.
+
+    Args:
+        files: Logs of webhook events, one JSON object a line, plain or gzip.
+        out: The TOML file, for `sandbox serve --world`; an existing one is replaced.
+    """
+    from workbench.reports.worlds import world_from
+
+    if not files:
+        raise usage_error("FILES: give at least one log of events.")
+    world_from(list(files)).save(out)
+    say(f"World: {out}. Review it, then use it as --world {out}")
