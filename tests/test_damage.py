@@ -38,7 +38,7 @@ def journal(path: Path) -> Callable[[Path], list[Any]]:
     def read(path: Path) -> list[Any]:
         found = wb.Journal(path)
         try:
-            return found.to_dicts()
+            return [(one.id, str(one.final_outcome), one.answer) for one in found]
         finally:
             found.close()
 

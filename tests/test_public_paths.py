@@ -76,6 +76,7 @@ READERS: dict[str, tuple[str, Use]] = {
     "reports.reconcile mine": (".csv", lambda path: wb.reports.reconcile(path, LEDGER)),
     "testing.compare_recording recording": (".har", lambda path: with_session(lambda api: wb.testing.compare_recording(path, api))),
     "testing.regress log": (".ndjson", lambda path: wb.testing.regress(path, lambda _: KEEPER, lambda _: KEEPER)),
+    "Sandbox world": (".toml", lambda path: wb.Sandbox(world=path).close()),
     "Sandbox behavior": (".toml", lambda path: wb.Sandbox(behavior=path).close()),
     "Client ca_file": (".pem", lambda path: trusting(path).list_contracts()),
     "Journal path": (".db", lambda path: wb.Journal(path).close()),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from workbench.panel.panel import browse as browse
     from workbench.panel.panel import form as form
     from workbench.reports.queries import sql as sql
+    from workbench.reports.worlds import world_from as world_from
     from workbench.sandbox import Sandbox as Sandbox
     from workbench.schema.rules import FULL as FULL
     from workbench.session import AsyncSession as AsyncSession
@@ -103,6 +104,7 @@ _NAMES = {
     "to_frame": "workbench.tables.frames",
     "unload_ipython_extension": "workbench.terminal.shell",
     "withdrawals": "workbench.withdrawals",
+    "world_from": "workbench.reports.worlds",
 }
 
 install_finder()

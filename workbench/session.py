@@ -36,12 +36,12 @@ if TYPE_CHECKING:  # what completion and checkers know; loaded only where it is 
     from workbench.health import Health
     from workbench.sandbox import Sandbox
     from workbench.sandbox.behavior import Behavior
+    from workbench.sandbox.programs import World
     from workbench.webhooks.async_inbox import AsyncInbox
     from workbench.webhooks.inbox import Inbox
 
 P = ParamSpec("P")
 R = TypeVar("R")
-WorldSize = Literal["small", "program", "large"]
 _LATEST: list["weakref.ref[Session]"] = []
 """The most recently opened session, for `latest()`; a weak reference, so that it can be garbage-collected.
 """
@@ -253,7 +253,7 @@ def connect(
     path: str | Path | None = None,
     public_webhooks: bool | None = None,
     clock: datetime | str | None = None,
-    world: WorldSize | None = None,
+    world: "World | None" = None,
     http: Mapping[str, Any] | None = None,
 ) -> Session:
     """Open a session on an embedded sandbox, on a named profile, or on a sandbox served at a URL.
@@ -282,7 +282,8 @@ def connect(
         public_webhooks: Embedded sandbox only: whether webhooks may go to public addresses (default False).
         clock: Embedded sandbox only: "fixed" (default), or a clock that runs: "now", a time from which, or a speed as
             "x60".
-        world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, or "large".
+        world: Embedded sandbox only: "small" (default), "program" with 240 people and a year of purchases, "large", or
+            a TOML file.
         http: Options of the connections to a service, as {"trust_env": True}; see `docs/connections.md`.
 
     Raises:

@@ -807,9 +807,14 @@ FACTS = [*of_shapes(), *of_requests(), *of_behavior()]
 
 
 def kept(fact: Fact, behavior: str) -> bool:
-    """Return whether a fresh sandbox of a behavior keeps a fact; an error is a fact not kept."""
+    """Return whether a fresh sandbox of a behavior keeps a fact."""
+    return holds(fact, Sandbox(behavior=behavior))
+
+
+def holds(fact: Fact, sandbox: Sandbox) -> bool:
+    """Return whether a sandbox keeps a fact; an error is a fact not kept."""
     try:
-        return bool(fact.holds(Api(Sandbox(behavior=behavior))))
+        return bool(fact.holds(Api(sandbox)))
     except (KeyError, AttributeError, TypeError, ValueError, AssertionError, IndexError):
         return False
 

@@ -24,6 +24,7 @@ NOT_RUN = {
     "events watch": "follows a served sandbox until it is stopped",
     "sandbox add-fault": "needs a served sandbox",
     "sandbox learn": "needs recordings of a service",
+    "sandbox world": "needs logs of 20 users",
     "sandbox register-endpoint": "needs a served sandbox",
     "sandbox remove-endpoint": "needs an endpoint",
     "sandbox update-endpoint": "needs an endpoint",

@@ -1,4 +1,4 @@
-"""Bulk writes: many calls, in which no row is lost or sent twice, with a plan, outcomes and a way to resume.
+"""Bulk writes with a plan, an outcome for each row, and resumable runs. No row is lost or sent twice.
 
 result = wb.bulk.run(api.create_user_application, "people.csv", path="people.run")
 result.ok, result.verdict, wb.to_frame(result)

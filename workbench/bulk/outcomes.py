@@ -1,4 +1,4 @@
-"""State of each row of a bulk run, in memory or in a file, recorded before and after its call."""
+"""Outcome of each row of a bulk run, recorded before and after its call, in memory or in a file."""
 
 import hashlib
 import os
@@ -185,7 +185,7 @@ class RunRecord:
         """Record the result of a row.
 
         Raises:
-            UnusableFile: The file cannot be written. It still says `sending`, which a resume treats as unknown.
+            UnusableFile: The file cannot be written. Its entry remains `sending`, which a resume treats as unknown.
         """
         with self._file.write() as connection:
             connection.execute(
@@ -227,7 +227,7 @@ class RunRecord:
 
     @property
     def counts_text(self) -> str:
-        """The number of rows by outcome, and the first that failed, as text."""
+        """Number of rows by outcome, and the first failure, as text."""
         return _counts_text(self._counts) + (f" (row {listed([*self._failed], 5)})" if self._failed else "")
 
     def resolve(self, resolved: Mapping[int, str]) -> None:
@@ -265,9 +265,9 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 
 @attrs.frozen(repr=False, eq=False)
 class BulkResult:
-    """The result of a bulk run, with one `RowResult` for each row of the input.
+    """Result of a bulk run, with one `RowResult` for each row of the input.
 
-    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` says why a run ended before its last row.
+    `ok` is true if all rows are done; `counts` add up to the rows; `stopped` is the reason why a run ended early.
     """
 
     row_type: ClassVar = RowResult
@@ -304,12 +304,12 @@ class BulkResult:
         return all(result.outcome == Outcome.DONE for result in self._results)
 
     def unknown(self) -> list[RowResult]:
-        """Return the rows with an unknown outcome. They are never sent again unless a person resolves them."""
+        """Return the rows with an unknown outcome. They are not sent again until a person resolves them."""
         return [result for result in self._results if result.outcome == Outcome.UNKNOWN]
 
     @property
     def verdict(self) -> str:
-        """The counts, why the run stopped, and what to do next, as text."""
+        """Counts, reason for a stop, and next step, as text."""
         lines = [f"{self.operation}: {len(self):,} {'row' if len(self) == 1 else 'rows'}: {_counts_text(self.counts)}"]
         if self.stopped:
             lines.append(f"stopped: {self.stopped}")
@@ -342,7 +342,7 @@ class BulkResult:
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Evidence on one row with an unknown outcome; it proves nothing."""
+    """Evidence on one row with an unknown outcome; it is not proof."""
 
     row: int
     key: str | None

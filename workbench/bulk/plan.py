@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_PROBLEMS_SHOWN = 50
 PRIVATE_KEY = "private-key"  # the rule of a pasted private key
 ROW, REASONS = "row", "reasons"
-"""The columns of a rejects file in addition to those of the input."""
+"""Columns that a rejects file adds to those of the input."""
 
 
 @attrs.frozen(kw_only=True)
@@ -246,7 +246,7 @@ class Plan:
 
     @property
     def phrase(self) -> str:
-        """The confirmation phrase for production: the number of rows, and their sum if they have amounts."""
+        """Confirmation phrase for production: the number of rows, and their sum if they have amounts."""
         total = sum(total.total for total in self.sums)
         return self._row_count + (f" {total // 100}.{total % 100:02d}" if self.sums else "")
 

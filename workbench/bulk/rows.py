@@ -1,6 +1,6 @@
-"""Read rows from untrusted CSV, JSON, NDJSON, XLSX or Parquet files, without inferring types.
+"""Read rows from untrusted CSV, JSON, NDJSON, XLSX or Parquet files, without type inference.
 
-Text stays text, including leading zeros and `NA`. Empty cells are left out. `FULL` is the full amount.
+Text stays text, including leading zeros and `NA`. Empty cells are omitted. `FULL` means the full amount.
 """
 
 import csv
@@ -32,7 +32,7 @@ _CELL = 100  # bytes of memory that a cell takes besides its text
 _ENCODING = re.compile(rb"""encoding\s*=\s*["']([^"']*)""")
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 _GUARDED = re.compile(r"'(?= *[=+\-@\t\r\n＝＋－＠]|')")
-"""The quote that `to_file` puts before text that a spreadsheet would run."""
+"""Quote that `to_file` puts before text that a spreadsheet would run."""
 
 
 class BadSheet(LimitExceeded):
@@ -67,15 +67,15 @@ def read_rows(
     max_cell: int | None = None,
     max_size: int | None = None,
 ) -> list[Body]:
-    """Read the rows of a file as arguments: dotted columns become nested records, empty cells are left out.
+    """Read the rows of a file as arguments: dotted columns become nested records, empty cells are omitted.
 
     Columns may have attribute names or wire names. Text cells of CSV and XLSX files stay text. A number in the file
-    (JSON, XLSX, Parquet) is rejected for a text member, since leading zeros may be lost.
+    (JSON, XLSX, Parquet) is rejected for a text member, because leading zeros may be lost.
 
     Args:
         path: The file. Its extension selects the format.
         operation: An operation, its name, or a request record: names are checked, and whole numbers, flags and `FULL`
-            are read from text. Without it, cells are not converted; see `typed`.
+            are converted from text. Without it, cells are not converted; see `typed`.
         max_rows: Maximum number of rows; default 200,000.
         max_columns: Maximum number of columns; default 1,000.
         max_cell: Maximum characters of a cell; default 1,000,000.
@@ -83,7 +83,7 @@ def read_rows(
 
     Raises:
         InvalidRequest: The file cannot be read, or its cells do not fit; `problems` name rows and columns.
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     rows = raw_bodies(path, limits(Limits(), rows=max_rows, columns=max_columns, cell=max_cell, size=max_size))
     if operation is None:
@@ -92,11 +92,11 @@ def read_rows(
 
 
 def raw_bodies(path: str | Path, limits: Limits = Limits()) -> list[Body]:
-    """Read the rows of a file, names and cells unchanged.
+    """Read the rows of a file with names and cells unchanged.
 
     Raises:
         UsageError: The file cannot be read.
-        FileNotFoundError: There is no such file.
+        FileNotFoundError: The file does not exist.
     """
     path = Path(path)
     size = path.stat().st_size
@@ -230,7 +230,7 @@ def _snaked(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def limited(rows: Rows, limits: Limits) -> Rows:
-    """Yield the rows of any format until one of the limits is passed.
+    """Yield rows until a limit is exceeded.
 
     Raises:
         BadSheet: A limit is exceeded; the message names it.
@@ -337,7 +337,7 @@ def _check_parts(file: zipfile.ZipFile, limits: Limits) -> None:
     """Check the parts of an XLSX file for excessive unpacked size and for entity declarations.
 
     Raises:
-        BadSheet: A part is not allowed; the message says why.
+        BadSheet: A part is not allowed; the message gives the reason.
     """
     infos = file.infolist()
     unpacked = sum(info.file_size for info in infos)

@@ -56,19 +56,20 @@ def run(
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
-    """Send one write for each row, at most once; no row is sent again until a person resolves it.
+    """Send one write for each row, at most once. No row is sent again until a person resolves it.
 
     All rows are checked before the first call. An empty cell is an omitted value; the word FULL is a full refund. Any
     exception during the run (Ctrl-C, a signal timeout, an error in `progress`) stops it: no more rows are sent, calls
     in flight are awaited and recorded, then the exception propagates.
 
     Args:
-        call: An operation of a client, such as `api.create_user_application`, or of a view of it that is
-            `allowing(…)` unusual requests; not `sign_withdrawal`.
+        call: An operation of a client, such as `api.create_user_application`, or of a view made with `allowing(…)`;
+            not `sign_withdrawal`.
         rows: A DataFrame, the path of a CSV, JSON, NDJSON, XLSX or Parquet file, mappings, or request records.
         workers: Concurrent calls (maximum 8). All share the client's rate limits and pauses.
-        path: Store progress in this file so that the run can be resumed. It holds no request bodies.
-        on_unknown: Whether a row with an unknown outcome stops the run; default "stop" in production, else "continue".
+        path: Store progress in this file so that the run can be resumed. It contains no request bodies.
+        on_unknown: "stop" the run or "continue" after an unknown outcome; default "stop" in production, else
+            "continue".
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
         rejects: Send the valid rows, and write invalid and refused rows to this file with a column of reasons. Correct
@@ -81,7 +82,7 @@ def run(
         The result of each row.
 
     Raises:
-        InvalidRows: Rows are invalid; `.frame` has every problem with row, column and rule. Nothing was sent.
+        InvalidRows: Rows are invalid; `.frame` lists every problem with row, column and rule. Nothing was sent.
         NotArmed: In production, the phrase is missing or the session is not armed. Nothing was sent.
         Interrupted: The run was stopped by Ctrl-C; `.result` has the result of each row.
     """
@@ -119,20 +120,21 @@ def resume(
     confirm: str | None = None,
     progress: bool | ProgressCallback = True,
 ) -> BulkResult:
-    """Resume a run that was killed, interrupted or stopped. Rows that are done or refused are never sent again.
+    """Resume a run that was killed, interrupted or stopped. Rows that are done or refused are not sent again.
 
     Args:
         path: The file of the run.
         api: The client or session to send with.
-        rows: The same rows again, since the file stores none (changes are detected), or a rejects file with corrected
-            rows, which are sent under their original row numbers.
+        rows: The same rows as before (the file stores none, but detects changes), or a rejects file with corrected
+            rows,
+            which are sent under their original row numbers.
         workers: See `run`, also for all arguments not listed here.
-        resolved: The outcome of unknown rows, as a person determined them.
+        resolved: Outcome of unknown rows, determined by a person.
         accept_changes: Accept changes of rows that were never sent.
 
     Raises:
         RunChanged: Rows that were sent have changed, others have changed without `accept_changes`, or the service is
-            another one, such as a restarted embedded sandbox.
+            a different one, such as a restarted embedded sandbox.
         FileBusy: Another process has the run open.
     """
     file = Path(path)
@@ -242,7 +244,7 @@ def _write_rejects(path: Path, plan: Plan, results: list[RowResult]) -> None:
 
 
 def _resolve(api: Any, record: RunRecord, resolved: Resolved, path: Path | None) -> None:
-    """Set the outcome of rows, and of their calls in the client's journal."""
+    """Set the outcome of rows and of their calls in the client's journal."""
     attempts = {
         result.row: result.attempt for result in record.all() if result.row in resolved and result.attempt is not None
     }
@@ -346,7 +348,7 @@ class _Sender:
             raise failure
 
     def _idempotency(self, row: PlannedRow) -> Any:
-        """Set the idempotency key of a row for its call, if the profile names a header."""
+        """Set the idempotency key of a row's call, if the profile configures a header."""
         if context_of(self._api).idempotency_header is None:
             return nullcontext()
         return self._api.idempotency(self._record.idempotency_key(row))

@@ -1,6 +1,6 @@
-"""Addresses and their checksums, typed data, signatures and call data: pure, without I/O.
+"""Addresses and checksums, typed data, signatures and call data: pure functions without I/O.
 
-The cryptographic libraries are loaded by the first function that needs one, so importing this package is cheap.
+Cryptographic libraries are imported on first use, so importing this package is cheap.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """Chains by id, and addresses: their family, and checks for mistyped or mispasted ones.
 
 Chain ids of Solana and Stellar are the service's own (widely known, not in the interface document); any other id is
-treated as an EVM chain. A checksum detects a typing error; it does not show that anybody holds the address.
-`checksum_note` says what was checked.
+treated as an EVM chain. A checksum detects typing errors; it does not prove that anybody owns the address.
+`checksum_note` states what was checked.
 """
 
 import re
@@ -25,7 +25,7 @@ from workbench.chains.values import (
 
 
 class Family(StrEnum):
-    """The form of a chain's addresses."""
+    """Address format of a chain."""
 
     EVM = "EVM"
     SOLANA = "Solana"
@@ -34,7 +34,7 @@ class Family(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Chain:
-    """A chain: its id at the service, its name and family; `test` is None for an unknown chain."""
+    """A chain: the service's id, name and family; `test` is None for an unknown chain."""
 
     id: int
     name: str
@@ -70,17 +70,17 @@ _KNOWN = {
 
 
 def chain_of(chain_id: int) -> Chain:
-    """Return a chain by its id; an unknown one is an EVM chain named by its id.
+    """Return a chain by its id; an unknown id gives an EVM chain named by its id.
 
     Raises:
-        UsageError: It is not a positive int. True (which is 1, the Ethereum main net), text and floats are refused.
+        UsageError: It is not a positive int. True (which equals 1, Ethereum mainnet), text and floats are rejected.
     """
     number = read_unsigned(chain_id, "chainId", bits=64, minimum=1)
     return _KNOWN.get(number) or Chain(id=number, name=f"EVM chain {number}", family=Family.EVM, test=None)
 
 
 def family_of(chain_id: int) -> Family:
-    """Return the family of a chain's addresses."""
+    """Return the address family of a chain."""
     return chain_of(chain_id).family
 
 
@@ -94,7 +94,7 @@ _ARTICLE = {None: "not a known", Family.EVM: "an EVM", Family.SOLANA: "a Solana"
 
 @attrs.frozen
 class AddressProblem:
-    """One problem of an address; `message` completes a sentence that begins with the name of the address.
+    """One problem of an address; `message` completes a sentence that starts with the address's name.
 
     Attributes:
         kind: type, blank, private-key, whitespace, invisible, prefix, name, characters, length, checksum or family.
@@ -108,9 +108,9 @@ class AddressProblem:
 
 
 def address_problems(address: object, chain_id: int | None = None) -> tuple[AddressProblem, ...]:
-    """Return what is wrong with an address, for a chain if one is given; empty if nothing was found.
+    """Return the problems of an address, for a chain if one is given; empty if none was found.
 
-    A Solana address and an EVM address in one case have no checksum, so a mistyped character goes unnoticed there.
+    Solana addresses, and EVM addresses in a single case, have no checksum, so mistyped characters cannot be detected.
 
     Raises:
         UsageError: The chain id is not a positive whole number.
@@ -122,7 +122,7 @@ def address_problems(address: object, chain_id: int | None = None) -> tuple[Addr
 
 
 def _problems(address: object, family: Family | None, taker: str) -> Iterator[_Found]:
-    """Yield what is wrong with an address of a family, or of any; `taker` names what takes that family."""
+    """Yield the problems of an address of a family, or of any; `taker` names the recipient of that family."""
     if not isinstance(address, str):
         yield "type", "must be text"
     elif looks_like_private_key(address):
@@ -148,7 +148,7 @@ def require_evm_address(address: object, path: str) -> str:
 
 
 def family_of_address(address: str) -> Family | None:
-    """Return the family whose form an address has, whether or not it is valid; None if it has none."""
+    """Return the family whose format an address has, valid or not; None if it has none."""
     if re.match(r"0x", address, re.IGNORECASE):
         return Family.EVM
     if len(address) in {56, 69} and address[:1].upper() in {"G", "C", "M"}:
@@ -176,7 +176,7 @@ def checksum_note(address: str) -> str:
 
 
 def is_zero_address(address: str) -> bool:
-    """Return whether an address is all zero bytes: nobody holds its key, so what is sent there is lost."""
+    """Return whether an address is all zero bytes. Nobody holds its key, so funds sent there are lost."""
     family = family_of_address(address)
     if family is Family.EVM:
         return set(address[2:]) == {"0"}

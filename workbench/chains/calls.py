@@ -1,11 +1,11 @@
-"""The call that withdraws: its data on an EVM chain, and its arguments as the service's `parameters` carry them.
+"""The withdrawal call: its data on EVM chains, and its arguments in the service's `parameters`.
 
 assumed: withdrawal_call. The EVM function and its arguments are outside the interface document; version 2 is widely
-seen, version 1 takes
-the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are reported from live
-calls;
-the document names only `data` and `salt`. In the one sample seen, sender and recipient are the same address; that the
-fourth argument is the recipient is taken from the EVM call.
+seen,
+version 1 takes the first seven arguments. `parameters`, and the encoding of salt and signature on each chain, are
+reported
+from live calls; the document names only `data` and `salt`. In the one sample seen, sender and recipient are the same
+address; that the fourth argument is the recipient is inferred from the EVM call.
 """
 
 import base64
@@ -35,12 +35,12 @@ _WORD = 32
 
 
 def selector(signature: str) -> bytes:
-    """Return the first four bytes of a call: those of the hash of the function's signature."""
+    """Return the first four bytes of a call: the beginning of the function signature's hash."""
     return keccak256(signature.encode())[:4]
 
 
 def abi_encode(types: Sequence[str], values: Sequence[Any]) -> bytes:
-    """Return the encoded arguments of a call."""
+    """ABI-encode the arguments of a call."""
     head, tail = [], b""
     for kind, value in zip(types, values, strict=True):
         if kind == "bytes" or kind.endswith("[]"):
@@ -53,10 +53,10 @@ def abi_encode(types: Sequence[str], values: Sequence[Any]) -> bytes:
 
 
 def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
-    """Return the arguments of a call.
+    """Decode the ABI-encoded arguments of a call.
 
     Raises:
-        ValueError: They are not encoded exactly as `abi_encode` does.
+        ValueError: The encoding differs from that of `abi_encode`.
     """
     values, _ = _decode(types, memoryview(data))
     # each part was read from where the one before ended, so a wrong offset, length or padding, or a missing end, shows
@@ -67,7 +67,7 @@ def abi_decode(types: Sequence[str], data: bytes) -> list[Any]:
 
 
 def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
-    """Return the values and how many bytes they took."""
+    """Return the decoded values and the number of bytes read."""
     values: list[Any] = []
     end = _WORD * len(types)
     for index, kind in enumerate(types):
@@ -143,9 +143,9 @@ class WithdrawParameters(_Withdraw):
     """A withdrawal as stated in the service's `parameters`. Salt and signature print masked.
 
     Attributes:
-        amount: In native units, also where cents were requested.
+        amount: In native units, even if cents were requested.
         expires_at: Unix seconds.
-        public_key: On Ed25519 chains, where the answer has it.
+        public_key: On Ed25519 chains, if the answer has it.
     """
 
     chain_id: int
@@ -171,13 +171,13 @@ def withdraw_call_data(
     admin_signatures: Sequence[BytesLike] = (),
     direct_transfer: bool | None = None,
 ) -> str:
-    """Return the data of the transaction that withdraws, as 0x hex.
+    """Return the data of the withdrawal transaction, as 0x hex.
 
     Args:
         version: The contract's version, 1 or 2.
         amount: In the token's native units.
-        expires_at: Unix seconds or an aware datetime, as the service signed it.
-        salt: The service's, as in its answer; so is `signature`.
+        expires_at: Unix seconds or an aware datetime, as signed by the service.
+        salt: The service's salt, from its answer; likewise `signature`.
         admin_salts: Version 2: one for each admin who signed, in the order of `admin_signatures`.
         direct_transfer: Required by version 2; its meaning depends on the contract.
     """
@@ -193,7 +193,7 @@ def withdraw_call_data(
 
 
 def _exact(family: Family, values: Sequence[object], paths: Iterable[str]) -> list[Any]:
-    """Read the seven arguments that each withdrawal has, exactly."""
+    """Validate and return the seven arguments of every withdrawal."""
     address, amount = partial(require_address, family=family), partial(read_unsigned, minimum=1)
     salt, signature = partial(read_bytes, length=32), partial(read_bytes, length=_SIGNATURE_LENGTH[family])
     readers: tuple[Any, ...] = (address, address, amount, address, read_unix_seconds, salt, signature)
@@ -221,7 +221,7 @@ def read_call_data(data: str | bytes) -> WithdrawCall:
     """Decode the call data of a withdrawal.
 
     Raises:
-        UsageError: It is another call, or not encoded canonically.
+        UsageError: It is a different call, or not encoded canonically.
     """
     refuse_private_key(data, "data")
     if isinstance(data, str):
@@ -251,7 +251,7 @@ def _version(version: object) -> int:
 
 
 def write_signature(chain_id: int, signature: bytes) -> str:
-    """Return a signature in the service's form for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
+    """Return a signature in the service's format for a chain: EVM 0x hex, Solana base64, Stellar plain hex."""
     family = family_of(chain_id)
     raw = read_bytes(signature, _SIGNATURE_LENGTH[family], "signature")
     if family is Family.SOLANA:
@@ -260,12 +260,12 @@ def write_signature(chain_id: int, signature: bytes) -> str:
 
 
 def read_signature(chain_id: int, text: BytesLike) -> bytes:
-    """Read a signature of a chain from any form that `read_bytes` takes."""
+    """Read a signature of a chain in any format that `read_bytes` accepts."""
     return read_bytes(text, _SIGNATURE_LENGTH[family_of(chain_id)], "signature")
 
 
 def write_salt(salt: bytes) -> str:
-    """Return a salt in the service's form, base64."""
+    """Return a salt in the service's format, base64."""
     return base64.b64encode(read_bytes(salt, 32, "salt")).decode()
 
 
@@ -281,9 +281,9 @@ def withdraw_parameters(
     signature: BytesLike,
     public_key: BytesLike | None = None,
 ) -> list[Any]:
-    """Return the arguments in the order and encoding of the service's `parameters`, ready as JSON.
+    """Return the arguments in the order and encoding of the service's `parameters`, as JSON values.
 
-    On Ed25519 chains the public key in hex is the eighth.
+    On Ed25519 chains the eighth argument is the public key in hex.
     """
     family = family_of(chain_id)
     parameters = _exact(family, (proxy, asset, amount, recipient, expires_at, salt, signature), _NAMES)
@@ -297,10 +297,10 @@ def withdraw_parameters(
 
 
 def read_parameters(chain_id: int, parameters: object) -> WithdrawParameters:
-    """Read the service's `parameters` into `WithdrawParameters`.
+    """Parse the service's `parameters` into `WithdrawParameters`.
 
     Raises:
-        UsageError: There are not seven or eight, or one is not valid.
+        UsageError: Their number is not seven or eight, or one is invalid.
     """
     chain = chain_of(chain_id)
     if not isinstance(parameters, Sequence) or isinstance(parameters, str | bytes) or len(parameters) not in (7, 8):

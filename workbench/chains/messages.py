@@ -1,14 +1,12 @@
-"""EIP-712 typed data and its digest, and what is signed for a withdrawal: typed data on EVM chains, one hash on Solana
-and on Stellar.
+"""EIP-712 typed data and its digest, and the signed message of a withdrawal on EVM chains, Solana and Stellar.
 
-Typed data is general over structs, arrays and the atomic types, and strict: a value that does not fit its type exactly
-is
-refused, never padded or cut. Source: EIP-712.
+Typed data supports structs, arrays and the atomic types, and is strict: a value that does not fit its type exactly is
+rejected, never padded or truncated. Source: EIP-712.
 
-assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. What
-is signed for
-a withdrawal is outside the interface document. The admin's EVM message is widely seen; the service's EVM message and
-the Solana hash are taken from public integration examples. What is signed on Stellar is not public.
+assumed: withdrawal_admin_message, withdrawal_service_half, withdrawal_solana_message, withdrawal_stellar_message. The
+signed messages are outside the interface document. The admin's EVM message is widely seen; the service's EVM message
+and
+the Solana hash are taken from public integration examples. The message signed on Stellar is not public.
 """
 
 import hashlib
@@ -56,10 +54,10 @@ _MAX_TYPES = 64
 
 
 def digest(typed_data: Mapping[str, Any]) -> bytes:
-    """Return the 32 bytes that are signed for typed data.
+    """Return the 32-byte digest of typed data, which is what is signed.
 
     Raises:
-        UsageError: Something in it is missing, unknown, or does not fit its type exactly.
+        UsageError: A member is missing, unknown, or does not fit its type exactly.
     """
     try:
         declared, primary, domain = typed_data["types"], typed_data["primaryType"], typed_data["domain"]
@@ -78,7 +76,7 @@ def digest(typed_data: Mapping[str, Any]) -> bytes:
 
 
 def encode_type(name: str, types: Mapping[str, Mapping[str, str]]) -> str:
-    """Return a struct type and those it refers to, as EIP-712 hashes them: itself first, the rest by name."""
+    """Return the EIP-712 encoding of a struct type: the type itself, then referenced types sorted by name."""
     structs: set[str] = set()
     waiting = [name]
     while waiting:
@@ -93,7 +91,7 @@ def encode_type(name: str, types: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _checked(declared: Mapping[str, Any]) -> _Types:
-    """Check the declared types, and return the members of each."""
+    """Validate the declared types, and return the members of each."""
     if len(declared) > _MAX_TYPES:
         raise invalid("types", "maximum", f"has more than {_MAX_TYPES} types")
     types: _Types = {}
@@ -121,7 +119,7 @@ def _checked(declared: Mapping[str, Any]) -> _Types:
 
 
 def encoded(kind: str, value: Any, types: _Types, path: str, depth: int = 0) -> bytes:
-    """Return the 32 bytes of a value as EIP-712 hashes it; its type was checked before."""
+    """Return the 32-byte EIP-712 encoding of a value of a validated type."""
     if depth > _MAX_DEPTH:
         raise invalid(path, "depth", f"is nested more than {_MAX_DEPTH} levels deep")
     if kind in types:
@@ -200,7 +198,7 @@ _SOLANA_CHAIN_ID = 900  # assumed: public examples sign with 900 on the test net
 def withdraw_typed_data(
     *, chain_id: int, proxy: str, user: str, asset: str, amount: int, recipient: str, nonce: int, salt: BytesLike
 ) -> dict[str, Any]:
-    """Return the message that an admin of an EVM contract signs, ready as JSON for any wallet.
+    """Return the message that an admin of an EVM contract signs, as JSON values for any wallet.
 
     Args:
         proxy: The contract's proxyAddress, which verifies the signature.
@@ -226,7 +224,7 @@ def coordinator_typed_data(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> dict[str, Any]:
-    """Return the message that the service signs for an EVM contract: its half of the withdrawal.
+    """Return the message that the service signs for an EVM contract.
 
     Args:
         controller: The contract's controllerAddress, which verifies the signature.
@@ -235,7 +233,7 @@ def coordinator_typed_data(
         amount: In the token's native units.
         nonce: The value of the proxy's `adminNonce()`.
         expires_at: Unix seconds, or an aware datetime.
-        salt: The service's, as in its answer.
+        salt: The service's salt, from its answer.
     """
     message = {
         "user": user,
@@ -295,7 +293,7 @@ def solana_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the service signs for a Solana contract; the arguments as for EVM contracts.
+    """Return the 32 bytes that the service signs for a Solana contract; the arguments are those of EVM contracts.
 
     EIP-712 over packed values: addresses are 32 bytes, integers big-endian in the width of Solana's programs.
     assumed: withdrawal_solana_message
@@ -335,8 +333,8 @@ def stellar_message(
     expires_at: int | datetime,
     salt: BytesLike,
 ) -> bytes:
-    """Return the 32 bytes that the sandbox signs for a Stellar contract; a real signature is over other, unpublished
-    bytes.
+    """Return the 32 bytes that the sandbox signs for a Stellar contract. Real signatures use another, unpublished
+    message.
     """
     if chain_of(chain_id).family is not Family.STELLAR:
         raise invalid("chainId", "family", f"is {chain_of(chain_id)}, which is not a Stellar chain")

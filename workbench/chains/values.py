@@ -1,8 +1,8 @@
-"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), the values of a message or a call, read exactly, and
-signatures.
+"""Hashes, text encodings (base58 of Solana, StrKey of Stellar), strict parsing of message values, and signatures.
 
-Text that looks like a private key is refused before anything else reads it, and is never shown, stored or logged. Wrong
-base58 or StrKey is a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived from a
+Text that looks like a private key is rejected before any other parsing, and is never shown, stored or logged. Invalid
+base58 or StrKey raises a plain ValueError. Only the sandbox and its demo wallets sign, with throw-away keys derived
+from a
 seed; the workbench never asks for a key of a real wallet.
 """
 
@@ -28,7 +28,7 @@ _BASE32 = re.compile(r"[A-Z2-7]*")
 
 
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 hash (the original padding, not SHA3-256)."""
+    """Return the Keccak-256 hash (with the original padding, unlike SHA3-256)."""
     from Crypto.Hash import keccak  # loaded when first used
 
     hashed: bytes = keccak.new(digest_bits=256, data=data).digest()
@@ -39,7 +39,7 @@ EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 def eip55(address: str) -> str:
-    """Return an EVM address with its checksum in the case of its letters (EIP-55).
+    """Return an EVM address with its checksum encoded in letter case (EIP-55).
 
     Raises:
         UsageError: It is not 0x and 40 hex digits.
@@ -60,7 +60,7 @@ def ed25519_public_key(secret: bytes) -> bytes:
 
 
 def base58_encode(data: bytes) -> str:
-    """Return bytes as base58 (Bitcoin's alphabet, no checksum); each leading zero byte is a leading `1`."""
+    """Encode bytes as base58 (Bitcoin's alphabet, no checksum); each leading zero byte becomes a leading `1`."""
     number = int.from_bytes(data)
     digits = []
     while number:
@@ -70,7 +70,7 @@ def base58_encode(data: bytes) -> str:
 
 
 def base58_decode(text: str) -> bytes:
-    """Return the bytes of base58 text.
+    """Decode base58 text.
 
     Raises:
         ValueError: A character is not in the alphabet, or the text is longer than 256 characters.
@@ -86,7 +86,7 @@ def base58_decode(text: str) -> bytes:
 
 
 def strkey_encode(kind: str, payload: bytes) -> str:
-    """Return a payload as a StrKey: kind G (account), C (contract), M (muxed account) or S (secret seed)."""
+    """Encode a payload as a StrKey of kind G (account), C (contract), M (muxed account) or S (secret seed)."""
     if kind not in _STRKEYS:
         raise ValueError("the kind must be one of " + ", ".join(_STRKEYS))
     version, length = _STRKEYS[kind]
@@ -97,10 +97,10 @@ def strkey_encode(kind: str, payload: bytes) -> str:
 
 
 def strkey_decode(text: str) -> tuple[str, bytes]:
-    """Return the kind and the payload of a StrKey.
+    """Return the kind and payload of a StrKey.
 
     Raises:
-        ValueError: Wrong kind, length, characters, padding bits or checksum; the message says which.
+        ValueError: Wrong kind, length, characters, padding bits or checksum; the message names it.
     """
     kind = text[:1]
     if kind not in _STRKEYS:
@@ -138,9 +138,9 @@ def invalid(path: str, rule: str, message: str) -> UsageError:
 
 
 def read_bytes(value: BytesLike, length: int, path: str) -> bytes:
-    """Read exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
+    """Parse exactly `length` bytes from bytes, hex with or without 0x, base64, or a list of numbers.
 
-    The length decides which form a text has, so none is ambiguous. The error never shows the value.
+    The length determines the format of a text unambiguously. The error never shows the value.
     """
     raw: bytes | None = None
     if isinstance(value, bytes | bytearray | memoryview):
@@ -173,7 +173,9 @@ def _from_text(text: str, length: int) -> bytes | None:
 
 
 def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0) -> int:
-    """Read a whole number of at most `bits` bits; NumPy integers pass, booleans, floats and text do not."""
+    """Validate a whole number of at most `bits` bits. NumPy integers are accepted; booleans, floats and text are
+    not.
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise invalid(path, "type", "must be an int")
     number = operator.index(value)
@@ -185,7 +187,7 @@ def read_unsigned(value: object, path: str, *, bits: int = 256, minimum: int = 0
 
 
 def read_unix_seconds(value: object, path: str) -> int:
-    """Read a time as Unix seconds, from an int or an aware datetime; contracts count in seconds."""
+    """Convert an int or an aware datetime to Unix seconds, the unit of contracts."""
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise invalid(path, "type", "has no time zone; times of the service are in UTC")
@@ -199,11 +201,11 @@ def read_unix_seconds(value: object, path: str) -> int:
 def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool:
     """Return whether text looks like a private key, a seed phrase or a secret seed.
 
-    In doubt the result is True, except for 64 bytes in Solana's form, which may be a public signature: they count as a
-    key only if the second half is the public key of the first.
+    If in doubt the result is True, except for 64 bytes in Solana's format, which may be a public signature: they count
+    as a key only if the second half is the public key of the first.
 
     Args:
-        hash_expected: The field takes 32 public bytes (a salt, a digest), so 64 hex digits are allowed.
+        hash_expected: Whether the field takes 32 public bytes (a salt, a digest), so that 64 hex digits are allowed.
     """
     if not isinstance(text, str) or len(text) > _MAX_KEY or (len(text) < _MIN_KEY and text.isalnum()):
         return False
@@ -219,7 +221,7 @@ def looks_like_private_key(text: object, *, hash_expected: bool = False) -> bool
 
 
 def private_key_problem(text: object, path: str, *, hash_expected: bool = False) -> Problem | None:
-    """Return the problem of text that looks like a private key; the message holds no part of the text."""
+    """Return a problem if text looks like a private key; its message contains no part of the text."""
     if not looks_like_private_key(text, hash_expected=hash_expected):
         return None
     return Problem(
@@ -268,11 +270,11 @@ _RECOVERY_IDS = {0: b"\0", 1: b"\1", 27: b"\0", 28: b"\1"}
 def recover(digest: bytes, signature: BytesLike) -> str:
     """Return the address (EIP-55) whose key signed a 32-byte digest.
 
-    Any well-formed signature recovers to some address: compare the result with the expected one.
+    Any well-formed signature recovers to some address; compare the result with the expected one.
 
     Raises:
         UsageError: Not 65 bytes, v other than 0, 1, 27, 28, r or s out of range, s in the upper half of the range
-            (which contracts refuse, since every signature has such a second form), or no key fits.
+            (a second form of each signature, which contracts reject), or no key fits.
     """
     import coincurve  # loaded when first used
 
@@ -286,7 +288,7 @@ def recover(digest: bytes, signature: BytesLike) -> str:
 
 
 def canonical_signature(signature: BytesLike, path: str = "signature") -> bytes:
-    """Read a signature as 65 bytes with v 27 or 28, refusing what contracts refuse."""
+    """Validate a signature and return 65 bytes with v 27 or 28; forms that contracts reject raise an error."""
     raw = read_bytes(signature, 65, path)
     if raw[64] not in _RECOVERY_IDS:
         raise invalid(path, "v", "ends in a v other than 27 and 28 (or 0 and 1)")
@@ -316,7 +318,7 @@ def public_address(secret: bytes) -> str:
 
 
 def derive_secret(seed: bytes, *labels: str) -> bytes:
-    """Derive a throw-away key from a seed: 32 bytes, the same for the same seed and labels, valid on every chain."""
+    """Derive a throw-away 32-byte key from a seed and labels, deterministic and valid on every chain."""
     label = "".join(f"{len(text)}:{text}" for text in labels).encode()
     hashes = (hmac.digest(seed, label + bytes([attempt]), "sha256") for attempt in range(256))
     return next(hash_ for hash_ in hashes if 0 < int.from_bytes(hash_) < _ORDER)  # nearly always the first
@@ -332,7 +334,7 @@ def sign_ed25519(message: bytes, secret: bytes) -> bytes:
 
 
 def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) -> bool:
-    """Return whether a signature fits; keys of small order and non-canonical signatures never do.
+    """Return whether a signature is valid; small-order keys and non-canonical signatures never are.
 
     Raises:
         UsageError: The key is not 32 bytes or the signature not 64.
@@ -350,7 +352,8 @@ def verify_ed25519(public_key: BytesLike, message: bytes, signature: BytesLike) 
 
 
 def ed25519_instruction(public_key: BytesLike, message: bytes, signature: BytesLike) -> bytes:
-    """Return the data of Solana's own instruction that checks an Ed25519 signature; its program is `ED25519_PROGRAM`.
+    """Return the data of Solana's built-in instruction that verifies an Ed25519 signature; its program is
+    `ED25519_PROGRAM`.
 
     Count, padding, then the offsets of signature, key and message in this instruction, as Solana documents the program.
     """

@@ -1,9 +1,8 @@
-"""The canvas of a chart: its Axes, title, notes, bars and lines, without changes of matplotlib's global state.
+"""Canvas of a chart: Axes, title, notes, bars and lines, without changes to matplotlib's global state.
 
-A new figure is a plain `Figure` without pyplot, so none accumulate, and a notebook shows it once, as the Axes that is
-returned. There the SVG is transparent, and its text has the color of the surrounding text, in light and dark themes;
-a file that is saved is white. Colors of a style that you set are preserved. The label of the Axes is the alternative
-text of the chart.
+A new figure is a plain `Figure` without pyplot, so figures do not accumulate, and a notebook shows it once, as the Axes
+returned. Notebooks get a transparent SVG whose text takes the color of the page, in light and dark themes; saved files
+are white. Colors of a style that you set are preserved. The label of the Axes is the alternative text of the chart.
 """
 
 import re
@@ -115,11 +114,11 @@ class Canvas:
         )
 
     def letters(self, inches: float, size: float) -> int:
-        """Return the number of letters of a font size that fit into a width."""
+        """Return the number of characters of a font size that fit into a width."""
         return int(inches * 72 / (_LETTER * size))
 
     def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
-        """Write the title, wrapped to the width beside the labels of the axis, above a legend if there is one."""
+        """Write the title, wrapped to the width next to the axis labels, above a legend if there is one."""
         text += " (not complete)" if self.data.attrs.get("complete") is False else ""
         self.say(text)
         self.findings.insert(0, self.findings.pop())
@@ -185,13 +184,15 @@ class Canvas:
         self.axes.set_xlim(-0.7, max(len(steps.starts) - 0.3, 0.7))
 
     def over_time(self, steps: Steps, lines: Sequence["LineSpec"], unit: str) -> None:
-        """Draw lines over steps of time, each with one value per step; to a step that is running they are dashed."""
+        """Draw lines over steps of time with one value per step; the last segment is dashed if its period is
+        running.
+        """
         scale = self.lines(steps.places.tolist(), lines, open_end=is_running(self.data))
         self.time_axis(steps)
         self.labels(steps.unit, scale.unit(unit))
 
     def annotate(self, x: float, y: float, text: str, **look: Any) -> None:
-        """Write a label at a point of the data, moved by `dx`, `dy` points (at the size of a notebook)."""
+        """Write a label at a data point, offset by `dx`, `dy` points (at notebook size)."""
         move = (look.pop("dx", 0) * self.base / 9, look.pop("dy", 0) * self.base / 9)
         look = {"fontsize": self.small, "color": self.ink, "annotation_clip": False, "gid": "value", **look}
         self.axes.annotate(text, (x, y), move, textcoords="offset points", **look)
@@ -260,7 +261,9 @@ class Canvas:
         return scale
 
     def lines(self, places: Sequence[float], lines: Sequence["LineSpec"], *, open_end: bool = False) -> Scale:
-        """Draw lines over common positions, labeled at their ends, the last part dashed if open; return their scale."""
+        """Draw lines over common positions, labeled at their ends; the last segment is dashed if open. Return their
+        scale.
+        """
         scale = scale_of(value for line in lines for value in line.values)
         ends = []
         for drawn in lines:
@@ -304,7 +307,7 @@ class Part:
 
 @attrs.frozen
 class Bar:
-    """A horizontal bar: its name, its parts, and the label behind it (behind `reach`, if that is further)."""
+    """A horizontal bar: its name, its parts, and the label after it (after `reach`, if that is further)."""
 
     name: str
     label: str
@@ -314,7 +317,7 @@ class Bar:
 
 @attrs.frozen
 class LineSpec:
-    """A line: its values, its name, the label at its end, and its style."""
+    """A line: values, name, label at its end, and style."""
 
     values: Sequence[Decimal]
     name: str
@@ -325,13 +328,13 @@ class LineSpec:
 
 
 def filled(look: Look | str, hatch: str = "") -> dict[str, Any]:
-    """Return the style of a filled bar, by look or color, with its pattern in white."""
+    """Return the style of a filled bar, by look or color, with a white pattern."""
     color, hatch = (look, hatch) if isinstance(look, str) else (look.color, look.hatch)
     return {"facecolor": color, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
 
 
 def outlined(color: str) -> dict[str, Any]:
-    """Return the style of a bar that is only outlined."""
+    """Return the style of an outlined bar."""
     return {"facecolor": "none", "edgecolor": color, "linewidth": 1.4}
 
 
@@ -344,7 +347,7 @@ def stacked(counts: Iterable[tuple[int, dict[str, Any]]]) -> list[Part]:
 
 
 def legend_key(label: str, look: Look | str) -> Patch:
-    """Return the legend entry of filled bars; its pattern is denser, since it is small."""
+    """Return the legend entry of filled bars; its pattern is denser because it is small."""
     style = filled(look)
     return Patch(**{**style, "hatch": style["hatch"] * (1 if style["hatch"] in ("o", ".", "*") else 2)}, label=label)
 

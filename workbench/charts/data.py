@@ -110,7 +110,7 @@ def number(value: Number, places: int | None = None) -> str:
     """Return a number as a label: all digits up to ten million, then four digits and the scale.
 
     Args:
-        places: Decimal places; by default those that the value has, at most three.
+        places: Decimal places (default: those of the value, at most three).
     """
     exact = EXACT.create_decimal(value)
     if exact.copy_abs() < 10_000_000:
@@ -124,17 +124,17 @@ def number(value: Number, places: int | None = None) -> str:
 
 
 def usd(cents: Number, currency: str = "USD") -> Decimal:
-    """Return an amount in the minor unit of a currency in its main unit, exactly: cents as dollars, yen as yen."""
+    """Convert an amount from the minor to the main unit of a currency, exactly: cents to dollars, yen unchanged."""
     return EXACT.create_decimal(cents).scaleb(-minor_digits(currency), context=EXACT)
 
 
 def dollars(cents: Number, currency: str = "USD") -> str:
-    """Return cents as dollars: `1,234.50`; an amount of another currency with the places that it has."""
+    """Format an amount in its main unit with the decimal places of the currency: `1,234.50`."""
     return number(usd(cents, currency), minor_digits(currency))
 
 
 def signed(cents: int, currency: str = "USD") -> str:
-    """Return cents as dollars with their sign: `+1,234.50`."""
+    """Format an amount in its main unit with its sign: `+1,234.50`."""
     return ("+" if cents > 0 else "−" if cents < 0 else "") + dollars(abs(cents), currency)
 
 
@@ -239,7 +239,7 @@ def texts(column: pd.Series[Any]) -> list[str | None]:
 
 @attrs.frozen(kw_only=True)
 class Steps:
-    """The steps of a time axis, from first to last without a gap, and the step of each row (-1: no time)."""
+    """Steps of a time axis without gaps, and the step of each row (-1: no time)."""
 
     by: By
     starts: Any  # datetime64, one a step
@@ -277,7 +277,7 @@ class Steps:
 
 
 def steps_of(times: pd.Series[Any], by: By | None = None, tz: str = "UTC") -> Steps:
-    """Return times as steps: days, weeks from Monday, months or years; by default what fits."""
+    """Return times as steps: days, weeks from Monday, months or years; by default chosen by their range."""
     local = times if times.dt.tz is None else times.dt.tz_convert(tz).dt.tz_localize(None)
     known = local.dropna()
     if not len(known):

@@ -1,4 +1,4 @@
-"""Charts of the money of simulated transactions: a waterfall of the ledger, and its movements over time."""
+"""Charts of simulated transactions: a waterfall of the ledger, and its entries over time."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -39,7 +39,7 @@ _KINDS: Mapping[str, _Style] = {
     "release": _Style(look("reversed"), "s", "--"), "settlement": _Style(look("settled"), "D", (0, (5, 1))),
     "refund": _Style(look("refunded"), "v", ":"),
 }  # fmt: skip
-"""The kinds of movements, in the order of lanes and legends."""
+"""Kinds of entries, in the order of lanes and legends."""
 _OTHER = _Style(look(""), "o", "-")
 _MOVED = ("step", "source", "target", "amount", "kind")
 _MAX_MOVEMENTS = 14
@@ -64,7 +64,7 @@ def waterfall_chart(ledger: object, *, ax: Axes | None = None, size: Size = "not
     """Draw a waterfall of the money available to a cardholder, one bar for each step of a transaction.
 
     Args:
-        ledger: A ledger, its frame, or the run that it belongs to.
+        ledger: A ledger, its frame, or its run.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
     """
@@ -196,7 +196,7 @@ def money_timeline_chart(run: object, *, ax: Axes | None = None, size: Size = "n
 
 
 def _marks(on: Canvas, data: pd.DataFrame, lanes: list[str]) -> bool:
-    """Draw each movement as a marker; return whether every time has a label."""
+    """Draw each entry as a marker; return whether every time has a label."""
     data = data.reset_index(drop=True)
     letter = 0.6 * on.small * len(data) / (on.width * 0.84 * 72)  # its width in places
     ys = [lanes.index(kind) for kind in data["kind"]]

@@ -121,7 +121,7 @@ _STATES: Mapping[str, Look] = {
 
 
 def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
-    """Draw webhook deliveries by kind of event: delivered at the first attempt, at a later one, waiting, failed.
+    """Draw webhook deliveries by kind of event: delivered at the first attempt, delivered later, waiting, failed.
 
     Args:
         deliveries: The result of `sandbox.deliveries()`, or a frame with columns kind, state and attempts (or their

@@ -222,7 +222,7 @@ def points_per_dollar_chart(
     bars = [Bar(name, number(rate, 3), [Part(rate, filled(GREEN))]) for name, rate in named]
 
     def mean_line(on: Canvas, scale: Scale) -> None:
-        """Draw the overall rate as a line down the bars, interrupted where the label of a bar is."""
+        """Draw the overall rate as a line across the bars, interrupted at bar labels."""
         mean = ratio(total(got[name] for name in rates), usd(total(spent[name] for name in rates)))
         x, color, (low, high) = scale(mean), look("redeemed").color, on.axes.get_xlim()
         label_width = 6.5 * 0.6 * on.small / 72 / (on.width * 0.62) * (high - low)

@@ -457,26 +457,6 @@ class Journal:
         entries = self._recorder.entries("ending IN ('sending', 'unknown') AND said IS NULL")
         return [entry for entry in entries if entry.is_unknown]
 
-    def to_dicts(self) -> Rows:
-        """Return all entries as plain data for JSON, with private values masked."""
-        return [
-            {
-                "started": entry.started.isoformat(),
-                "id": entry.id,
-                "outcome": str(entry.final_outcome),
-                "resolved_by": entry.resolution and entry.resolution.by,
-                "operation": entry.operation,
-                "what": entry.what,
-                "status": entry.status,
-                "error": entry.error,
-                "environment": entry.environment,
-                "idempotency_key": entry.idempotency_key,
-                "request": dict(entry.request),
-                "answer": entry.answer,
-            }
-            for entry in self
-        ]
-
     def resolve(self, attempt: str, outcome: Literal["done", "not_sent", "not sent"], *, note: str = "") -> Entry:
         """Record the actual outcome of a call whose outcome was unknown, with person and time. It can be corrected
         later.

@@ -1,4 +1,4 @@
-"""Course exercises, checked against the requests and records of the service, never against variables.
+"""Course exercises, checked by the requests and records of the service, not by variables.
 
 wb.course.check("contracts-2")     # done, or what is missing
 wb.course.hint("contracts-2")      # up to three; the last one contains the code

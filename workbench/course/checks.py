@@ -1,4 +1,4 @@
-"""The checks of the exercises, and what they look at: `start_1` checks the exercise `start-1`."""
+"""Checks of the exercises and the evidence they use: `start_1` checks the exercise `start-1`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ class SandboxEvidence:
 
     @property
     def where(self) -> str:
-        """Describe the sandbox: its address, and the number of requests it has received."""
+        """Describe the sandbox: address, and number of requests received."""
         if isinstance(self.sandbox, Sandbox):
             place = f"the embedded sandbox of this kernel (seed {self.sandbox.seed})"
         elif getattr(self.sandbox, "_hosted", False):
@@ -43,39 +43,39 @@ class SandboxEvidence:
 
     @cached_property
     def guide(self) -> Mapping[str, Any]:
-        """The example ids of the sandbox in its initial state."""
+        """Example ids of the sandbox in its initial state."""
         return dict((self._fresh or self.sandbox).guide())
 
     @cached_property
     def _fresh(self) -> Sandbox | None:
-        """A new sandbox of the same seed; None if the seed is not known."""
+        """A new sandbox with the same seed; None if the seed is unknown."""
         seed = getattr(self.sandbox, "seed", None)
         return None if seed is None else Sandbox(seed)
 
     @cached_property
     def requests(self) -> list[RequestEntry]:
-        """The requests the service received, oldest first."""
+        """Requests that the service received, oldest first."""
         return list(self.sandbox.requests(all_tenants=True))
 
     def requests_of_latest(self) -> list[RequestEntry]:
-        """Return the requests that the session made last sent to another embedded sandbox, as `connect(tenant=)` opens
-        one.
+        """Return the requests of the most recent session if it uses another embedded sandbox, as from
+        `connect(tenant=)`.
         """
         newest = session.latest() if isinstance(self.api, Client) else None
         other = None if newest is None else session.sandbox_of(newest)
         return [] if other is None or other is self.sandbox else list(other.requests(all_tenants=True))
 
     def calls(self, operation: str, *, status: int = 200, **members: object) -> list[RequestEntry]:
-        """Return the requests of an operation with a status and these wire members; text in any case."""
+        """Return the requests of an operation with a status and these wire members; text is compared ignoring case."""
         called = [call for call in self.requests if (call.operation, call.status) == (operation, status)]
         return [call for call in called if all(same((call.body or {}).get(name), members[name]) for name in members)]
 
     def calls_on(self, operation: str, record_id: str, **members: Any) -> list[RequestEntry]:
-        """Return the accepted requests of an operation whose path names a record."""
+        """Return the accepted requests of an operation whose path contains a record's id."""
         return [call for call in self.calls(operation, **members) if record_id.lower() in str(call.path).lower()]
 
     def stored_before_the_check(self, kind: str) -> list[Any]:
-        """Return what the inbox of the session stored before it was asked for this check."""
+        """Return the events of the session's inbox from before this check."""
         return [event for event in self.api.inbox.stored(kind) if event.arrived < self.began]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
@@ -83,19 +83,19 @@ class SandboxEvidence:
         return [event.payload["body"] for event in self.sandbox.events(kind)]
 
     def state(self, record_id: str) -> dict[str, Any]:
-        """Return a record as the service holds it; empty if there is none."""
+        """Return a record as stored by the service; empty if it does not exist."""
         try:
             return dict(self.sandbox.state(record_id))
         except ApiError:
             return {}
 
     def transactions(self, **members: object) -> list[dict[str, Any]]:
-        """Return the card transactions made in this sandbox that have these members."""
+        """Return the card transactions created in this sandbox with these members."""
         ids = dict.fromkeys(transaction["id"] for transaction in self.events("transaction.created"))
         return [transaction for transaction in map(self.state, ids) if fits(transaction, members)]
 
     def rewards_after(self, user: str, kind: str, read: int) -> bool:
-        """Whether a user has more items of a kind than were read, as far as the offset reaches."""
+        """Return whether a user has more items of a kind than were read, up to the maximum offset."""
         if read > MAX_OFFSET:
             return False
         asking = self.api
@@ -106,7 +106,7 @@ class SandboxEvidence:
         return bool(asking.list_rewards_activity(user_id=user, type=kind, limit=1, offset=read).items)
 
     def applicants(self, **members: object) -> list[dict[str, Any]]:
-        """Return the users whose application was filed in this sandbox and who have these members."""
+        """Return the users with these members whose application was created in this sandbox."""
         ids = dict.fromkeys(applicant["id"] for applicant in self.events("user.updated"))
         known = {user for users in self.guide["users"].values() for user in users}
         return [
@@ -117,19 +117,19 @@ class SandboxEvidence:
 
 
 def same(left: object, other: object) -> bool:
-    """Return whether two values are equal; ids and addresses are compared case-insensitively."""
+    """Return whether two values are equal; ids and addresses are compared ignoring case."""
     if isinstance(left, str) and isinstance(other, str):
         return left.lower() == other.lower()
     return bool(left == other)
 
 
 def fits(record: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
-    """Return whether a record has all members."""
+    """Return whether a record has all given members."""
     return bool(record) and all(record.get(name) == value for name, value in members.items())
 
 
 Check = Callable[[SandboxEvidence], Iterator[str]]
-"""Yields what is missing, as sentences; nothing if the exercise is done."""
+"""Function that yields what is missing, as sentences; nothing if the exercise is done."""
 
 
 def start_1(seen: SandboxEvidence) -> Iterator[str]:
@@ -150,7 +150,7 @@ def start_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _is_cafe(transaction: Mapping[str, Any]) -> bool:
-    """Return whether a merchant can be a coffee shop: by its category, eating places or fast food, or by its name."""
+    """Return whether a merchant may be a coffee shop, by category (eating places or fast food) or name."""
     name = str(transaction["merchant_name"]).lower()
     return transaction["merchant_category_code"] in ("5812", "5814") or any(
         word in name for word in ("coffee", "café", "cafe")
@@ -158,7 +158,7 @@ def _is_cafe(transaction: Mapping[str, Any]) -> bool:
 
 
 def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
-    """Return what was bought instead: the amount on another card, or another amount on the card."""
+    """Return a near miss: the amount on another card, or another amount on the card."""
     if seen.transactions(authorized=cents):
         return f"; there is one of {money(cents)} on another card"
     others = [transaction["authorized"] for transaction in seen.transactions(card=card)]
@@ -166,7 +166,7 @@ def _near(seen: SandboxEvidence, card: str, cents: int) -> str:
 
 
 def _near_amount(seen: SandboxEvidence, cents: int) -> str:
-    """Return an authorization whose decimal point is in another place, if there is one."""
+    """Return an authorization with a misplaced decimal point, if there is one."""
     others = [transaction["authorized"] for transaction in seen.transactions() if transaction["status"] != "declined"]
     near = next(
         (other for other in others for power in (10, 100, 1_000) if cents in (other * power, other // power)), None
@@ -225,7 +225,7 @@ def withdrawals_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _signatures(seen: SandboxEvidence, token: dict[str, Any]) -> list[tuple[RequestEntry, Decimal]]:
-    """Return the requests for a signature over a token, and how many tokens each is for, whichever unit it uses."""
+    """Return the signature requests for a token, with the number of tokens in each, in either unit."""
     units = {"true": 10 ** token["decimals"]}
     return [
         (call, Decimal(call.body["amount"]) / units.get(call.body.get("isAmountNative"), 100))
@@ -315,7 +315,7 @@ def sequences_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _in_journal(seen: SandboxEvidence, transaction: str) -> bool:
-    """Whether this session refunded a transaction; `workbench sequences run` at a prompt leaves its note elsewhere."""
+    """Return whether this session refunded a transaction; `workbench sequences run` records it in another journal."""
     refunds = seen.api.journal.list(operation="simulate_refund")
     return any(same(refund.request.get("transactionId"), transaction) for refund in refunds)
 
@@ -439,7 +439,7 @@ def disputes_1(seen: SandboxEvidence) -> Iterator[str]:
 
 
 def _page(body: dict[str, Any]) -> tuple[int, int]:
-    """Return where a page begins and ends, in items."""
+    """Return the first and last item position of a page."""
     usual = {name: walk.member(ListRewardsActivity, name).about.otherwise for name in ("offset", "limit")}
     begin, items = (int(body.get(name, value)) for name, value in usual.items())
     return begin, begin + items

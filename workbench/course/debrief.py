@@ -1,4 +1,4 @@
-"""The debrief of a drill: its timeline, what was done, and a good answer."""
+"""Debrief of a drill: timeline, actions, and a good answer."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ CHECK = "check: "
 
 
 def now() -> str:
-    """Return the present time as text."""
+    """Return the current time as text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -25,15 +25,13 @@ def seconds_between(began: str, ended: str) -> int:
 
 
 def minutes_taken(facts: Facts) -> str:
-    """Return how long a solved drill took."""
+    """Return the duration of a solved drill as text."""
     minutes = round(seconds_between(facts["started_at"], facts["solved_at"]) / 60)
     return "less than a minute" if not minutes else f"{minutes} minute{'s' * (minutes > 1)}"
 
 
 def debrief(drill: Drill, facts: Facts, api: object, missing: Sequence[str]) -> Display:
-    """Return the timeline since the drill began: what was done, what live traffic did, each check; then a good
-    answer.
-    """
+    """Return the timeline since the drill began (actions, live traffic, checks), followed by a good answer."""
     solved = f"Solved after {minutes_taken(facts)}" if "solved_at" in facts else "Not solved"
     checks = sum(look[-1].startswith(CHECK) for look in facts["looks"])
     notes = (
@@ -47,7 +45,7 @@ def debrief(drill: Drill, facts: Facts, api: object, missing: Sequence[str]) -> 
 
 
 def _timeline(drill: Drill, facts: Facts, api: Any) -> Iterator[tuple[Cell, ...]]:
-    """Yield requests, and events that no request caused: they happened by the time of the first look after."""
+    """Yield requests, and events without a request, which happened by the time of the next observation."""
     happened = [happening for happening in api.sandbox.timeline() if happening.lane in ("request", "event")]
     caused = {happening.request_id for happening in happened if happening.lane == "request"} - {None}
     looks, traffic, accepted = facts["looks"], drill.traffic, 0
@@ -77,7 +75,7 @@ def _timeline(drill: Drill, facts: Facts, api: Any) -> Iterator[tuple[Cell, ...]
 
 
 def _what(happening: Any) -> str:
-    """Return a request in a few words: the call, an amount, and what it is about."""
+    """Summarize a request: the call, an amount, and its subject."""
     body = happening.body or {}
     amount = body.get("amount", body.get("newAmount"))
     ids = [part[:8] for part in str(happening.path or "").split("/") if part.count("-") == 4]

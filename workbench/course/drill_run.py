@@ -1,8 +1,8 @@
-"""Runs of drills, graded by what the service and the journal hold at the end.
+"""Runs of drills, graded by the final state of the service and the journal.
 
 run = wb.course.drill(api, "fraud-burst")   # sets the incident up and shows the situation
 run.check()                                 # what is still missing
-run.debrief()                               # the timeline, what was done, and what a good answer does
+run.debrief()                               # timeline, actions, and a good answer
 """
 
 import threading
@@ -33,7 +33,7 @@ _ON: dict[str, "DrillRun"] = {}  # the runs of this process, by drill
 def _buy(
     api: Any, sandbox: Any, card_id: str, cents: int, merchant: str = "Example Market", settle: bool = True
 ) -> Any:
-    """Make a purchase, and settle it unless it was declined."""
+    """Make a purchase, and settle it unless declined."""
     authorized = api.simulate_authorization(card_id=card_id, amount=cents, merchant_name=merchant, **_PURCHASE)
     if settle and authorized.status == "authorized":
         sandbox.settle(authorized.transaction_id)
@@ -41,11 +41,11 @@ def _buy(
 
 
 class DrillRun(Shown):
-    """A drill that was started on a session: its situation, its live traffic, its check and its debrief.
+    """A drill started on a session: situation, live traffic, check and debrief.
 
     Attributes:
-        drill: What is drilled.
-        facts: What the drill tells, such as ids; a dict.
+        drill: The drill.
+        facts: Facts that the drill states, such as ids; a dict.
     """
 
     def __init__(self, drill: Drill, api: Any, facts: Facts) -> None:
@@ -59,7 +59,7 @@ class DrillRun(Shown):
     # live traffic
 
     def _play(self) -> None:
-        """Make the purchases of the live traffic at their times, while the drill is on and the session is open."""
+        """Make the purchases of the live traffic on schedule, while the drill is active and the session open."""
         while not self._stopped.wait(self.drill.traffic["every"] / 4) and "solved_at" not in self.facts:
             try:
                 self.catch_up()
@@ -67,7 +67,7 @@ class DrillRun(Shown):
                 return
 
     def catch_up(self) -> None:
-        """Make the purchases of the live traffic that are due; none after the drill is solved or its time is over."""
+        """Make the due purchases of the live traffic; none once the drill is solved or its time is over."""
         with self._lock:
             traffic, facts = self.drill.traffic, self.facts
             kept = read_stored(FILE).get(self.drill.name, {})
@@ -106,8 +106,8 @@ class DrillRun(Shown):
             self.facts["bookings"] += 1
 
     def _keep(self, did: str = "") -> None:
-        """Keep the facts, so that another cell or command continues the drill, and for its debrief how much there is by
-        now.
+        """Store the facts, so that another cell or command can continue the drill, with the step and event count for
+        its debrief.
         """
         sandbox = self._api.sandbox
         delivered = len(sandbox.deliveries(state="delivered")) if "endpoint" in self.facts else 0
@@ -121,12 +121,12 @@ class DrillRun(Shown):
 
     @property
     def ledger(self) -> list[Facts]:
-        """The bookings of the drill's ledger: event, transaction and cents. Add one by `book`."""
+        """Bookings of the drill's ledger: event, transaction and cents. Add one with `book`."""
         with self._lock:
             return [dict(row) for row in self.facts.get("ledger", ())]
 
     def book(self, transaction_id: str, cents: int) -> None:
-        """Add a booking to the drill's ledger; a negative amount takes money back."""
+        """Add a booking to the drill's ledger; a negative amount is a refund."""
         if "ledger" not in self.facts or type(cents) is not int:
             raise UsageError("only duplicate-bookings has a ledger, and it takes whole cents", of="drill.book")
         with self._lock:
@@ -134,13 +134,15 @@ class DrillRun(Shown):
             self._keep(f"book {money(cents)} {transaction_id[:8]}")
 
     def answer(self, **values: Any) -> None:
-        """Report what the drill asks for, as `answer(earned=120)`."""
+        """Submit an answer to the drill's question, as `answer(earned=120)`."""
         with self._lock:
             self.facts.setdefault("answers", {}).update(values)
             self._keep(f"answer {', '.join(f'{name}={value}' for name, value in values.items())}")
 
     def check(self) -> "DrillResult":
-        """Return whether the incident is solved, or what is missing; a class sees it on the trainer's board."""
+        """Return whether the incident is solved, or what is missing. In a class the trainer's board shows the
+        result.
+        """
         with self._lock:
             self.catch_up()
             missing = self._missing()
@@ -159,18 +161,16 @@ class DrillRun(Shown):
         return tuple(visible(what) for what in self.drill.check(self._api, self.facts))
 
     def debrief(self) -> Display:
-        """Return the timeline since the drill began: what was done, what live traffic did, each check; then a good
-        answer.
-        """
+        """Return the timeline since the drill began (actions, live traffic, checks), followed by a good answer."""
         return debrief.debrief(self.drill, self.facts, self._api, self._missing())
 
     def end_traffic(self) -> None:
-        """Make no further purchases."""
+        """Stop the live traffic."""
         self._stopped.set()
 
     def stop(self) -> None:
-        """End the drill: end its traffic, remove its fault rules, and forget it. `sandbox.reset()` removes what it
-        made.
+        """End the drill: stop its traffic, remove its fault rules, and delete its state. `sandbox.reset()` removes
+        its records.
         """
         self.end_traffic()
         with self._lock:
@@ -183,7 +183,7 @@ class DrillRun(Shown):
     __repr__ = Shown.__str__
 
     def sheet(self) -> Sheet:
-        """Return the situation, and the facts to work with."""
+        """Return the situation and the facts as a sheet."""
         check = self.drill.command("check")
         planned = f"Planned time: {self.drill.minutes} minutes. {check} tells what is missing."
         lines = tuple(line for name, value in shown_facts(self.facts).items() for line in _lines(name, value))
@@ -192,7 +192,7 @@ class DrillRun(Shown):
 
 
 def _lines(name: str, value: object) -> Iterator[str]:
-    """Yield a fact as lines; lists and mappings have a line for each entry."""
+    """Yield a fact as lines; a list or mapping has one line per entry."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if items is None or not value:
         yield f"facts[{name!r}] = {visible(str(value), 200)}"
@@ -214,7 +214,7 @@ _NOT_SOLVED = Cell(("○ not solved",), "status:planned")
 
 
 def begin(api: Session, drill: Drill) -> Facts:
-    """Make the incident of a drill in a session's sandbox, and return its facts."""
+    """Create the incident of a drill in a session's sandbox, and return its facts."""
     cards = api.sandbox.guide()["cards"]["active"]
     bought = [str(_buy(api, api.sandbox, cards[card], *of).transaction_id) for card, *of in drill.purchases]
     facts = dict(drill.set_up(api, bought))
@@ -224,20 +224,20 @@ def begin(api: Session, drill: Drill) -> Facts:
 
 
 def shown_facts(facts: Facts) -> Facts:
-    """Return the facts that a drill tells."""
+    """Return the facts that a drill shows."""
     return {name: value for name, value in facts.items() if name not in _INTERNAL}
 
 
 def drill(api: Any, name: str) -> DrillRun:
-    """Start a drill on a session's sandbox, or return the one that is on; see `DRILLS` for all.
+    """Start a drill on a session's sandbox, or return the active one; `DRILLS` lists all.
 
     Args:
         name: Name of the drill, as "fraud-burst".
         api: The session.
 
     Raises:
-        UsageError: There is no such drill.
-        WrongEnvironment: The session is on a real service.
+        UsageError: The drill does not exist.
+        WrongEnvironment: The session is connected to a real service.
     """
     named_drill = named(DRILLS, name, "drill", "course.drill")
     kept, on = read_stored(FILE).get(name, {}), _ON.get(name)

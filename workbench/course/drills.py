@@ -1,4 +1,4 @@
-"""Drills: incidents made of seeded data, faults and live traffic, declared in drills.toml and `incidents`."""
+"""Drills: incidents built from seeded data, faults and live traffic, declared in drills.toml and `incidents`."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,13 +18,11 @@ def _one_line(text: str) -> str:
 
 @attrs.frozen(kw_only=True)
 class Drill:
-    """An incident: what happened, what is bought at the start and while it lasts. `incidents` sets up and grades the
-    rest.
+    """An incident: situation, initial purchases, and live traffic. `incidents` sets up and grades the rest.
 
     Attributes:
-        set_up: Makes the rest of the incident of a session and the ids of what was bought, and returns the facts of the
-            drill.
-        check: Yields what is missing, of a session and what `set_up` returned.
+        set_up: Creates the rest of the incident from a session and the ids of the initial purchases; returns the facts.
+        check: Yields what is missing, from a session and the facts.
     """
 
     name: str
@@ -38,11 +36,11 @@ class Drill:
     check: Callable[[Any, Facts], Iterator[str]] = attrs.field(repr=False)
 
     def command(self, action: str, arguments: str = "()") -> Remedy:
-        """Return how an action of a run is called: a method in Python, a command at a prompt."""
+        """Return the call for an action of a run: a method in Python, a command in the terminal."""
         return Remedy("drill", action=action, arguments=arguments, drill=self.name)
 
     def described(self) -> str:
-        """Return the situation, with the calls that it names."""
+        """Return the situation, with the calls it mentions."""
         calls = {"ledger": "", "book": "(transaction_id, cents)", "answer": "(earned=…, redeemed=…)"}
         return self.situation.format_map({name: self.command(name, arguments) for name, arguments in calls.items()})
 

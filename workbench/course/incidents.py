@@ -1,7 +1,7 @@
-"""What sets the drills up and grades them: `set_up_fraud_burst` and `fraud_burst` belong to the drill `fraud-burst`.
+"""Set-up and grading of drills: `set_up_fraud_burst` and `fraud_burst` belong to the drill `fraud-burst`.
 
-A set-up returns what the drill tells, and gets the ids of the purchases that `drills.toml` lists; a check yields what
-is missing.
+A set-up receives the ids of the purchases in `drills.toml` and returns the facts of the drill; a check yields what is
+missing.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _OWED = 500  # cents
 
 
 def requests_since(api: Any, facts: Facts) -> list[Any]:
-    """Return the requests since the drill began; all that are kept where its beginning is gone, as after a restart."""
+    """Return the requests since the drill began; all stored ones if its beginning is no longer logged."""
     kept = api.sandbox.requests(all_tenants=True)
     begun: int = facts["requests"]
     return list(kept[begun:] if len(kept) >= begun else kept)
@@ -33,7 +33,7 @@ def requests_since(api: Any, facts: Facts) -> list[Any]:
 
 
 def booking(api: Any, transaction: str) -> Facts:
-    """Return the booking of the event that completed a transaction."""
+    """Return the booking for the event that completed a transaction."""
     events = [event.payload for event in api.sandbox.events("transaction.completed")]
     event = next(event for event in reversed(events) if event["body"]["id"] == transaction)
     return {"event": event["id"], "transaction": transaction, "cents": event["body"]["spend"]["amount"]}
@@ -106,7 +106,7 @@ def set_up_rotated_key(api: Any, bought: Sequence[str]) -> Facts:
 
 
 def _missed(api: Any, bought: Sequence[str]) -> tuple[int, int]:
-    """Settle purchases, and return the numbers of the last events before and after."""
+    """Settle purchases, and return the number of the last event before and after."""
     after = api.sandbox._last_event()
     for transaction in bought:
         api.sandbox.settle(transaction)
@@ -188,7 +188,7 @@ def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
 
 
 def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
-    """Whether the last item of a kind is the one before an offset, as far as the largest offset reaches."""
+    """Return whether the last item of a kind is the one before an offset, up to the maximum offset."""
     if count > 10_000:
         return False
     return len(api.list_rewards_activity(user_id=user, type=kind, limit=2, offset=count - 1).items) == 1
@@ -243,7 +243,7 @@ def stuck_reviews(api: Any, facts: Facts) -> Iterator[str]:
 
 
 def _updates(api: object, facts: Facts) -> Counter[str]:
-    """Return how often each user was updated since the drill began."""
+    """Return the number of updates of each user since the drill began."""
     updated = [
         request
         for request in requests_since(api, facts)

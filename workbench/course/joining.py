@@ -1,7 +1,7 @@
-"""Joining a class by its link, as `https://class.example:8700/olive-4f7m-qjxa#9f86d081…`, and leaving it.
+"""Join and leave a class by its link, such as `https://class.example:8700/olive-4f7m-qjxa#9f86d081…`.
 
-What follows `#` is the beginning of the SHA-256 fingerprint of the class server's own certificate, which is fetched
-and trusted only if it fits.
+The part after `#` is the beginning of the SHA-256 fingerprint of the class server's self-signed certificate, which is
+fetched and trusted only if it matches.
 """
 
 import hashlib
@@ -29,17 +29,17 @@ _FORM = "is 'https://HOST:PORT/CODE#FINGERPRINT', or 'http://127.0.0.1:PORT/CODE
 
 
 def join(link: str) -> Display:
-    """Join a class: store the link, so that `wb.connect()` of all your kernels and commands opens your sandbox there.
+    """Join a class: store the link, so that `wb.connect()` in all your kernels and commands opens your sandbox there.
 
-    `workbench class leave` ends it; your progress is kept.
+    `workbench class leave` ends the membership; your progress is not lost.
 
     Args:
         link: The link of your sheet, with your code.
 
     Raises:
-        UsageError: The link has another form, no learner has its code, or its fingerprint is that of another server.
-        NotSent: Nothing answers there.
-        WrongEnvironment: What answers is not a class server.
+        UsageError: The link is malformed, its code is unknown, or its fingerprint does not match the server.
+        NotSent: Connection refused.
+        WrongEnvironment: The server is not a class server.
     """
     url, _, fingerprint = str(link).strip().partition("#")
     url = url.rstrip("/")
@@ -69,7 +69,7 @@ _LEAVE = "`workbench class leave` ends it; your progress is kept."
 
 
 def _certificate(parts: SplitResult, fingerprint: str) -> str:
-    """Return the certificate of a server as PEM, if it has the fingerprint."""
+    """Return the certificate of a server as PEM, if it matches the fingerprint."""
     try:
         pem = ssl.get_server_certificate((str(parts.hostname), parts.port or 443), timeout=_SECONDS)
     except ssl.SSLError:
@@ -86,7 +86,7 @@ def _certificate(parts: SplitResult, fingerprint: str) -> str:
 
 
 def _learner_name(url: str, parts: SplitResult, ca_file: str | None) -> str:
-    """Return the name of the learner whose code a URL has."""
+    """Return the name of the learner with the code in a URL."""
     try:
         answer = httpx.get(f"{url}/_class", verify=trusted(ca_file), timeout=_SECONDS, trust_env=False)
     except httpx.ConnectError as error:
@@ -121,7 +121,7 @@ def _no_answer(parts: SplitResult, error: Exception) -> NotSent:
 
 
 def leave() -> Display:
-    """Leave the class: later sessions open embedded sandboxes again. Your progress is kept."""
+    """Leave the class: later sessions open embedded sandboxes again. Your progress is not lost."""
     was = bool(membership.stored())
     for name in (membership.JOINED, _CERTIFICATE):
         (state_path() / name).unlink(missing_ok=True)

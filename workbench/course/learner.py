@@ -1,7 +1,7 @@
-"""The course as a learner calls it: task, check, hint, quiz, progress, reset. Progress is kept in a file of the user's
-state.
+"""Course functions for learners: task, check, hint, quiz, progress, reset. Progress is stored in the user's state
+folder.
 
-Exercises and quizzes are data; their texts are in files of the same folder.
+Exercises and quizzes are data; their texts are in files of this folder.
 """
 
 import getpass
@@ -34,7 +34,7 @@ T = TypeVar("T")
 FILE = "course.json"
 _QUIZZES = "quizzes.json"
 _ABOUT = "learner"
-"""Where the file keeps the learner's name, among the exercises."""
+"""Key of the learner's name in the progress file, next to the exercises."""
 Stored = dict[str, dict[str, Any]]
 
 _DONE = Cell(("✓ done",), "status:done")
@@ -49,8 +49,8 @@ class Exercise:
     """A task of a notebook, its check, and up to three hints, the last of which contains the code.
 
     Attributes:
-        reported: Whether only the learner's session shows that it is done, not the sandbox; in a class it is never a
-            score.
+        reported: Whether only the learner's session, not the sandbox, can show that it is done; never scored in a
+            class.
     """
 
     id: str
@@ -66,12 +66,12 @@ EXERCISES: Mapping[str, Exercise] = {
     id_: Exercise(id=id_, check=getattr(checks, id_.replace("-", "_")), **texts)
     for id_, texts in tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8")).items()
 }
-"""All exercises by their id, in the order of the notebooks."""
+"""All exercises by id, in the order of the notebooks."""
 
 
 @attrs.frozen(kw_only=True)
 class Quiz:
-    """A question with one right answer: a letter, the letters of steps in their order, or an amount in cents."""
+    """A question with one right answer: a letter, the letters of steps in order, or an amount in cents."""
 
     id: str
     notebook: str
@@ -90,7 +90,7 @@ class Quiz:
         """Return the feedback on an answer, right or wrong.
 
         Raises:
-            UsageError: It is none of the possible answers.
+            UsageError: The answer is not a possible one.
         """
         fits, allowed = {
             "choice": (answer in self.options, f"one letter of {', '.join(self.options)}"),
@@ -114,14 +114,14 @@ QUIZZES: Mapping[str, Quiz] = {
     id_: Quiz(id=id_, **facts)
     for id_, facts in tomllib.loads(Path(__file__).with_name("quizzes.toml").read_text(encoding="utf-8")).items()
 }
-"""All quizzes by their id, in the order of the notebooks."""
+"""All quizzes by id, in the order of the notebooks."""
 
 
 def named(known: Mapping[str, T], name: str, noun: str, of: str) -> T:
-    """Return what has a name.
+    """Return the object with a name.
 
     Raises:
-        UsageError: Nothing has it.
+        UsageError: The name is unknown.
     """
     if name not in known:
         raise UsageError([not_allowed(noun, name, known)], of=of)
@@ -129,7 +129,7 @@ def named(known: Mapping[str, T], name: str, noun: str, of: str) -> T:
 
 
 class Display(Shown):
-    """A sheet, shown as plain text and as HTML."""
+    """A sheet, displayed as plain text and as HTML."""
 
     def __init__(self, sheet: Sheet | Grid) -> None:
         self._sheet = sheet
@@ -182,7 +182,7 @@ class Hint(Display):
 
 
 class CourseProgress(Display):
-    """Your name, and for each exercise whether it is done, and the tries, hints and minutes until then."""
+    """Your name, and for each exercise whether it is done, with tries, hints and minutes."""
 
     def __init__(self, stored: Stored, name: str, quizzes: str = "") -> None:
         self.name = name
@@ -204,12 +204,12 @@ class CourseProgress(Display):
 
 
 def _number(value: object) -> str:
-    """Return a number of tries, hints or minutes; an exercise that was not begun has none."""
+    """Return a number of tries, hints or minutes as text; empty for an exercise that was not begun."""
     return "" if not isinstance(value, int | float) else str(round(value)) if value == 0 or value >= 1 else "< 1"
 
 
 class QuizResult(Display):
-    """A question, or the feedback to an answer; `right` is None as long as there is none."""
+    """A question, or the feedback on an answer; `right` is None before an answer."""
 
     def __init__(self, quiz: Quiz, answer: str | None, feedback: str, problem: str = "") -> None:
         self.quiz = quiz
@@ -231,17 +231,17 @@ class QuizResult(Display):
 
 
 def begin(notebook: str, *sessions: object) -> None:
-    """Begin a notebook, or begin it again: in a class, return the sandboxes of its sessions to their initial state.
+    """Begin or restart a notebook; in a class, reset the sandboxes of its sessions to their initial state.
 
-    Fault rules, endpoints and the log of requests go too, so that cells and checks see only what happens from here on.
-    An embedded sandbox is new with each `connect`, and is left unchanged.
+    Fault rules, endpoints and the request log are cleared too, so that cells and checks see only what follows. An
+    embedded sandbox is new with each `connect` and is not reset.
 
     Args:
         notebook: Its number or the beginning of its name, as "06".
-        sessions: The sessions of its first cell; `check` looks at the first, whichever is made later.
+        sessions: The sessions of its first cell; `check` uses the first of them, even if others are opened later.
 
     Raises:
-        UsageError: There is no such notebook.
+        UsageError: The notebook does not exist.
     """
     full_name = next(
         (exercise.notebook for exercise in EXERCISES.values() if exercise.notebook.startswith(notebook)), None
@@ -266,7 +266,7 @@ def exercises(notebook: str | None = None) -> tuple[Exercise, ...]:
 
 
 def task(exercise: str) -> Display:
-    """Return the task of an exercise; its minutes count from the first time."""
+    """Return the task of an exercise; its time counts from the first call."""
     chosen = _exercise(exercise)
     _keep(chosen.id)
     _, notes = report(_used() or session.latest(), "start", chosen.id)
@@ -279,17 +279,17 @@ def use(api: object) -> None:
 
 
 def check(exercise: str, api: object = None) -> CheckResult:
-    """Check an exercise by what the service received and holds, and return whether it is done, or what is missing.
+    """Check an exercise by what the service received and stored; return whether it is done, or what is missing.
 
-    In a class the server checks it, by what it saw itself.
+    In a class the server runs the check on its own data.
 
     Args:
         exercise: Its id.
-        api: The session to look at; by default that of `begin`, else the one that was made last.
+        api: The session to check; default: that of `begin`, otherwise the most recent one.
 
     Raises:
-        UsageError: There is no such exercise, or no session yet.
-        WrongEnvironment: The session is on a real service.
+        UsageError: The exercise does not exist, or there is no session yet.
+        WrongEnvironment: The session is connected to a real service.
     """
     checked_exercise = _exercise(exercise)
     chosen = "the session you named"
@@ -309,7 +309,7 @@ def hint(exercise: str, number: int | None = None) -> Hint:
     """Return the next hint of an exercise, or an earlier one by its number; the last shows the call.
 
     Raises:
-        UsageError: There is no such hint, or the one before it was not shown yet.
+        UsageError: The hint does not exist, or the previous one was not shown yet.
     """
     chosen = _exercise(exercise)
     shown = read_stored(FILE).get(chosen.id, {}).get("hints", 0)
@@ -326,15 +326,15 @@ def hint(exercise: str, number: int | None = None) -> Hint:
 
 
 def quiz(name: str, answer: object = None) -> QuizResult:
-    """Ask a question of a notebook, or return the feedback to your answer.
+    """Show a question of a notebook, or return the feedback on your answer.
 
     Args:
         name: Id of the quiz, as "purchases-order".
-        answer: A letter, the letters of steps in their order, or an amount, as 4590, "45.90" or "$45.90"; None shows
-            the question. Anything else is answered with what is allowed, and does not count as a try.
+        answer: A letter, the letters of steps in order, or an amount, as 4590, "45.90" or "$45.90"; None shows the
+            question. An invalid answer gets a list of the allowed ones, and does not count as a try.
 
     Raises:
-        UsageError: There is no such quiz.
+        UsageError: The quiz does not exist.
     """
     named_quiz = named(QUIZZES, name, "quiz", "course.quiz")
     if answer is None:
@@ -360,7 +360,7 @@ _AMOUNT = re.compile(
 
 
 def _cents(text: str) -> str:
-    """Return an amount such as "45.90" or "$45.90" in cents; other text unchanged."""
+    """Convert an amount such as "45.90" or "$45.90" to cents; other text is unchanged."""
     found = _AMOUNT.fullmatch(text)
     if found is None or (found["after"] == "cents" and (found["unit"] or found["cents"])):
         return text
@@ -373,7 +373,7 @@ def progress(name: str | None = None) -> CourseProgress:
     """Return your progress in the course, in this and earlier kernels, with tries, hints and minutes.
 
     Args:
-        name: Your name, kept for later; by default that of your account on this machine.
+        name: Your name, stored for later calls; default: your account name on this machine.
     """
     if name is not None:
         _write(FILE, _ABOUT, name=visible(name.strip(), 60))
@@ -395,9 +395,9 @@ def _account() -> str:
 
 
 def reset(exercise: str | None = None) -> CourseProgress:
-    """Delete your own progress, of one exercise, or of all exercises and quizzes. Sandboxes are left unchanged.
+    """Delete your progress in one exercise, or in all exercises and quizzes. Sandboxes are not changed.
 
-    The first cell of a notebook makes a new sandbox from the same seed.
+    The first cell of a notebook creates a new sandbox from the same seed.
     """
     gone = EXERCISES if exercise is None else (_exercise(exercise).id,)
     write_stored(FILE, {id_: facts for id_, facts in read_stored(FILE).items() if id_ not in gone})
@@ -407,9 +407,9 @@ def reset(exercise: str | None = None) -> CourseProgress:
 
 
 def in_class(on: bool = True) -> Display:
-    """Turn class mode on or off: it refuses calls with an effect on a real service, and arming.
+    """Turn class mode on or off. It refuses calls with an effect on a real service, and arming.
 
-    A lock from outside cannot be turned off here: a class, or WORKBENCH_READONLY=1 from before this kernel began.
+    It cannot be turned off while you are in a class, or if WORKBENCH_READONLY=1 was set before this kernel started.
     """
     os.environ[READONLY] = "1" if on else "0"
     text = (
@@ -433,9 +433,7 @@ def notes(api: object = None) -> tuple[str, ...]:
 def report(
     api: object, kind: str, exercise: str, missing: tuple[str, ...] = (), **detail: object
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Report what was done to the class, where the session is in one; return what is missing, and new notes of the
-    trainer.
-    """
+    """Report an action of the learner to the class, if in one; return what is missing, and new notes of the trainer."""
     if (in_class := _class_of(api)) is None:
         return missing, ()
     answer = membership.report(in_class, kind, exercise, missing=missing, **detail)
@@ -444,7 +442,7 @@ def report(
 
 
 def _class_of(api: object) -> RemoteSandbox | None:
-    """Return the learner's sandbox on a class server, None outside a class."""
+    """Return the learner's sandbox on a class server; None outside a class."""
     sandbox: Any = session.sandbox_of(api)
     return sandbox if isinstance(sandbox, RemoteSandbox) and sandbox._hosted else None
 
@@ -459,7 +457,7 @@ def _exercise(name: str) -> Exercise:
 
 
 def _used() -> Any:
-    """Return the session of `use` while there is one."""
+    """Return the session set by `use`, if it still exists."""
     return _chosen[0]() if _chosen else None
 
 
@@ -493,7 +491,7 @@ def _write(file: str, id_: str, /, **values: object) -> None:
 
 
 def read_stored(name: str) -> Stored:
-    """Return what a file of the user's state holds: facts by the id of an exercise or drill."""
+    """Return the content of a file in the user's state folder: facts by id of an exercise or drill."""
     try:
         stored = json.loads((state_folder() / name).read_text(encoding="utf-8"))
     except (CannotRecord, OSError, ValueError):
@@ -503,7 +501,7 @@ def read_stored(name: str) -> Stored:
 
 
 def write_stored(name: str, stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Replace a file of the user's state. Where the folder cannot be written, the course works without."""
+    """Replace a file in the user's state folder. If the folder is not writable, the course works without it."""
     try:
         write_file(state_folder() / name, f"{json.dumps(stored, indent=1, sort_keys=True)}\n".encode())
     except (CannotRecord, OSError):

@@ -1,7 +1,7 @@
-"""The class that this process belongs to: by WORKBENCH_CLASS, by the link that was joined, or since it connected to a
-learner's sandbox.
+"""Class that this process belongs to: from WORKBENCH_CLASS, from a joined link, or from a connection to a learner's
+sandbox.
 
-In a class no call with an effect goes out to a real service, and `connect()` opens the learner's sandbox.
+In a class no call with an effect is sent to a real service, and `connect()` opens the learner's sandbox.
 """
 
 import json
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 NO_LEARNER = "No learner has this code"
 JOINED = "class.json"
-"""File of the user's state with the class that was joined by a link."""
+"""File in the user's state folder with the class joined by a link."""
 
 
 def class_url() -> str:
-    """Return the URL of this learner's sandbox in a class: of WORKBENCH_CLASS, else of the link that was joined."""
+    """Return the URL of the learner's sandbox in a class, from WORKBENCH_CLASS or the joined link."""
     return _variable() or stored().get("url", "")
 
 
@@ -29,7 +29,7 @@ def _variable() -> str:
 
 
 def stored() -> dict[str, str]:
-    """Return the URL and the certificate file of the class that was joined; empty if none was."""
+    """Return the URL and certificate file of the joined class; empty if there is none."""
     from workbench.client.keys import state_path  # a session has loaded it, `import workbench` does not
 
     try:
@@ -46,7 +46,7 @@ def joined() -> bool:
 
 
 def register() -> None:
-    """Register this module with the core: whether calls may go out, and which sandbox `connect()` opens."""
+    """Register this module with the core: whether calls may be sent, and which sandbox `connect()` opens."""
     GUARDS.append(_guard)
     RESOLVERS.append(_resolve)
 
@@ -55,14 +55,14 @@ def status(sandbox: "RemoteSandbox") -> dict[str, Any]:
     """Return the learner's name, the locked lessons and the trainer's notes.
 
     Raises:
-        WrongEnvironment: The sandbox is not that of a class.
+        WrongEnvironment: The sandbox does not belong to a class.
     """
     answer: dict[str, Any] = sandbox._ask("GET", "/_class")
     return answer
 
 
 def report(sandbox: "RemoteSandbox", kind: str, exercise: str, **detail: object) -> dict[str, Any]:
-    """Report a start, a check or a hint, and return what is missing by the server's own check, and new notes."""
+    """Report a start, a check or a hint; return what is missing by the server's check, and new notes."""
     answer: dict[str, Any] = sandbox._ask("POST", "/_class", {"kind": kind, "exercise": exercise, **detail})
     return answer
 

@@ -1,4 +1,4 @@
-"""The trainer's board of a class in a notebook: a table, live if asked, and the trainer's actions."""
+"""Trainer's board of a class in a notebook: a table, optionally live, and the trainer's actions."""
 
 import getpass
 import os
@@ -18,10 +18,10 @@ _IDLE = 60  # seconds
 
 
 class Board(Shown):
-    """A snapshot of the board: learners, what they did, who is stuck, and their last problem.
+    """A snapshot of the board: learners, their results, who is stuck, and their last problem.
 
     Attributes:
-        data: The board as JSON values, as the server sends them: `exercises`, `learners` and `actions`.
+        data: The board as JSON values from the server: `exercises`, `learners` and `actions`.
     """
 
     def __init__(self, url: str, trainer_key: str, ca_file: str | None = None) -> None:
@@ -48,8 +48,7 @@ class Board(Shown):
     __repr__ = Shown.__str__
 
     def act(self, action: str, learners: str | list[str] = "all", **arguments: object) -> dict[str, Any]:
-        """Do something for learners, as `act("note", "Ann", text="Look at the guide")`; return what was `done` and
-        `failed`.
+        """Run an action for learners, as `act("note", "Ann", text="Look at the guide")`; return `done` and `failed`.
 
         Args:
             action: "note", "drill", "event", "add_fault", "clear_faults", "advance", "lock", "unlock" or "reset", as on
@@ -67,10 +66,10 @@ class Board(Shown):
         return answer
 
     def live(self, seconds: float = 1.0) -> None:
-        """Show the board in a notebook and keep it up to date, until `stop()` or the end of the kernel.
+        """Show the board in a notebook and update it, until `stop()` or the end of the kernel.
 
         Args:
-            seconds: Time between two looks.
+            seconds: Interval between updates.
         """
         from IPython.display import display
 
@@ -92,7 +91,7 @@ class Board(Shown):
                 handle.update(self)
 
     def stop(self) -> None:
-        """End `live`; what is shown stays."""
+        """Stop `live`; the last table stays visible."""
         if self._shown is not None:
             self._shown.set()
 
@@ -110,16 +109,16 @@ class Board(Shown):
 
 
 def board(api: Any, trainer_key: str | None = None, *, ca_file: str | os.PathLike[str] | None = None) -> Board:
-    """Return the trainer's board of a class: who did what, who is stuck, and actions for one or all.
+    """Return the trainer's board of a class: results, who is stuck, and actions for one or all.
 
     Args:
         api: A session in the class, or the URL of the class.
-        trainer_key: The key that the class server printed; by default WORKBENCH_TRAINER_KEY, else it is asked for.
-        ca_file: Certificate to trust; by default that of the session, or WORKBENCH_CLASS_CA.
+        trainer_key: The key printed by the class server; default: WORKBENCH_TRAINER_KEY, otherwise a prompt.
+        ca_file: Certificate to trust; default: that of the session, or WORKBENCH_CLASS_CA.
 
     Raises:
-        NotSent: Nothing answers at the URL.
-        WrongEnvironment: No class is served there, or this is not its trainer's key.
+        NotSent: Connection refused.
+        WrongEnvironment: The URL is not a class server, or the key is wrong.
     """
     session = None if isinstance(api, str) else api
     url = urlsplit(api if session is None else session.sandbox._url)
@@ -158,7 +157,7 @@ def _row(learner: dict[str, Any], exercises: list[str]) -> tuple[Cell, ...]:
 
 
 def last_problem(learner: dict[str, Any]) -> str:
-    """Return the exercise of a learner that is open, the one where the learner is stuck first, and its last problem."""
+    """Return a learner's unfinished exercise, preferably one where they are stuck, with its last problem."""
     open_ = [
         each
         for each in learner["results"].values()

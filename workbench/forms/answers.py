@@ -21,7 +21,7 @@ _MAX_EVENTS = 20
 
 
 class Reveal:
-    """Private values of a record, shown for a minute and recorded in the journal. They are in no notebook output."""
+    """Private values of a record, shown for a minute and recorded in the journal. They never enter notebook output."""
 
     def __init__(self, record: object, api: Any, box: Any, *, later: Later = after) -> None:
         names = sorted(private(record))
@@ -48,9 +48,9 @@ class AnswerCard:
     """The answer of a form.
 
     Args:
-        form: The form, which opens further forms and things, and shows what goes wrong.
-        mark: The place in the inbox before the call; None without an inbox.
-        entry: The id of the call in the journal.
+        form: The form, which opens further forms and records, and shows errors.
+        mark: Position of the inbox before the call; None without an inbox.
+        entry: Id of the call in the journal.
     """
 
     def __init__(self, form: Any, request: Any, answer: Any, *, mark: int | None, entry: str | None) -> None:
@@ -100,7 +100,7 @@ class AnswerCard:
         return step_button
 
     def _add(self, shown: object) -> None:
-        """Show a form or a thing below; None is shown elsewhere."""
+        """Show a form or record below the answer; None is already shown elsewhere."""
         self._more.children = (*self._more.children, *([] if shown is None else [shown]))
 
     def show_private(self) -> None:
@@ -126,7 +126,7 @@ class AnswerCard:
 
 
 def private(thing: object) -> set[str]:
-    """Return the (dotted) names of the private values of a thing, which are masked until they are revealed."""
+    """Return the dotted names of the private values of a record, which are masked until revealed."""
     if isinstance(thing, StoredRecord):
         shown = thing.shown()
         return {name for name, value in thing.items() if shown.get(name) != value}

@@ -42,7 +42,7 @@ def cents_of(typed: str) -> int | None:
 
 
 def no_amount(typed: str) -> str:
-    """Return what is wrong with a typed amount; digits without a point may mean either unit, so neither is taken."""
+    """Return what is wrong with a typed amount. Digits without a decimal point are ambiguous and rejected."""
     if (cents := cents_of(typed)) is not None:
         return f"is text; {typed} is {cents} cents"
     if typed.isascii() and typed.isdigit() and len(typed) <= 15:
@@ -57,7 +57,7 @@ def typed_amount(cents: int) -> str:
 
 @attrs.frozen
 class Leaf:
-    """One input of a form: its dotted path, its member, and the wire path that problems carry."""
+    """One input of a form: dotted path, member, and the wire path used by problems."""
 
     path: str
     member: Member
@@ -72,7 +72,7 @@ class Leaf:
 
     @property
     def default(self) -> str:
-        """What the service assumes if it is omitted."""
+        """Value that the service assumes if it is omitted."""
         return "accepted" if "accepted" in self.member.name else "yes"
 
 
@@ -104,12 +104,14 @@ class Review:
 
 
 def joined(head: str, tail: str) -> str:
-    """Return two parts of a dotted path as one."""
+    """Join two parts of a dotted path."""
     return f"{head}.{tail}" if head else tail
 
 
 class Draft:
-    """The values given so far, by dotted path. Text that does not fit its field stays text and is a problem."""
+    """Values given so far, by dotted path. Text that does not fit its field is stored as text and reported as a
+    problem.
+    """
 
     def __init__(self, operation: Operation[..., Any]) -> None:
         self.operation = operation
@@ -201,7 +203,7 @@ class Draft:
         self._discard(joined(alternative.section, name) for group in groups for name in group if name not in kept)
 
     def settle(self, path: str) -> None:
-        """Discard the values that no longer apply after a value changed that other fields depend on."""
+        """Discard the values that a change of another field made inapplicable."""
         section, _, name = path.rpartition(".")
         rules = [rule for rule in self._whens(section) if rule.name == name]
         needed = {need for rule in rules if self.given.get(path) == rule.value for need in rule.needs}
@@ -228,7 +230,7 @@ class Draft:
         return (rule for rule in self._rules[section] if isinstance(rule, When))
 
     def _asked(self, path: str) -> list[bool]:
-        """Return whether each alternative and condition that names an input or section asks for it now."""
+        """Return whether each alternative and condition that names an input or section currently requires it."""
         section, _, name = path.rpartition(".")
         chosen = [
             (alternative.rule.groups, number)
@@ -245,7 +247,7 @@ class Draft:
         return [*asked, met] if needing else asked
 
     def shown(self, path: str) -> bool:
-        """Whether an input belongs to the groups chosen; one that has a value always does."""
+        """Return whether an input belongs to a chosen group; one with a value always does."""
         section = path.rpartition(".")[0]
         return self._has(path) or ((not section or self.shown(section)) and all(self._asked(path)))
 
@@ -258,7 +260,7 @@ class Draft:
         """Return the values as arguments of the operation: nested mappings by attribute name.
 
         Args:
-            shown: Returns the text to show for a value, by its path; required members that are empty are then left out.
+            shown: Returns the text to show for a value, by its path; empty required members are then omitted.
         """
         members_given: dict[str, Any] = {}
         holders = {"": members_given}
@@ -280,7 +282,7 @@ class Draft:
         return self._record
 
     def review(self) -> Review:
-        """Return the request, its problems and advice on it, from one record."""
+        """Return the current request with its problems and advice."""
         record = self.record()
         seen = checks.survey(record)
         refused, advised = checks.cautions(seen, self.ticks)
@@ -310,5 +312,5 @@ class Draft:
         return self.review().problems
 
     def private(self, path: str) -> bool:
-        """Whether a value is masked where it is shown."""
+        """Return whether a value is masked in output."""
         return self.leaves[path].member.about.privacy is not OPEN

@@ -1,4 +1,4 @@
-"""The inputs of a form: a field for each leaf of a draft, a chooser for each alternative, section by section."""
+"""Inputs of a form: a field for each leaf of a draft and a chooser for each alternative, by section."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +21,11 @@ from workbench.schema.walk import Boolean, Choice, Date, Integer, Member, Text
 from workbench.withdrawals.terms import grouped
 
 NOTHING = ""
-"""The value of a choice that was not made; a dropdown cannot show an option whose value is None."""
+"""Value of a dropdown without a choice; a dropdown cannot show an option whose value is None."""
 
 
 EMPTY = '""'
-"""What is typed to send empty text. An empty box is omitted."""
+"""Input that sends empty text. An empty box is omitted."""
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Person": ("first_name", "last_name", "birth_date", "national_id", "country_of_issue"),
@@ -39,12 +39,12 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "is_terms_of_service_accepted", "has_existing_documents", "sumsub_share_token", "sumsub_share_token_mode",
     ),
 }  # fmt: skip
-"""The headings of a request with many members, each with those that stand below it."""
+"""Headings of a request with many members, each with the members below it."""
 _MANY = 8  # members that need no headings
 
 
 def help_of(member: Member) -> str:
-    """Return what a member is, its unit and limits, and what omitting it means."""
+    """Return the help text of a member: its meaning, unit, limits, and effect of omitting it."""
     if is_money(member):
         return f"{member.about.doc}; typed as 12.50, sent as 1250 cents"
     parts = [member.about.doc, walk.rule_words(member) if not isinstance(member.kind, Choice) else ""]
@@ -52,7 +52,7 @@ def help_of(member: Member) -> str:
 
 
 def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
-    """Return the input for the kind of a leaf; `known` are values to pick from, by their words."""
+    """Return the input widget for a leaf; `known` maps labels to values to pick from."""
     if known:
         return ipywidgets.Combobox(options=tuple(known), placeholder="Search, or enter an ID")
     about, options = leaf.member.about, [("Select …" if leaf.member.required else "Omitted", NOTHING)]
@@ -71,7 +71,7 @@ def _input(leaf: Leaf, known: Mapping[str, Any]) -> Any:
 
 
 def value_of(member: Member, typed: str) -> Any:
-    """Return typed text as a value of its kind, None for an empty box; text that does not fit stays text."""
+    """Convert typed text to a member's type; None for an empty box. Text that does not fit is returned unchanged."""
     if typed == "":
         return None
     if typed == EMPTY and isinstance(member.kind, Text):
@@ -86,14 +86,14 @@ def value_of(member: Member, typed: str) -> Any:
 
 
 def text_of(member: Member, value: object) -> str:
-    """Return a value as it would be typed."""
+    """Return the text to type for a value."""
     if is_money(member) and type(value) is int and value >= 0:
         return typed_amount(value)
     return EMPTY if value == "" else readers.text_of(member, value)
 
 
 def explained(member: Member, value: object, record: Any) -> str:
-    """Return a value in readable form: money with its currency, a date with its month, an address in groups of four."""
+    """Return a readable form of a value: money with currency, a date with its month, an address in groups of four."""
     rule = member.about.rule
     unit = rule.unit or ""
     if value is FULL:
@@ -121,12 +121,12 @@ def explained(member: Member, value: object, record: Any) -> str:
 
 
 class Field(Quiet):
-    """The widgets of one leaf. A private value set from code is never in them: it stays in the draft.
+    """Widgets of one leaf. A private value set from code never enters them; it stays in the draft.
 
     Args:
-        known: Values to pick from, by the words that are searched.
-        changed: Called with the path and the value that a person gave.
-        accepted: Called when a person acknowledges, or not, that the field is omitted.
+        known: Values to pick from, by searchable label.
+        changed: Called with the path and the value that a person entered.
+        accepted: Called when a person acknowledges the omission of the field, or takes that back.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Field(Quiet):
         self._changed(self.leaf.path, FULL if yes else value_of(self.leaf.member, self.input.value))
 
     def show(self, value: object) -> None:
-        """Show a value that was set from code; of a private one, only that it is given."""
+        """Show a value set from code; for a private one only that it is set."""
         about = self.leaf.member.about
         self.filled = value is not None
         with self.quietly():
@@ -195,7 +195,7 @@ class Field(Quiet):
             self.input.value = "" if private or value is FULL else text or text_of(self.leaf.member, value)
 
     def words(self, value: object, record: object) -> str:
-        """Return how a value is understood; of one that was picked by its words, the value."""
+        """Return the interpretation of a value; for one picked by its label, the value itself."""
         if self.input.value in self.known:
             return text_of(self.leaf.member, value)
         return explained(self.leaf.member, value, record)
@@ -216,7 +216,7 @@ class Field(Quiet):
         self.note.value = "".join(rows)
 
     def require(self, required: bool) -> None:
-        """Say in the label whether the field is optional."""
+        """Mark the field as optional or required in its label."""
         if required is self._required:
             return
         self._required = required
@@ -225,11 +225,11 @@ class Field(Quiet):
 
 
 class Inputs(Quiet):
-    """The widgets that edit a draft.
+    """Widgets that edit a draft.
 
     Args:
-        known: Returns the values that a member may be picked from, by the words that are searched.
-        edit: Called with each change that a person makes; applies it and shows the result.
+        known: Returns the values to pick from for a member, by searchable label.
+        edit: Called with each change by a person; applies it and shows the result.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Inputs(Quiet):
         self.fields: dict[str, Field] = {}
         self.choosers: dict[Alternative, Any] = {}
         self.refused: dict[str, str] = {}
-        """Messages about values that were not kept, as private keys, by path."""
+        """Messages about rejected values, such as private keys, by path."""
         self._draft = draft
         self._known = known
         self._edit = edit
@@ -309,7 +309,7 @@ class Inputs(Quiet):
         self.sync(but=path)
 
     def show(self) -> None:
-        """Show what the draft holds."""
+        """Show the values of the draft."""
         for path, field in self.fields.items():
             field.show(self._draft.given.get(path))
         with self.quietly():
@@ -318,13 +318,13 @@ class Inputs(Quiet):
                 chooser.value = -1 if number is None else number
 
     def sync(self, *, but: str = "") -> None:
-        """Empty the inputs whose values are no longer in the draft, except the one that is being edited."""
+        """Clear inputs whose values were removed from the draft, except the one being edited."""
         for path, field in self.fields.items():
             if field.filled and path != but and path not in self._draft.given:
                 field.show(None)
 
     def show_sections(self, problems: Sequence[Problem], *, attempted: bool) -> None:
-        """Show titles and problems of sections, and hide those that were not chosen."""
+        """Show titles and problems of sections, and hide sections that were not chosen."""
         draft = self._draft
         for section in draft.sections.values():
             messages = [

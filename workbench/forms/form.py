@@ -1,4 +1,4 @@
-"""A form for one call: filled by a person or from code, checked while it is filled, sent once."""
+"""Form for one call: filled in by a person or from code, checked while typing, sent once."""
 
 import threading
 import warnings
@@ -41,12 +41,13 @@ _CLOSED = {
     "closed": "this form is closed; form(…) creates a new one",
 }
 MAX_LIVE = 20
-"""Number of submitted forms that keep their widgets; earlier ones become static HTML."""
+"""Number of submitted forms that keep their widgets; older ones become static HTML."""
 _submitted: deque[weakref.ref["Form"]] = deque()
 
 
 class Form(Displayed):
-    """A form. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; in a notebook it is shown as widgets.
+    """A form for one call. From code: `fill(…)`, `problems`, `value`, `submit()`, `close()`; notebooks show it as
+    widgets.
 
     It consists of a `draft` with the values and a `view` with the widgets.
     """
@@ -119,7 +120,7 @@ class Form(Displayed):
 
     @property
     def value(self) -> Any:
-        """The request, checked.
+        """The checked request.
 
         Raises:
             InvalidRequest: The form has problems.
@@ -143,7 +144,7 @@ class Form(Displayed):
         return {name: self.view.snippets.text(name) for name in SNIPPETS}
 
     def put_in_cell(self) -> str:
-        """Put the call as Python into a cell below the one that runs, or that runs next; return its text."""
+        """Insert the call as Python into a new cell below the current or next running one; return its text."""
         return self.view.snippets.put_in_cell()
 
     def add_to_sequence(self) -> str:
@@ -152,14 +153,14 @@ class Form(Displayed):
         return self.view.snippets.add_to_sequence()
 
     def submit(self, *, typed: str | None = None) -> Any:
-        """Send the request, once, and return the answer. Then all values are discarded and the inputs closed.
+        """Send the request, once, and return the answer. Afterwards all values are discarded and the inputs closed.
 
         Args:
             typed: The confirmation text of `asks`, required in production for a destructive call.
 
         Raises:
             InvalidRequest: The form has problems, was not confirmed, or was sent before; nothing was sent.
-            WorkbenchError: As the call.
+            WorkbenchError: Errors of the call.
         """
         with self._lock:  # one call of a form at a time
             self._check_open()
@@ -184,13 +185,13 @@ class Form(Displayed):
         return answer
 
     def _last_entry(self, before: str | None = None) -> str | None:
-        """Return the id of the last call of the operation in the journal, unless it is the one before."""
+        """Return the journal id of the operation's last call, unless it equals `before`."""
         journal = journal_of(self.api)
         entries = journal.list(operation=self.operation.name) if journal is not None and self.operation.effect else ()
         return entries[-1].id if entries and entries[-1].id != before else None
 
     def close(self) -> None:
-        """Discard all values and close every widget, also those of forms opened from the answer."""
+        """Discard all values and close every widget, including forms opened from the answer."""
         if self.state != "closed":
             for form in self.opened:
                 form.close()
@@ -251,7 +252,7 @@ class Form(Displayed):
             self.when_done()
 
     def _make_earlier_static(self) -> None:
-        """Replace the widgets of the form that was submitted the longest ago, unless a form below it is still open."""
+        """Replace the widgets of the oldest submitted form by static HTML, unless a form below it is still open."""
         _submitted.append(weakref.ref(self))
         earlier = _submitted.popleft()() if len(_submitted) > MAX_LIVE else None
         if earlier is None or earlier.state == "closed":
@@ -262,7 +263,7 @@ class Form(Displayed):
             earlier.view.make_static(earlier.html)
 
     def open(self, name: str, values: Mapping[str, Any]) -> Any:
-        """Open a form for another operation, or the same again, and return its widget."""
+        """Open a form for another operation, or the same one again, and return its widget."""
         form = Form(getattr(self.api, name), script=self.script, choices=self._choices)
         if values:
             form.fill(**values)

@@ -23,11 +23,11 @@ def _only(text: str) -> Mapping[str, frozenset[str]]:
 
 @attrs.frozen
 class Offer:
-    """An operation, a control of the sandbox, or a thing to open, and the label of its button.
+    """An operation, a sandbox control, or a record to open, and the label of its button.
 
     Args:
-        do: The operation or control, or the list that has the thing.
-        takes: Each argument as `name`, or as `name=column` of the row; after a call the path in the answer or request.
+        do: The operation or control, or the list that contains the record.
+        takes: Each argument as `name`, or as `name=column` of the row; after a call, a path in the answer or request.
         only: Each column with the values for which it is offered, as `status=active,locked`; an unknown value is
             allowed.
         extra: Further arguments of a control.
@@ -44,7 +44,7 @@ class Offer:
 
     @property
     def control(self) -> bool:
-        """Whether it is a control that only a sandbox has."""
+        """Whether it is a sandbox control."""
         return self.do not in OPERATIONS and not self.opens
 
     def arguments(self, facts: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -79,7 +79,7 @@ OF_TABS: Mapping[str, tuple[Offer, ...]] = {
         Offer("simulate_refund", "Refund by ID"),
     ),
 }
-"""Offered whatever is opened: the service lists little, so a person may know an id that the panel does not."""
+"""Actions of a list, whatever record is open: a person may know an id that the panel does not."""
 
 OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "contracts": (Offer("sign_withdrawal", "Withdraw this token", "chain_id token"),),
@@ -118,13 +118,13 @@ OF_ROWS: Mapping[str, tuple[Offer, ...]] = {
     "events": (Offer("resend", "Redeliver", "event_id=id"),),
     "deliveries": (Offer("resend", "Redeliver", "event_id"),),
 }
-"""Offered for an opened row."""
+"""Actions of an opened row."""
 
 
 def _offered_by_declaration() -> Iterator[tuple[str, Offer, Offer | None]]:
-    """Yield what is offered for operations that neither table names: their list, and an offer for it and for its rows.
+    """Yield the offers for operations that neither table names: their list, an offer for it, and one for its rows.
 
-    The list is that of the command's noun, and a row is offered where the operation takes its id.
+    The list is that of the command's noun; a row gets the offer if the operation takes its id.
     """
     named = {offer.do for table in (OF_TABS, OF_ROWS) for offers in table.values() for offer in offers}
     for name, operation in OPERATIONS.items():
@@ -152,9 +152,7 @@ AFTER: Mapping[str, tuple[str, str, Mapping[str, str], tuple[Offer, ...]]] = {
     "simulate_refund": ("transactions", "id=request.transaction_id", {"status": "settled"}, ()),
     "update_dispute": ("disputes", "id=request.dispute_id", {}, ()),
 }
-"""The thing that a call made or changed: its list, what is known of it from answer and request, and what is offered
-first.
-"""
+"""Record that a call created or changed: its list, its known values from answer and request, and the first actions."""
 
 
 def of_tab(name: str, api: object) -> list[Offer]:
@@ -164,14 +162,14 @@ def of_tab(name: str, api: object) -> list[Offer]:
 
 
 def of_row(name: str, facts: Mapping[str, Any], api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the actions of an opened row with their arguments; none if those are unknown."""
+    """Return the actions of an opened row with their arguments; those with unknown arguments are omitted."""
     over = facts.get(_FINAL.get(name, "")) is not None
     declared = (offer for of, _, offer in _BY_DECLARATION if of == name and offer is not None)
     return [] if over else _with_arguments((*OF_ROWS.get(name, ()), *declared), facts, api)
 
 
 def after_call(name: str, request: object, answer: object, api: object) -> list[tuple[Offer, dict[str, Any]]]:
-    """Return the next steps after a call, each with its arguments: those of the thing that it made or changed."""
+    """Return the next steps after a call, each with its arguments: the actions of the record it created or changed."""
     if name not in AFTER:
         return []
     of, takes, known, first = AFTER[name]

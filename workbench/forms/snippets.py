@@ -39,7 +39,7 @@ def python(draft: Draft) -> str:
 
 
 def terminal(draft: Draft, api: Any = None) -> str:
-    """Return the call as a command that acts where the session acts; see `note` for an embedded sandbox."""
+    """Return the call as a command that acts on the session's service; see `note` for an embedded sandbox."""
     arguments = ["workbench", *command_of(draft.operation)]
     for path, leaf in draft.leaves.items():
         if path in draft.given:
@@ -54,12 +54,12 @@ def terminal(draft: Draft, api: Any = None) -> str:
 
 
 def _url(api: object) -> str:
-    """Return the URL of the session's sandbox; empty where it is not served, or there is none."""
+    """Return the URL of the session's sandbox; empty if it is not served or there is none."""
     return getattr(sandbox_of(api), "_url", "")
 
 
 def note(snippet: str, api: object) -> str:
-    """Return what a command or curl needs to act on the sandbox of the session; empty for Python and a real service."""
+    """Return what a command or curl needs to reach the session's sandbox; empty for Python and real services."""
     if snippet not in ("Terminal", "curl") or sandbox_of(api) is None:
         return ""
     if not (url := _url(api)):
@@ -77,7 +77,7 @@ def note(snippet: str, api: object) -> str:
 
 
 def curl(draft: Draft, api: Any) -> str:
-    """Return the call as a curl command; the key is a variable of the shell."""
+    """Return the call as a curl command that reads the key from a shell variable."""
     url = _url(api)
     base_url = f"{url}{PREFIX}" if url else api.base_url
     return curl_command(draft.operation, draft.record(), base_url=base_url, converter=api.converter)
@@ -110,10 +110,10 @@ SNIPPETS: Mapping[str, Callable[[Draft, Any], str]] = {
 
 
 class Script:
-    """A sequence made from forms: `script.sequence` holds the steps that they added, in order.
+    """A sequence built from forms: `script.sequence` holds their steps in order.
 
     Args:
-        called: The expression by which a person gets at it, for messages.
+        called: Expression that refers to it, for messages.
     """
 
     def __init__(self, name: str = "from-forms", *, called: str = "form.script") -> None:
@@ -121,7 +121,7 @@ class Script:
         self.sequence = Sequence(name=name, steps=())
 
     def add(self, more: Sequence) -> str:
-        """Add the step and the parameters of a sequence of one step; return the name that the step has now."""
+        """Append the step and parameters of a one-step sequence; return the step's new name."""
         ((line,), taken) = more.steps, {step.name for step in self.sequence.steps}
         names = chain([line.name], (f"{line.name}-{number}" for number in count(2)))
         added = attrs.evolve(line, name=next(name for name in names if name not in taken))
@@ -139,11 +139,11 @@ class Script:
 
 
 class SnippetPanel:
-    """A closed box below a form. A snippet is written when its tab is opened, and again as long as it is in view.
+    """A collapsed panel below a form. A snippet is created when its tab opens, and updated while it is visible.
 
     Args:
-        script: Where "Add to sequence" adds the call.
-        guard: Runs the action of a button and shows what goes wrong.
+        script: Script that "Add to sequence" extends.
+        guard: Runs the action of a button and shows errors.
     """
 
     def __init__(self, draft: Draft, api: object, script: Script, guard: Callable[[Callable[[], Any]], None]) -> None:
@@ -169,7 +169,7 @@ class SnippetPanel:
             widget.observe(lambda _: guard(self.refresh), "selected_index")
 
     def show(self, index: int | None) -> None:
-        """Open the tab of a snippet, by its index, or close the box."""
+        """Open the tab of a snippet by index, or collapse the panel."""
         self._tab.selected_index = index or 0
         self.widget.selected_index = None if index is None else 0
 
@@ -178,7 +178,7 @@ class SnippetPanel:
         return self._kept[name] if self._kept is not None else SNIPPETS[name](self._draft, self._api)
 
     def refresh(self) -> None:
-        """Write the snippet in view, if one is."""
+        """Update the visible snippet, if any."""
         if self.widget.selected_index is None:
             return
         index = self._tab.selected_index or 0
@@ -188,12 +188,12 @@ class SnippetPanel:
         self._insert.value = insert_button(self.text("Python"))
 
     def finish(self) -> None:
-        """Keep the snippets of a call that was sent, before its values are discarded."""
+        """Store the snippets of a sent call before its values are discarded."""
         self._kept = {name: self.text(name) for name in SNIPPETS}
         self.add_button.disabled = True
 
     def put_in_cell(self) -> str:
-        """Put the call as Python into a cell below the one that runs, or that runs next; return its text."""
+        """Insert the call as Python into a new cell below the current or next running one; return its text."""
         text = self.text("Python")
         kernel = ipython_shell()
         if kernel is not None:
@@ -210,10 +210,10 @@ class SnippetPanel:
 
 
 def insert_button(text: str) -> str:
-    """Return a button with which JupyterLab inserts a new cell below this one and writes the text into it.
+    """Return an HTML button with which JupyterLab inserts a cell below this one and writes the text into it.
 
-    It is plain HTML: JupyterLab executes the commands that such a button names. Only the page changes the notebook, so
-    the kernel cannot do it outside the run of a cell. The style sheet hides the button on other pages.
+    JupyterLab executes the commands named by such a button. Only the page can change the notebook; the kernel can do it
+    only while a cell runs. The style sheet hides the button on other pages.
     """
     request = {"commands": ["notebook:insert-cell-below", "notebook:replace-selection"], "args": {"text": text}}
     return (

@@ -1,4 +1,4 @@
-"""The widgets of a form: they show a draft, edit it, and show what became of the call."""
+"""Widgets of a form: they show and edit a draft, and show the result of the call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -38,11 +38,11 @@ def _by_path(problems: Iterable[Problem]) -> Mapping[str, list[Problem]]:
 
 
 class FormView(Quiet):
-    """The widgets of a form.
+    """Widgets of a form.
 
     Args:
-        send: Called by the button.
-        choices: Returns what an argument may name, by the words that show it.
+        send: Called by the send button.
+        choices: Returns the values of an argument to pick from, by label.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class FormView(Quiet):
         return send_button.add_class("wb-live") if live else send_button
 
     def replace_button(self) -> None:
-        """Put a new button in place of the old one, so that clicks queued for the old one do nothing."""
+        """Replace the send button, so that clicks queued for the old one have no effect."""
         old, self._sender.children = self._sender.children, (self._new_button(),)
         close_soon(old)
 
@@ -134,17 +134,17 @@ class FormView(Quiet):
         )
 
     def arm(self, minutes: Any, reason: str) -> None:
-        """Arm the operation, as the person asks for it."""
+        """Arm the operation at the person's request."""
         self._edit(lambda: self._api.arm(operations={self._operation.name}, minutes=minutes, reason=reason))
 
     def _edit(self, act: Callable[[], Any]) -> None:
-        """Apply a change that a person made, and show the result."""
+        """Apply a change by a person, and show the result."""
         if self.state == "open":
             self.guard(act)
             self.guard(self.refresh)
 
     def guard(self, act: Callable[[], Any]) -> None:
-        """Do what a widget asks for; show what goes wrong, without private values."""
+        """Run the action of a widget; show errors without private values."""
         self.error.value, self.entry = "", None
         try:
             act()
@@ -155,7 +155,7 @@ class FormView(Quiet):
             self.error.value = line("problem", text)
 
     def asks(self, review: Review) -> Confirmation | None:
-        """Return what must be typed before this call in production; None if nothing must."""
+        """Return the text to type before this call in production; None if not required."""
         if self._api.environment != "production" or review.problems:
             return None
         return confirmation(self._operation, review.record)
@@ -178,12 +178,12 @@ class FormView(Quiet):
                 return
 
     def show_error(self, error: WorkbenchError) -> None:
-        """Show an error, and the id of its entry in the journal."""
+        """Show an error, with the id of its journal entry."""
         journal = line("quiet", f"Journal: {self.entry}") if self.entry else ""
         self.error.value = f'<div role="alert">{rendering.html(error)}</div>{journal}'
 
     def refresh(self, review: Review | None = None) -> None:
-        """Show what is to be said of the draft now: problems, advice, what sending will do."""
+        """Update problems, advice, and the description of what sending will do."""
         if self.state not in ("open", "sending"):
             return
         review = self.draft.review() if review is None else review
@@ -212,7 +212,7 @@ class FormView(Quiet):
         field.annotate(shown, meaning, [problem.message for problem in advice])
 
     def _show_ticks(self, problems: tuple[Problem, ...]) -> None:
-        """Show the checkboxes that would allow what now prevents sending, and those that are set."""
+        """Show the checkboxes for exceptions that would allow sending, and those already ticked."""
         rules = {problem.rule for problem in problems}
         partial = any(
             problem.rule == "required" and "address" in problem.path.lower() and "." in problem.path
@@ -252,7 +252,7 @@ class FormView(Quiet):
         self.button.disabled = self.state == "sending" or needs_arming
 
     def finish(self, state: State) -> None:
-        """Discard every value, in the draft and in the widgets, and close the inputs."""
+        """Discard all values of draft and widgets, and close the inputs."""
         self.error.value = ""
         self.snippets.finish()
         self.clear()

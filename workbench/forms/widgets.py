@@ -17,7 +17,7 @@ from workbench.rendering.markup import isolated
 from workbench.system.progress import ipython_shell
 
 CLOSE_DELAY = 2.0
-"""Seconds after which a browser has received a widget."""
+"""Seconds within which a browser is assumed to have received a widget."""
 _LINES = {
     "problem": ("problem", "✗ ", ' role="alert"'), "advice": ("advice", "! ", ""), "ok": ("ok", "✓ ", ' role="status"'),
     "words": ("ok", "= ", ""), "timer": ("ok", "", ' role="timer"'), "quiet": ("quiet", "", ""),
@@ -41,9 +41,10 @@ def after(seconds: float, act: Callable[[], None]) -> Any:
 
 
 class Displayed:
-    """Something that a notebook shows as its `widget`, and elsewhere as its `html` or its repr.
+    """Base of objects that a notebook shows as `widget`, and other output as `html` or repr.
 
-    A reopened notebook has outputs but no widgets. So static HTML is stored in a separate output, hidden by a style
+    A reopened notebook has outputs but no widgets. Therefore static HTML is stored in a separate output, hidden by a
+    style
     rule of the live widget.
     """
 
@@ -52,16 +53,16 @@ class Displayed:
 
     @property
     def html(self) -> str:
-        """The present state as static HTML."""
+        """Current state as static HTML."""
         raise NotImplementedError
 
     @property
     def saved(self) -> str:
-        """The HTML that a saved notebook has."""
+        """HTML that a saved notebook contains."""
         return self.html
 
     def update_static(self) -> None:
-        """Show the present state where no widget is alive."""
+        """Show the current state where no widget is live."""
         for shown in self._shown:
             shown.update(self._static(), raw=True)
 
@@ -90,21 +91,19 @@ class Displayed:
 
 
 def static_class(widget: Any) -> str:
-    """Return the class of the static HTML of a widget."""
+    """Return the CSS class of a widget's static HTML."""
     return f"wb-static-{widget.model_id}"
 
 
 def hiding(widget: object) -> Any:
-    """Return a widget that hides the static HTML of another one, as a part of that."""
+    """Return a child widget whose style hides the static HTML of a widget."""
     hidden = f"<style>.{static_class(widget)} {{ display: none; }}</style>"
     return ipywidgets.HTML(hidden, layout=ipywidgets.Layout(height="0"))
 
 
 @cache
 def css(name: str, below: str, *, by_system: bool = False) -> str:
-    """Return a style sheet of this package by its name, with the tokens of the design for everything below a
-    selector.
-    """
+    """Return a style sheet of this package by name, with the design tokens, scoped to a selector."""
     return variables(below, by_system=by_system) + (Path(__file__).parents[1] / name).with_suffix(".css").read_text(
         encoding="utf-8"
     )
@@ -118,31 +117,31 @@ def style_sheet() -> Any:
 
 
 def root(*children: object, name: str, api: Any = None) -> Any:
-    """Return the outermost widget of something displayed: its style sheet, what hides its static HTML, and children."""
+    """Return the outermost widget: style sheet, rule that hides its static HTML, and children."""
     widget = ipywidgets.VBox().add_class("wb-root").add_class(name)
     widget.children = (style_sheet(), hiding(widget), *children)
     return widget.add_class("wb-production") if api is not None and api.environment == "production" else widget
 
 
 class Quiet:
-    """Something that sets the values of widgets whose observers are meant for changes by a person."""
+    """Base of objects that set widget values without triggering observers meant for changes by a person."""
 
     setting = False
     """Whether code is setting values now."""
 
     def on_change(self, widget: Any, act: Callable[[Any], None]) -> None:
-        """Call a function with each value that a person gives a widget."""
+        """Call a function with each value that a person enters in a widget."""
         widget.observe(lambda change: None if self.setting else act(change["new"]), "value")
 
     def checkbox(self, label: str, act: Callable[[bool], Any], name: str) -> Any:
-        """Return a checkbox with its class, and what a person's tick does."""
+        """Return a checkbox with a class and an action."""
         box = ipywidgets.Checkbox(indent=False, description=label).add_class(name)
         self.on_change(box, act)
         return box
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
-        """Set values in this block without calling it a change by a person."""
+        """Set values within a `with` block without triggering observers."""
         self.setting = True
         try:
             yield
@@ -151,9 +150,7 @@ class Quiet:
 
 
 def what_went_wrong(error: Exception) -> str:
-    """Return what a page says of an error: a file that exists, a folder that does not, or one of this package, in its
-    words.
-    """
+    """Return the text to show for an error: an existing file, a missing folder, or an error of this package."""
     if isinstance(error, WorkbenchError | OSError | ValueError):
         return visible(str(error), 600)
     return f"unexpected {type(error).__name__}: an error of the workbench itself"
@@ -169,10 +166,10 @@ def close(*widgets: Any) -> None:
 
 
 def close_soon(widgets: Sequence[Any]) -> None:
-    """Close widgets: at once outside a notebook, in a kernel once the browser has received them.
+    """Close widgets: immediately outside a notebook, in a kernel once the browser has received them.
 
-    A widget closed while its parent is still being sent leaves the parent without a view. Clear values before: they
-    must not wait.
+    A widget closed while its parent is still being sent leaves the parent without a view. Clear private values first;
+    they must not wait.
     """
     if ipython_shell() is None:
         close(*widgets)
@@ -199,14 +196,14 @@ def line(kind: str, text: str) -> str:
 
     Args:
         kind: "problem", "advice", "ok", "words" (the readable value), "timer" or "quiet".
-        text: What it says; escaped.
+        text: Text to show; escaped.
     """
     name, mark, role = _LINES[kind]
     return f'<div class="wb-{name}"{role}>{mark}<bdi>{escape(visible(text, 400))}</bdi></div>'
 
 
 def headline(title: str, api: Any) -> str:
-    """Return the head of a widget: its title, the environment, the host and the fingerprint of the key."""
+    """Return the head of a widget: title, environment, host and key fingerprint."""
     info = api.info()
     where = info["environment"]
     return (

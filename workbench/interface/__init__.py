@@ -1,1 +1,1 @@
-"""What the service is, as data and nothing else. Every other package reads it."""
+"""Declaration of the service as data, read by all other packages."""

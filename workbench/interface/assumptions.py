@@ -1,7 +1,8 @@
-"""Every assumption about the service: what is assumed, why, how well it is supported, and where to change it.
+"""All assumptions about the service: what is assumed, why, with what confidence, and where to change it.
 
-Assumptions about fields, operations and failures are declared with those; this module adds those about behavior,
-each with the value of both sandbox profiles, and lists them all.
+Assumptions about fields, operations and failures are declared there; this module adds those about behavior, each with
+its
+value in both behaviors ("documented", "observed"), and lists all of them.
 """
 
 import re
@@ -18,14 +19,14 @@ from workbench.schema.rules import When
 from workbench.schema.walk import cross_rules, members, records, snake
 
 STATUS = "4xx"
-"""Among the values of a setting: the status of the refusal as text, as "422"."""
+"""Placeholder among the values of a setting: the status of the refusal as text, such as "422"."""
 ANY = "any"
-"""Among the values of a setting: any value of the type of the others."""
+"""Placeholder among the values of a setting: any value of the same type as the others."""
 
 
 @attrs.frozen(kw_only=True)
 class Assumption:
-    """One assumption: an id, where it applies, the value taken, the reason, the confidence, and where to change it."""
+    """One assumption: id, location, assumed value, reason, confidence, and where to change it."""
 
     id: str
     where: str
@@ -37,9 +38,7 @@ class Assumption:
 
 @attrs.frozen
 class Behavior:
-    """An assumption about how the service behaves. `documented` and `observed` are the values of the sandbox
-    profiles.
-    """
+    """An assumption about the service's behavior. `documented` and `observed` are its values in these behaviors."""
 
     id: str
     where: str
@@ -56,7 +55,7 @@ class Behavior:
         return self.documented is not ...
 
     def accepts(self, value: object) -> bool:
-        """Return whether a value can be set."""
+        """Return whether a value is allowed for this setting."""
         known = [choice for choice in (self.documented, self.observed, *self.others) if choice not in (STATUS, ANY)]
         if any(type(value) is type(choice) and value == choice for choice in known):
             return True
@@ -1194,12 +1193,12 @@ BEHAVIORS: Mapping[str, Behavior] = {
 
 
 def settings(profile: str) -> dict[str, Any]:
-    """Return the value of every behavior that has one, for the profile "documented" or "observed"."""
+    """Return the value of every setting in the behavior "documented" or "observed"."""
     return {row.id: getattr(row, profile) for row in BEHAVIORS.values() if row.settable}
 
 
 def assumptions() -> tuple[Assumption, ...]:
-    """Return every assumption about the service, its reason, and where to change it."""
+    """Return every assumption about the service, with its reason and where to change it."""
     return tuple(
         Assumption(id=key, where=where, value=value, reason=str(why), confidence=why.confidence, change=change)
         for key, where, value, why, change in _marked()
@@ -1213,18 +1212,16 @@ _CHANGES = {
     "meaning": "not settable; the value is kept as it came",
     "event": "not settable; members of other names are kept in extra",
 }
-"""What changes an assumption about a member, by what is assumed of it."""
+"""Where to change an assumption about a member, by its aspect."""
 
 
 def failure_id(operation: Operation[..., Any], failure: Failure) -> str:
-    """Return the id of an operation's failure among the assumptions."""
+    """Return the assumption id of an operation's failure."""
     return f"{operation.name}.{failure.status}.{snake(failure.message.split()[0].strip('{}'))}"
 
 
 def _marked() -> Iterator[tuple[str, str, str, Reason | None, str]]:
-    """Yield what can be an assumption: its id, where it applies, the value taken, why it is one, and what changes
-    it.
-    """
+    """Yield possible assumptions: id, location, assumed value, reason if it is one, and where to change it."""
     for operation in table.OPERATIONS.values():
         where, value = f"{operation.method} {operation.path}", f"{operation.success}, and the body of the answer"
         yield operation.name, where, value, operation.assumed, "not settable; the client reads any 2xx"

@@ -12,12 +12,12 @@ __all__ = [
     "IssuingContract",
     "WithdrawalSignature",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 
 @record
 class ListContracts:
-    """Ask for the tenant's contracts. Source: Endpoints 1."""
+    """Request for the tenant's contracts. Source: Endpoints 1."""
 
 
 @record
@@ -44,7 +44,7 @@ class Token(Answer):
 
 @record
 class AccountDetails(Answer):
-    """A virtual account that a transfer goes to. Source: Resources, "IssuingContract", AccountDetails."""
+    """A virtual account that receives transfers. Source: Resources, "IssuingContract", AccountDetails."""
 
     beneficiary_name: str = about("Name of the beneficiary", format="name", privacy=PERSONAL)
     beneficiary_address: str = about("Address of the beneficiary", privacy=PERSONAL)
@@ -93,7 +93,7 @@ NOT_THERE = Reason("not in the document", LIVE)
 
 @record
 class SignWithdrawal:
-    """Ask for a signature that authorizes a withdrawal. Source: Endpoints 2."""
+    """Request for a signature that authorizes a withdrawal. Source: Endpoints 2."""
 
     chain_id: int | None = about(
         "Chain id of the contract, as a base-10 number", minimum=1, default=None, assumed=NEEDED
@@ -147,9 +147,9 @@ class Signature(Answer):
 
 @record
 class WithdrawalSignature(Answer):
-    """Result of a request for a signature. Source: Resources, "Withdrawal signature result".
+    """Result of a signature request. Source: Resources, "Withdrawal signature result".
 
-    Members beyond those documented carry parts of the signature, so `extra` counts as secret here.
+    Undocumented members carry parts of the signature, so `extra` counts as secret here.
     """
 
     status: SignatureStatus | str = about("`ready` when the signature is available", needed=False, default="")

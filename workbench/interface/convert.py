@@ -1,8 +1,8 @@
-"""Between records and the wire: a cattrs converter with hooks for our records, made from their declarations.
+"""Conversion between records and the wire: a cattrs converter with hooks generated from the declarations.
 
-Answers are structured tolerantly: a member may be missing, unknown, null or beside its rule, and is kept; only a value
-of another type than the agreed one makes an answer unreadable. Requests are structured strictly: null is not a value,
-and members that the interface does not know are problems.
+Answers are structured tolerantly: a member may be missing, unknown, null or outside its rule; only a value of the wrong
+type makes an answer unreadable. Requests are structured strictly: null is not a value, and undocumented members are
+problems.
 """
 
 import re
@@ -29,17 +29,17 @@ from workbench.schema.walk import Kind, Member, is_record, members, snake
 
 T = TypeVar("T")
 Hook = Callable[..., Any]
-"""Structures a value as a class: takes both."""
+"""Function that structures a value as a class; takes both."""
 Names = Mapping[str, str]
 """Wire names that differ from the declared ones, by `record.attribute`, as `simulate_authorization.decline_reason`."""
 
 
 class Converter(cattrs.Converter):
-    """A `cattrs.Converter` that knows our records, with the wire names of a profile; get it from `converter()`.
+    """A `cattrs.Converter` for records, with the wire names of a profile; get it from `converter()`.
 
-    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. What is built of records
-    and standard types works too, as `structure(raw, list[User])`. Members are structured by the hooks for their types:
-    after `register_structure_hook(Decimal, …)` those of all records are read by that one.
+    `structure(raw, cls)` reads wire members as a record, `unstructure(record)` writes them. Types composed of records
+    and standard types work too, as `structure(raw, list[User])`. Members use the hook of their type: after
+    `register_structure_hook(Decimal, …)` it reads the decimals of all records.
     """
 
     def __init__(self, names: Names) -> None:
@@ -60,10 +60,10 @@ class Converter(cattrs.Converter):
         return self.names.get(f"{snake(cls.__name__)}.{member.name}", member.wire) if self.names else member.wire
 
     def structure(self, obj: object, cl: type[T]) -> T:
-        """Return wire members as a record, or as anything made of records and standard types.
+        """Return wire members as a record, or as any type composed of records and standard types.
 
         Raises:
-            Unreadable: A value has another type than the agreed one; `problems` names the first hundred of them.
+            Unreadable: A value has the wrong type; `problems` lists the first hundred.
         """
         try:
             return super().structure(obj, cl)
@@ -91,9 +91,9 @@ class Converter(cattrs.Converter):
         """Return a function that reads an object as a record.
 
         Args:
-            strict: Name nulls and unknown members as problems, as in a request, and keep a value of another type, which
-                breaks a rule; else take nulls for missing members, keep unknown members in `extra`, and name what is
-                unusual in `marks`.
+            strict: Report nulls and unknown members as problems, as for a request, and keep a value of the wrong type,
+                which breaks a rule. Otherwise treat nulls as missing, keep unknown members in `extra`, and list unusual
+                values in `marks`.
         """
         fields = []
         for member in members(cls):
@@ -162,9 +162,7 @@ class Converter(cattrs.Converter):
         return read
 
     def _value_reader(self, kind: Kind, strict: bool) -> tuple[type[Any] | None, Reader]:
-        """Return the class of values that are kept as they are, and what reads the others: the hook for the type of a
-        kind.
-        """
+        """Return the class of values that need no conversion, and the reader of all others: the hook of their type."""
         match kind:
             case walk.Array(of=inner):
                 return None, array_reader(self._value_reader(inner, strict)[1])
@@ -180,7 +178,7 @@ class Converter(cattrs.Converter):
         return _USUAL.get(type(kind)), choice_reader(cls) if isinstance(kind, walk.Choice) else READERS[kind]
 
     def _with_body(self, event: Event) -> Event:
-        """Return an event with its body as a record where its kind is known and the body fits it."""
+        """Return an event with its body as a record, if its kind is known and the body matches."""
         kind = EVENT_KINDS.get(f"{event.resource}.{event.action}")
         if kind is not None and isinstance(event.body, Mapping):
             try:
@@ -190,10 +188,10 @@ class Converter(cattrs.Converter):
         return event
 
     def read_answer(self, operation: Operation[..., Any], raw: Any) -> Any:
-        """Return the wire body of an operation's answer as its records; no body gives an empty record, or no records.
+        """Return the wire body of an operation's answer as records; no body gives an empty record or list.
 
         Raises:
-            Unreadable: It is not of the agreed shape, or has none of the members that the document names.
+            Unreadable: It has an unexpected structure, or none of the documented members.
         """
         if raw is None:
             return self.structure([] if operation.many else {}, operation.returns)
@@ -210,7 +208,7 @@ class Converter(cattrs.Converter):
     # writing
 
     def _writer(self, cls: type[Any], extra: bool) -> Callable[[Any], dict[str, Any]]:
-        """Return a function that writes a record, with or without the unknown members of answers in it."""
+        """Return a function that writes a record, with or without the unknown members of answers."""
         fields = [
             (member.name, self.wire_name(cls, member), self.kind_writer(member.kind, extra), member.default)
             for member in members(cls)
@@ -249,9 +247,9 @@ class Converter(cattrs.Converter):
     # requests
 
     def write_request(self, operation: Operation[..., Any], request: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return a request as the members of its path, and those of its query or body.
+        """Return a request as its path parameters, and the members of its query or body.
 
-        An address taken from an answer is sent without its `extra`: only what the interface names is sent.
+        An address taken from an answer is sent without its `extra`; only documented members are sent.
         """
         body = self.unstructure(request)
         path = {name: body.pop(name) for name in placeholders(operation.path) if name in body}
@@ -268,12 +266,12 @@ class Converter(cattrs.Converter):
         """Return wire members as the request of an operation, as a service does.
 
         Args:
-            body: The wire object; for operations with a query, its members as text where `from_query`.
-            path: The members of the path, by wire name.
+            body: The wire object; for operations with a query, its members as text if `from_query`.
+            path: The path parameters by wire name.
 
         Returns:
             The request (its members may break rules; see `checks.problems`), the problems of its types, and the paths
-            of members that the interface does not know; both kinds are left out of the request.
+            of undocumented members. Members with either are omitted from the request.
         """
         if not isinstance(body, Mapping):
             return None, (Problem("", "type", "must be an object"),), ()
@@ -295,7 +293,7 @@ class Converter(cattrs.Converter):
         )
 
     def _from_query(self, cls: type[Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the texts of a query as JSON values; text that is none stays, and breaks a rule."""
+        """Convert the texts of a query to JSON values; unconvertible text stays and breaks a rule."""
         parsed = dict(raw)
         for member in members(cls):
             wire = self.wire_name(cls, member)
@@ -314,7 +312,7 @@ class Converter(cattrs.Converter):
 
 
 def _problems(error: BaseException, path: str) -> Iterator[Problem]:
-    """Yield the problems of an error of ours or of cattrs, each with its wire path."""
+    """Yield the problems of an error of this package or of cattrs, each with its wire path."""
     if isinstance(error, Unreadable):
         yield from error.inside(path)
     elif isinstance(error, cattrs.BaseValidationError):
@@ -332,7 +330,7 @@ _USUAL: Mapping[type[Kind], type[Any]] = {
     walk.Boolean: bool,
     walk.Untyped: JsonObject,
 }
-"""The class that a value of a kind usually has; such a value is kept as it is."""
+"""Class of the usual values of each kind, which need no conversion."""
 _SCALARS: Mapping[Any, Kind] = {
     str: walk.Text(), int: walk.Integer(), bool: walk.Boolean(), Decimal: walk.DecimalNumber(text=False),
     datetime: walk.DateTime(), date: walk.Date(),
@@ -340,11 +338,11 @@ _SCALARS: Mapping[Any, Kind] = {
 
 
 _TYPES: Mapping[type[Kind], type[Any]] = {type(kind): cls for cls, kind in _SCALARS.items()}
-"""The type whose hook reads the values of a kind."""
+"""Type whose hook reads the values of a kind."""
 
 
 def _users_reader(hook: Hook, cls: type[Any]) -> Reader:
-    """Return what reads a value by a hook of the user, whose errors make it unreadable."""
+    """Return a reader that uses a hook registered by the user; its errors make the value unreadable."""
 
     def read(value: object) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Webhook events. Source: Events. The transaction and card events are assumed: their kinds are not shown."""
+"""Webhook events. Source: Events. Transaction and card events are assumed, because the document does not show them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -21,7 +21,7 @@ __all__ = [
     "TransactionChanged",
     "UserUpdated",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 KINDS = Reason("the kinds of transaction events are not shown", WIDELY, "event")
 CARD_FIELDS = Reason("fields of the card record are not shown", WIDELY, "event")
@@ -83,7 +83,7 @@ class MicroDepositReceived(Answer):
 
 @record
 class Spend(Answer):
-    """A card transaction of type spend, in an event. Assumed throughout."""
+    """A card transaction of type spend, in an event. Assumed: all of it is undocumented."""
 
     assumed: ClassVar = KINDS
 
@@ -131,7 +131,7 @@ class Spend(Answer):
 
 @record
 class TransactionChanged(Answer):
-    """A card transaction was asked for, made, changed or completed. Assumed throughout."""
+    """A card transaction was requested, created, updated or completed. Assumed: all of it is undocumented."""
 
     assumed: ClassVar = KINDS
 
@@ -152,7 +152,7 @@ class CardLimit(Answer):
 
 @record
 class CardUpdated(Answer):
-    """A card changed. Assumed throughout."""
+    """A card was updated. Assumed: all of it is undocumented."""
 
     assumed: ClassVar = CARD_FIELDS
 
@@ -167,7 +167,7 @@ class CardUpdated(Answer):
 
 
 EventBody = UserUpdated | MicroDepositReceived | TransactionChanged | CardUpdated | Mapping[str, Any]
-"""What an event tells: a record where its kind is known, else the members as they came."""
+"""Body of an event: a record for a known kind, otherwise the members as received."""
 
 UserKind = Literal["user.updated"]
 DepositKind = Literal["microDeposit.received"]
@@ -175,7 +175,7 @@ TransactionKind = Literal[
     "transaction.requested", "transaction.created", "transaction.updated", "transaction.completed"
 ]
 CardKind = Literal["card.updated"]
-"""Kinds of events, by the class of their body."""
+"""Kinds of events by the class of their body."""
 
 if TYPE_CHECKING:
     from typing import Generic
@@ -187,7 +187,7 @@ if TYPE_CHECKING:
 else:  # at run time there is one class, which takes any type parameters
 
     class Generic:
-        """The base of a class that has type parameters for type checkers alone."""
+        """Base of classes whose type parameters exist only for type checkers."""
 
         __slots__ = ()
 
@@ -201,8 +201,9 @@ else:  # at run time there is one class, which takes any type parameters
 class Event(Answer, Generic[Body, Kind]):
     """A webhook event in its envelope. Source: Events, common envelope.
 
-    `body` is a record where the kind is known, else the members as they came. For type checkers `Event[UserUpdated]` is
-    an event with this body, and a test of `kind` tells the body of an `AnyEvent`.
+    `body` is a record for a known kind, otherwise the members as received. For type checkers, `Event[UserUpdated]` is
+    an
+    event with this body, and a comparison of `kind` narrows the body of an `AnyEvent`.
     """
 
     id: str = about("Webhook id")
@@ -214,7 +215,7 @@ class Event(Answer, Generic[Body, Kind]):
 
     @property
     def kind(self) -> Kind:
-        """Return resource and action as `user.updated`."""
+        """Resource and action, such as `user.updated`."""
         return f"{self.resource}.{self.action}"  # type: ignore[return-value]
 
 
@@ -223,15 +224,15 @@ DepositEvent = Event[MicroDepositReceived, DepositKind]
 TransactionEvent = Event[TransactionChanged, TransactionKind]
 CardEvent = Event[CardUpdated, CardKind]
 AnyEvent = UserEvent | DepositEvent | TransactionEvent | CardEvent | Event[Mapping[str, Any], Literal["other"]]
-"""An event of any kind: after `if event.kind == "user.updated":` its body is a `UserUpdated`.
+"""An event of any kind; after `if event.kind == "user.updated":` its body is a `UserUpdated`.
 
-For type checkers the kind of an event that is not documented is "other"; compare `str(event.kind)` with its name.
+For type checkers the kind of an undocumented event is "other"; compare `str(event.kind)` with its name.
 """
 
 
 @attrs.frozen
 class EventKind:
-    """A kind of event: what its body is, and when it is sent."""
+    """A kind of event: the type of its body, and when it is sent."""
 
     resource: str
     action: str
@@ -241,11 +242,11 @@ class EventKind:
     assumed: Reason | None = None
     version: str = "1.0.0"
     words: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
-    """What each value of a member means, by the member's wire path."""
+    """Meaning of each value of a member, by the member's wire path."""
 
     @property
     def name(self) -> str:
-        """Return resource and action as `user.updated`."""
+        """Resource and action, such as `user.updated`."""
         return f"{self.resource}.{self.action}"
 
 
@@ -273,7 +274,7 @@ ORDER: Mapping[str, tuple[str, ...]] = {
     "Terms to accept": ("user.updated (tosNotAccepted)", "user.updated (approved)"),
     "A review that changes nothing": (),
 }
-"""The events of what happens, in the order in which they are sent, each with its status."""
+"""Events of each action, in the order they are sent, with their status."""
 _APPLICATION_WORDS = {
     "notStarted": "nothing was submitted yet",
     "pending": "under review",
@@ -359,4 +360,4 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         ),
     )
 }
-"""The kinds of events by name, as `user.updated`."""
+"""Kinds of events by name, such as `user.updated`."""

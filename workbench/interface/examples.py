@@ -1,6 +1,4 @@
-"""Made-up records that fit the declarations, for documents, samples and skeletons. All people in them are
-fictitious.
-"""
+"""Example records with fictitious data that match the declarations, for documents, samples and skeletons."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -124,7 +122,7 @@ _VALUES: Mapping[str, Any] = {
     "originator_name": "Example Bank",
     "reference_id": "021000020000001",
 }
-"""Values by attribute; where a record has another one, by record and attribute."""
+"""Example values by attribute, or by record and attribute if a record differs."""
 _SELDOM = frozenset(
     {
         "address_line2",
@@ -151,7 +149,7 @@ _SELDOM = frozenset(
         "solana_address",
     }
 )
-"""Members that an answer has in special cases alone."""
+"""Members that answers have only in special cases."""
 _ADDRESSES = {
     EVM_ADDRESS.pattern: EVM,
     SOLANA_ADDRESS.pattern: "So11111111111111111111111111111111111111112",
@@ -160,10 +158,10 @@ _ADDRESSES = {
 
 
 def example(cls: type[T], **given: object) -> T:
-    """Return a record with made-up values: what a request needs, or what an answer usually has.
+    """Return a record with example values: the required members of a request, or the usual ones of an answer.
 
     Args:
-        given: Members that have these values, by attribute name.
+        given: Values that replace the examples, by attribute name.
     """
     usual = [member for member in members(cls) if _SELDOM.isdisjoint(_keys(cls, member))]
     wanted = usual if issubclass(cls, Answer) else _needed(cls)
@@ -173,9 +171,7 @@ def example(cls: type[T], **given: object) -> T:
 
 
 def _needed(cls: type[Any]) -> list[Member]:
-    """Return the members that a request needs by its rules; of one that needs none but its ids, the first three
-    others.
-    """
+    """Return the members required by a request's rules; if only ids are required, also the first three others."""
     groups = [max(rule.groups, key=len) for rule in cross_rules(cls) if isinstance(rule, OneOf)]
     needed = [member for member in members(cls) if member.required or any(member.name in group for group in groups)]
     if all(member.name.endswith("_id") for member in needed):
@@ -188,7 +184,7 @@ def _keys(cls: type[Any], member: Member) -> tuple[str, str]:
 
 
 def example_of(cls: type[Any], member: Member) -> Any:
-    """Return a made-up value of a member."""
+    """Return an example value of a member."""
     kind = member.kind
     known = next((_VALUES[key] for key in _keys(cls, member) if key in _VALUES), None)
     if known is not None and not isinstance(kind, walk.Nested):

@@ -1,4 +1,4 @@
-"""Rules that several fields share: identifiers, addresses, lengths and amounts. Source: Limits."""
+"""Rules shared by several fields: identifiers, addresses, lengths and amounts. Source: Limits."""
 
 from decimal import Decimal
 

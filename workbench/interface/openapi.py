@@ -1,9 +1,11 @@
-"""The interface as an OpenAPI 3.1 document, made from the table.
+"""OpenAPI 3.1 document of the interface, generated from the operation table.
 
-What is sent is described as strictly as `checks.problems` takes it, except that unknown members are let through, as the
-service drops them silently. What is received is described loosely: its patterns and lengths are `x-pattern` and
-`x-maxLength`, and any text is allowed instead of a known word, so that no tool rejects an answer for them. An
-assumption carries `x-assumed`, its reason. Bodies and parameters have made-up examples.
+Requests are described as strictly as `checks.problems` checks them, except that unknown members are allowed, because
+the
+service ignores them. Responses are described loosely: patterns and lengths become `x-pattern` and `x-maxLength`, and
+enums
+allow any text, so that no tool rejects an answer for them. Assumptions carry `x-assumed` with the reason. Bodies and
+parameters have fictitious examples.
 """
 
 import re
@@ -24,10 +26,10 @@ from workbench.schema.walk import Kind, Member, cross_rules, member, members
 Schema = dict[str, Any]
 
 LARGEST = 2**53 - 1
-"""Whole numbers beyond it do not survive every JSON reader. Assumed: see the behavior `whole_numbers`."""
+"""Largest whole number that every JSON reader preserves. Assumed: see the behavior `whole_numbers`."""
 
 _PATTERNS = {"uuid": f"^{UUID.pattern}$", "email": f"^{EMAIL_ADDRESS.pattern}$"}
-"""Formats whose meaning differs from tool to tool, as the patterns that are checked."""
+"""Patterns of formats that tools interpret differently."""
 _NO_NUL = r"^[^\u0000]*$"
 
 _LINKS = (
@@ -37,7 +39,7 @@ _LINKS = (
     ("create_user_application", "update_user", "user_id", "id"),
     ("create_user_application", "list_rewards_activity", "user_id", "id"),
 )
-"""What one operation hands to another: from, to, the member that takes it, the member of the answer it comes from."""
+"""Links between operations: from, to, the parameter, and the member of the answer that supplies it."""
 
 
 def document(
@@ -51,8 +53,8 @@ def document(
     Args:
         names: Wire names that differ from the declared ones, by `record.attribute`.
         server: The base URL, with its `/v1`.
-        more: Operations that are served beyond the twelve of the interface.
-        settings: Behaviors of a sandbox that change what is described; by default only the interface is.
+        more: Operations served in addition to the documented ones.
+        settings: Settings of a sandbox that change the description; default: only the interface.
     """
     builder = _Document(converter(names), settings or {})
     paths: dict[str, dict[str, Any]] = {}
@@ -93,7 +95,7 @@ def document(
 
 
 class _Document:
-    """Collects the schemas that the operations refer to."""
+    """Builder of the document; collects the schemas that operations refer to."""
 
     def __init__(self, converter: Converter, settings: Mapping[str, Any]) -> None:
         self.converter = converter
@@ -193,7 +195,7 @@ class _Document:
         }
 
     def _written(self, value: object) -> Any:
-        """Return a value of a record as JSON holds it."""
+        """Return a value of a record in its JSON form."""
         return strict_json.loads(strict_json.dumps(self.converter.unstructure(value)))
 
     def _success(self, operation: Operation[..., Any]) -> Schema:
@@ -223,7 +225,7 @@ class _Document:
         return _ref(name)
 
     def _record(self, cls: type[Any], fields: Iterable[Member], *, sent: bool, partial: bool = False) -> Schema:
-        """Return the schema of a record: strict where it is sent, loose where it is received."""
+        """Return the schema of a record: strict for requests, loose for responses."""
         names = {field: self.converter.wire_name(cls, field) for field in fields}
         schema: Schema = {"type": "object"}
         if not sent:
@@ -314,7 +316,7 @@ def _json(schema: Schema, shown: object) -> Schema:
 
 
 def _needed(field: Member) -> bool:
-    """Whether a request without the member is refused by the service: FULL means leaving it out."""
+    """Return whether the service refuses a request without the member. FULL means leaving it out."""
     return (
         field.required
         and field.about.otherwise is None

@@ -1,4 +1,4 @@
-"""Users, companies, owners, what is filed for them, and payment accounts.
+"""Users, companies, owners, their applications, and payment accounts.
 
 Source: Resources, "User", "Company application".
 """
@@ -40,12 +40,12 @@ __all__ = [
     "UltimateBeneficialOwner",
     "User",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 
 @record
 class Address(Answer):
-    """A physical address. An answer may have any part of it. Source: Resources, "User", address."""
+    """A physical address. An answer may contain any part of it. Source: Resources, "User", address."""
 
     line1: str = about("Street and number", privacy=PERSONAL, needed=False)
     line2: str | None = about("Second line", default=None, privacy=PERSONAL)
@@ -191,7 +191,7 @@ PERSONAL_MEMBERS = ("first_name", "last_name", "birth_date", "national_id", "cou
 
 @record
 class CreateUserApplication:
-    """File a consumer application for a user. Source: Endpoints 11."""
+    """Submit a consumer application for a user. Source: Endpoints 11."""
 
     rules: ClassVar[tuple[CrossRule, ...]] = (
         OneOf(
@@ -270,7 +270,7 @@ class BankingAddress(Answer):
 
 @record
 class ExternalFiatAccount(Answer):
-    """A bank account and who it belongs to. Source: Resources, "Payment account"."""
+    """A bank account and its owner. Source: Resources, "Payment account"."""
 
     rules: ClassVar[tuple[CrossRule, ...]] = tuple(
         When("beneficiary_type", kind, doc, needs=needs, assumed=why)
@@ -334,4 +334,4 @@ class DeletePaymentAccount:
 
 @record
 class Deletion(Answer):
-    """That something was deleted; the document shows no body. Source: Endpoints 7."""
+    """Confirmation of a deletion; the document shows no body. Source: Endpoints 7."""

@@ -1,4 +1,4 @@
-"""The twelve operations, each a row that is the method of both clients, and their failures.
+"""Table of operations and their failures. Each operation is a descriptor that becomes a method of both clients.
 
 Source: Endpoints, Errors, Authentication.
 """
@@ -45,7 +45,7 @@ R = TypeVar("R")
 
 @attrs.frozen
 class Failure:
-    """A way an operation can be refused, with the service's message."""
+    """A documented refusal of an operation, with the service's message."""
 
     status: int
     message: str  # may hold {names} that the sandbox fills
@@ -65,7 +65,7 @@ ERRORS: Mapping[int, str] = {
     429: "TooManyRequestsError", 431: "RequestHeaderFieldsTooLargeError", 500: "InternalServerError",
     503: "ServiceUnavailableError",
 }  # fmt: skip
-"""The word of the error body by status; those that the document does not have are the sandbox's. Source: Errors."""
+"""Value of `error` in the response body by status; those of undocumented statuses are the sandbox's. Source: Errors."""
 
 
 class Sync:
@@ -77,7 +77,7 @@ class Async:
 
 
 class Call(Generic[P, R]):
-    """An operation of one client, ready to be called. Forms, bulk runs and commands read `operation` and `client`."""
+    """An operation bound to a client. Forms, bulk runs and commands use `operation` and `client`."""
 
     def __init__(self, operation: "Operation[..., Any]", client: Any) -> None:
         self.operation = operation
@@ -87,7 +87,7 @@ class Call(Generic[P, R]):
         self.__signature__ = operation.signature
 
     def __get__(self, instance: Any, owner: Any = None) -> "Call[P, R]":
-        """Return it as it is: like a bound method, which `help` and `inspect` take it for."""
+        """Return the object unchanged, like a bound method, so that `help` and `inspect` treat it as one."""
         return self
 
     @hide_arguments
@@ -141,11 +141,13 @@ class Operation(Generic[P, R]):
         return self if instance is None else Call(self, instance)
 
     def __call__(self, client: Any, **arguments: Any) -> Any:
-        """Call it on a client, as a method taken from its class is called."""
+        """Support `Client.simulate_refund(client, …)`."""
         return Call(self, client)(**arguments)
 
     def target(self, path: Mapping[str, Any], query: Mapping[str, Any]) -> str:
-        """Return the path with its places filled, and the query where there is one. A place without a value stays."""
+        """Return the path with its parameters filled in, followed by the query if any. Missing parameters stay
+        placeholders.
+        """
         target = self.path
         for name, value in path.items():
             target = target.replace("{" + name + "}", quote(str(value), safe=""))
@@ -155,20 +157,20 @@ class Operation(Generic[P, R]):
         return target
 
     def in_path(self, path: str) -> dict[str, str] | None:
-        """Return the path parameters of a path below the base URL; None for a path of another operation."""
+        """Return the path parameters in a path below the base URL; None if the path does not match."""
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
         match = re.fullmatch(pattern, path)
         return None if match is None else match.groupdict()
 
     @property
     def request(self) -> type[Any]:
-        """The record of its arguments."""
+        """Record type of the arguments."""
         assert isinstance(self.takes, type)
         return self.takes
 
     @property
     def answer(self) -> type[Any]:
-        """The record it answers with, one or a list of them."""
+        """Record type of the answer or of its items."""
         return get_args(self.returns)[0] if self.many else self.returns
 
     @property
@@ -178,17 +180,17 @@ class Operation(Generic[P, R]):
 
     @property
     def in_query(self) -> bool:
-        """Whether its arguments travel in the query."""
+        """Whether the arguments are sent in the query."""
         return self.method == "GET"
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature of the method of a client."""
+        """Signature of the client method."""
         return inspect.signature(self.takes).replace(return_annotation=self.returns)
 
     @cached_property
     def help(self) -> str:
-        """The docstring of the method: what it does, its arguments with units and rules, what it raises, its source."""
+        """Docstring of the client method: purpose, arguments with units and rules, errors, source."""
         lines = [self.doc, ""]
         fields = walk.members(self.request)
         if fields:
@@ -213,7 +215,7 @@ class Operation(Generic[P, R]):
 
 
 class _Doc:
-    """The docstring of an operation, made when somebody reads it, or of the class."""
+    """Docstring of an operation, built on first access, or of the class."""
 
     def __init__(self, of_class: str | None) -> None:
         self._of_class = of_class
@@ -285,7 +287,7 @@ NOT_ENOUGH = Failure(
 
 
 class Operations:
-    """The operations as methods; a client that is Sync gives answers, one that is Async awaitables."""
+    """The operations as methods; a `Sync` client returns answers, an `Async` client awaitables."""
 
     list_contracts = Operation(
         doc="List the smart contracts of the tenant that owns the key.",

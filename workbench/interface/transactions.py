@@ -1,4 +1,4 @@
-"""Simulated card transactions, in the sandbox only, disputes, and rewards (points).
+"""Simulated card transactions (sandbox only), disputes, and rewards points.
 
 Source: Endpoints 3-5, 10 and 12.
 """
@@ -27,7 +27,7 @@ __all__ = [
     "RewardsActivity",
     "SimulatedTransaction",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 REQUIRED = Reason("which body fields are required is not shown", WIDELY, "need")
 NAME = Reason("the name of the field that requests a decline is not shown", WIDELY)
@@ -35,7 +35,7 @@ NAME = Reason("the name of the field that requests a decline is not shown", WIDE
 
 @record
 class SimulateAuthorization:
-    """Ask for a card authorization as a merchant would. Source: Endpoints 3."""
+    """Request for a card authorization, as from a merchant. Source: Endpoints 3."""
 
     card_id: str = about("Card to authorize against; it belongs to the calling tenant", ID, assumed=REQUIRED)
     amount: int = about("Amount in the merchant's currency", CENTS, minimum=1, assumed=REQUIRED)
@@ -49,7 +49,7 @@ class SimulateAuthorization:
 
 @record
 class SimulateReversal:
-    """Reverse an open authorization, wholly or down to a remaining amount. Source: Endpoints 4."""
+    """Reverse an open authorization, in full or down to a remaining amount. Source: Endpoints 4."""
 
     transaction_id: str = about("Transaction to reverse", ID)
     new_amount: int | Full = about(
@@ -59,7 +59,7 @@ class SimulateReversal:
 
 @record
 class SimulateRefund:
-    """Refund a settled transaction, wholly or in part. Source: Endpoints 5."""
+    """Refund a settled transaction, in full or in part. Source: Endpoints 5."""
 
     transaction_id: str = about("Transaction to refund", ID)
     amount: int | Full = about(
@@ -114,7 +114,7 @@ MAX_OFFSET = 10_000
 
 @record
 class ListRewardsActivity:
-    """Ask for one page of a user's rewards activity. Source: Endpoints 12."""
+    """Request for one page of a user's rewards activity. Source: Endpoints 12."""
 
     user_id: str = about("User whose activity is asked for", ID, assumed=PARAMETER)
     type: RewardType | RewardTypeText | None = about(
@@ -140,7 +140,7 @@ class ListRewardsActivity:
 
 @record
 class RewardsItem(Answer):
-    """One earned or redeemed item. Which fields belong to which type is not shown.
+    """One earned or redeemed item. The document does not state which fields belong to which type.
 
     Source: Resources, "Rewards activity item".
     """
@@ -162,7 +162,7 @@ class RewardsItem(Answer):
 
 @record
 class RewardsActivity(Answer):
-    """One page of rewards activity; it carries no total, hasMore or cursor.
+    """One page of rewards activity; it contains no total, hasMore or cursor.
 
     Source: Resources, "Rewards activity item".
     """

@@ -1,4 +1,4 @@
-"""How records move from status to status, and the event that each move sends."""
+"""State transitions of records, and the event that each transition sends."""
 
 from collections.abc import Mapping
 
@@ -9,21 +9,23 @@ from workbench.interface.vocabulary import DisputeStatus, EventApplicationStatus
 
 @attrs.frozen
 class Transition:
-    """Where an action leads, and the event it sends. `to` is None where the action itself says where."""
+    """Target status and event of an action. `to` is None if the action itself determines the status."""
 
     to: str | None
     emits: str | None = None
 
 
 Table = Mapping[tuple[str, str], Transition]
-"""How records move: (status, action) -> Transition, and nothing else moves them.
+"""Transitions by (status, action); all other moves are impossible.
 
-Given by the document: a transaction is authorized, declined or settled; an open authorization can be reversed, a
-settled transaction refunded; `tosNotAccepted` becomes `approved` when the terms are accepted; an application goes
-through review once created; a dispute can be set to `canceled` alone. Assumed, since transitions are not shown:
-everything else here. A wholly reversed authorization has a separate status inside the sandbox (`reversed`); reviews
-may take an application from any status to any other; cards and disputes have the states that public clients of the
-interface know.
+Documented: a transaction is authorized, declined or settled; an open authorization can be reversed, a settled
+transaction
+refunded; `tosNotAccepted` becomes `approved` when the terms are accepted; an application is reviewed after its
+creation; a
+client can set a dispute only to `canceled`. Everything else here is assumed, because the document shows no transitions.
+A
+fully reversed authorization has a separate status inside the sandbox (`reversed`); reviews may move an application from
+any status to any other; cards and disputes have the states that public clients of the interface know.
 """
 TRANSACTION: Table = {
     ("", "authorize"): Transition("authorized", "transaction.created"),

@@ -15,11 +15,13 @@ __all__ = [
     "SignatureStatus",
     "TransactionStatus",
 ]
-"""What `workbench.records` has of this module: answers, bodies of events, and their enums."""
+"""Public names of this module in `workbench.records`: answers, event bodies, and their enums."""
 
 
 class Word(StrEnum):
-    """A word of the interface. Answers may carry others, which stay text; a comparison with a misspelled one warns."""
+    """An enum value of the interface. Answers may contain others, as plain text; a comparison with a misspelled
+    value warns.
+    """
 
     def __eq__(self, other: object) -> bool:
         if (
@@ -96,7 +98,7 @@ class TransactionStatus(Word):
 
 
 class CompletionReason(Word):
-    """Why a simulated transaction is settled, read in any casing. Source: Resources, "Simulated transaction result"."""
+    """Why a simulated transaction is settled, read ignoring case. Source: Resources, "Simulated transaction result"."""
 
     SETTLEMENT = "SETTLEMENT"
     REFUND = "REFUND"
@@ -107,7 +109,7 @@ class CompletionReason(Word):
 
 
 class DeclineReason(Word):
-    """Decline reasons a simulation can ask for. Source: Resources, "Simulated transaction result"."""
+    """Decline reasons that a simulation accepts. Source: Resources, "Simulated transaction result"."""
 
     ACCOUNT_CREDIT_LIMIT_EXCEEDED = "account_credit_limit_exceeded"
     CARD_LOCKED = "card_locked"
@@ -138,7 +140,7 @@ DeclineReasonText = Literal[
 PaymentAccountTypeText = Literal["externalFiatAccount"]
 DisputeUpdateStatusText = Literal["canceled"]
 RewardTypeText = Literal["earned", "redeemed"]
-"""The values that requests take as text; `tests/typing_api.py` and a test keep them equal to the enums."""
+"""Literal values accepted by requests; `tests/typing_api.py` and a test keep them equal to the enums."""
 
 
 class PaymentAccountType(Word):
@@ -148,7 +150,7 @@ class PaymentAccountType(Word):
 
 
 class BeneficiaryType(Word):
-    """Who a payment account belongs to. Source: Resources, "Payment account"."""
+    """Type of a payment account's owner. Source: Resources, "Payment account"."""
 
     INDIVIDUAL = "individual"
     BUSINESS = "business"  # assumed: values other than individual are not shown
@@ -185,7 +187,7 @@ class MicroDepositRail(Word):
 
 
 class Role(StrEnum):
-    """Roles of custom keys that the document names. Source: Authentication."""
+    """Documented roles of custom keys. Source: Authentication."""
 
     REWARDS_READ = "rewards:read"
     REWARDS_WRITE = "rewards:write"

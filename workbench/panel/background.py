@@ -38,10 +38,10 @@ class Work(Displayed):
 
     Args:
         name: First part of the repr.
-        title: The title of its widget.
-        run: Callable that takes a progress callback and the result so far, and returns the result.
-        resumable: Whether, given the result so far, there is something to resume.
-        describe: Returns the HTML of a result; default its own HTML representation.
+        title: Title of the widget.
+        run: Function of a progress callback and the result so far; returns the result.
+        resumable: Function of the result so far; returns whether work remains.
+        describe: Returns the HTML of a result (default: its HTML representation).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Work(Displayed):
             self._enter("failed")
 
     def report(self, progress: Progress) -> None:
-        """Show progress; once Stop was pressed, stop the work."""
+        """Show progress, and stop the task if Stop was pressed."""
         self.bar.max, self.bar.value = max(progress.total, 1), progress.done
         self.text.value = f'<span role="status">{isolated(progress.summary)}</span>'
         if self.state == "stopping" and not progress.ended:
@@ -126,7 +126,7 @@ class Work(Displayed):
             self._enter("stopping")
 
     def resume(self) -> None:
-        """Continue where it stopped; completed or refused calls are not sent again."""
+        """Continue after a stop; completed or refused calls are not sent again."""
         if self.state in ("stopped", "failed"):
             self.error = None
             self._start()
@@ -137,13 +137,13 @@ class Work(Displayed):
         return not self._thread.is_alive()
 
     def close(self) -> None:
-        """Stop the work, and close the widgets."""
+        """Stop the task and close the widgets."""
         self.stop()
         close(self.widget)
 
     @property
     def html(self) -> str:
-        """The present state as static HTML."""
+        """Current state as static HTML."""
         return self.head + (self._outcome() or escape(repr(self)))
 
     def __repr__(self) -> str:
@@ -153,11 +153,9 @@ class Work(Displayed):
 def receive_while_busy(widget: Any) -> None:
     """Process the events of a widget while a cell runs.
 
-    JupyterLab sends them to a subshell, a thread of the kernel beside the one that runs cells. ipykernel 7.4 routes
-    them
-    instead to the thread that last sent something through the widget, which for a widget made in a cell is the busy
-    one.
-    There is no public way to change this route; without the attribute they go where the page sends them.
+    JupyterLab sends them to a subshell, a kernel thread next to the one that runs cells. ipykernel 7.4 instead routes
+    them to the thread that last sent something through the widget, which for a widget made in a cell is the busy one.
+    No public API changes this route; the private attribute is removed so that the page's choice applies.
     """
     if widget.comm is not None:
         vars(widget.comm).pop("_reply_subshell_id", None)
@@ -211,8 +209,7 @@ def countdown(withdrawal: Withdrawal) -> Countdown:
 
 
 def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options: Any) -> Work:
-    """Send one call for each row, as `bulk.run`, in the background: with a progress bar, and buttons to stop and
-    resume.
+    """Run `bulk.run` in the background, with a progress bar and buttons to stop and resume.
 
     Args:
         call: An operation of a client, such as `api.create_user_application`.
@@ -237,13 +234,13 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
 
 
 def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.PathLike[str], **values: Any) -> Work:
-    """Run a sequence, as `sequences.run`, in the background: with a progress bar, and buttons to stop and resume.
+    """Run a sequence in the background, with a progress bar and buttons to stop and resume.
 
     Args:
         sequence: From Python, a file, the catalogue or forms.
         api: A session.
         path: File in which the outcomes of steps are stored, so that the run can be resumed after a stop or a crash.
-        values: The parameters of the sequence; also `resolved` of `run`.
+        values: Parameters of the sequence, and `resolved` of `sequences.run`.
     """
 
     def run(progress: ProgressCallback, _: object) -> Any:
@@ -254,7 +251,7 @@ def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.Pat
 
 
 def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
-    """Read rewards, as `rewards.fetch`, in the background: with a progress bar, and buttons to stop and resume.
+    """Read rewards in the background, with a progress bar and buttons to stop and resume.
 
     `wait()` waits for the read, and `result` holds its rows.
 

@@ -1,4 +1,4 @@
-"""Dashboard of a card program: tiles and charts of a day and a range, filters, panel links, and HTML export."""
+"""Dashboard of a card program: tiles and charts for today and a date range, filters, panel links, and HTML export."""
 
 import os
 import threading
@@ -38,24 +38,24 @@ RANGES: Mapping[str, str] = {
     "year": "Last 365 days", "custom": "From … to …",
 }  # fmt: skip
 _OF_PANEL = ("Credit capacity", "Pending reviews", "Failed deliveries", "Unknown outcomes")
-"""Tiles of the panel's overview that a range does not change."""
+"""Tiles of the panel's overview that do not depend on the date range."""
 _TOP = 6  # bars of a chart
 _LISTS = ("contracts", "users", "transactions", "disputes", "deliveries")  # of an exported dashboard
 Part = tuple[str, str]  # a place on the page, and its HTML
 
 
 def dashboard(api: Any = None, **others: Any) -> "Dashboard":
-    """Return a dashboard of the activity of a program in a day and a range, with filters and links to the panel.
+    """Return a dashboard of a program's activity today and in a date range, with filters and links to the panel.
 
     It only reads. In a notebook it is interactive; `wb.to_file(dashboard, "june.html")` writes one HTML file.
 
     Args:
-        api: A Client or a session. By default that of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
+        api: A Client or a session. Default: the session of WORKBENCH_PROFILE, or an embedded sandbox with a year of a
             program.
-        others: Sessions of further tenants by the name to show; those of a sandbox are found by themselves.
+        others: Sessions of further tenants by display name; those of a sandbox are added automatically.
 
     Raises:
-        UsageError: `api` is something else.
+        UsageError: `api` is not a client or session.
     """
     if api is None:
         api = connect() if os.environ.get("WORKBENCH_PROFILE") else connect(world="program")
@@ -67,7 +67,7 @@ def dashboard(api: Any = None, **others: Any) -> "Dashboard":
 
 @attrs.define
 class Filters:
-    """What is shown: a range in a time zone, a tenant, and a program of it ("" for all)."""
+    """Filters of a dashboard: a date range with time zone, a tenant, and one of its programs ("" for all)."""
 
     range: str = "month"
     since: str = ""
@@ -77,10 +77,10 @@ class Filters:
     zone: str = "UTC"
 
     def period(self, now: datetime) -> tuple[datetime, datetime]:
-        """Return when the range starts, and the first moment after it.
+        """Return the start of the range, and the first moment after it.
 
         Raises:
-            UsageError: A date of the range cannot be read, or the range ends before it starts.
+            UsageError: A date of the range is invalid, or the range ends before it starts.
         """
         today = now.astimezone(ZoneInfo(self.zone)).date()
         days = {"today": 0, "week": 6, "quarter": 89, "year": 364}
@@ -104,9 +104,7 @@ class Filters:
 
 
 class DashboardWidget(anywidget.AnyWidget):
-    """The page's side of a dashboard. Nothing that it shows is part of its state, so that no saved notebook holds
-    it.
-    """
+    """Browser side of a dashboard. Its content is not part of the widget state, so saved notebooks never contain it."""
 
     _esm = _HERE / "dashboard.js"
     _css = css("panel/dashboard", ".wbd")
@@ -121,7 +119,7 @@ class Books:
 
     @cached_property
     def transactions(self) -> Any:
-        """All transactions, each with its category, or the code where the service names none."""
+        """All transactions, each with its category, or its code if the service states no category."""
         table = reports.transactions(things.records(self.api, "transaction") or self.api)
         return table.assign(merchant_category=table["merchant_category"].fillna(table["merchant_category_code"]))
 
@@ -133,31 +131,31 @@ class Books:
 
     @property
     def programs(self) -> list[str]:
-        """The programs that users belong to."""
+        """Card programs of the users."""
         return sorted({program for user in self.users.values() if (program := program_of(user))})
 
     @property
     def members(self) -> list[str]:
-        """The ids of the known users, owners of companies left out."""
+        """Ids of the known users, without owners of companies."""
         return [key for key, user in self.users.items() if user.get("kind") == "user"]
 
     @cached_property
     def rewards(self) -> Any:
-        """The rewards activity of all known users."""
+        """Rewards activity of all known users."""
         return fetch_rewards(self.api, self.members, progress=False).frame()
 
 
 def program_of(user: Mapping[str, Any]) -> str:
-    """Return the card program of a user: what its external id has before the first hyphen.
+    """Return the card program of a user: the part of the external id before the first hyphen.
 
-    The interface has no card programs; the external id is the tenant's own, and made of this in most of them.
+    The interface has no card programs, but most tenants build their external ids this way.
     """
     program, hyphen, _ = str(user.get("external_id") or "").partition("-")
     return program if hyphen else ""
 
 
 class Dashboard(Displayed):
-    """A dashboard. From code: `filters`; `books` has the frames that it shows."""
+    """A dashboard. From code: `filters`, and `books` with the frames behind it."""
 
     if not TYPE_CHECKING:  # a type checker would accept any name
         __getattr__ = former_members("a", "dashboard")
@@ -175,7 +173,7 @@ class Dashboard(Displayed):
 
     @property
     def books(self) -> Books:
-        """What is known of the chosen tenant, anew when something changed."""
+        """Data of the chosen tenant, read again after a change."""
         name, api = self.filters.tenant, self.sessions[self.filters.tenant]
         known = self._books.get(name)
         if known is None or known.stamp != things.stamp(api):
@@ -196,19 +194,19 @@ class Dashboard(Displayed):
 
     @property
     def saved(self) -> str:
-        """A saved notebook has no figures: they are made when they are asked for."""
+        """HTML for a saved notebook; it contains no figures, which are computed on demand."""
         return "<div>Run the cell for the dashboard.</div>"
 
     @property
     def lists(self) -> Mapping[str, Listing]:
-        """The lists of the chosen tenant that the dashboard shows figures of."""
+        """Lists of the chosen tenant behind the dashboard's figures."""
         return {name: self.books.panel.lists[name] for name in _LISTS}
 
     def document(self, every: int = 0) -> str:
-        """Return the dashboard as a standalone HTML page: figures and charts, and the lists behind them.
+        """Return the dashboard as a standalone HTML page: figures, charts, and the lists behind them.
 
         Args:
-            every: Seconds after which the page loads itself again; 0 for never.
+            every: Seconds after which the page reloads itself; 0 for never.
         """
         info, now = self.books.api.info(), things.now(self.books.api)
         about = {"environment": str(info["environment"]), "host": str(info["host"]), "tenant": self.filters.tenant}
@@ -227,7 +225,7 @@ class Dashboard(Displayed):
     # for the page
 
     def answer(self, asked: Mapping[str, Any]) -> None:
-        """Answer a message of the page; what goes wrong is shown as text."""
+        """Answer a message of the page; errors are shown as text."""
         try:
             with self._lock:
                 _ANSWERS[str(asked.get("do"))](self, asked)
@@ -235,7 +233,7 @@ class Dashboard(Displayed):
             self.page.send({"say": what_went_wrong(error)})
 
     def _show(self, asked: Mapping[str, Any]) -> None:
-        """Send the head where it changes, then each part when it is ready."""
+        """Send the head if it changed, then each part when it is ready."""
         wanted = {name: str(value) for name, value in (asked.get("filters") or {}).items()}
         changed = attrs.evolve(self.filters, **{name: wanted[name] for name in wanted if hasattr(self.filters, name)})
         if changed.tenant not in self.sessions or changed.range not in RANGES:
@@ -260,7 +258,7 @@ class Dashboard(Displayed):
         self.page.send({"number": number, "say": "", "done": True})
 
     def _open(self, asked: Mapping[str, Any]) -> None:
-        """Open a list of the panel below, with a filter."""
+        """Open a filtered list of the panel below."""
         panel = self.books.panel
         name, text = str(asked.get("list")), str(asked.get("filter") or "")
         panel.open(name, text)
@@ -273,11 +271,11 @@ class Dashboard(Displayed):
     # what is shown
 
     def head(self, *, live: bool) -> str:
-        """Return the title, where the data come from, the range, and the filters as controls or as words."""
+        """Return the title, source of the data, range, and filters as controls or text."""
         return f'<header data-part="title">{self._title()}</header>{self._controls() if live else ""}'
 
     def _title(self) -> str:
-        """Return what the head says; it follows every filter, and so is a part of the page."""
+        """Return the text of the head, which depends on the filters and so is part of the page."""
         api, now = self.books.api, things.now(self.books.api)
         info, clock = api.info(), "sandbox clock" if sandbox_of(api) is not None else "now"
         where = str(info["environment"])
@@ -312,7 +310,7 @@ class Dashboard(Displayed):
         )
 
     def parts(self, *, live: bool) -> Iterator[Part]:
-        """Yield the parts of the page, each when it is ready: tiles, then one chart after the other."""
+        """Yield the parts of the page when they are ready: tiles, then each chart."""
         books, chosen = self.books, self.filters
         tile, card = partial(_tile, live=live), partial(_card, live=live)
         since, until = chosen.period(things.now(books.api))
@@ -395,7 +393,7 @@ def _rate(table: Any) -> str:
 
 
 def _top(title: str, count: int) -> str:
-    """Return the title of a chart, with the number of its bars where it does not draw all."""
+    """Return the title of a chart, with the number of bars if some are omitted."""
     return f"{title}: top {_TOP} of {count:,}" if count > _TOP else title
 
 

@@ -28,20 +28,22 @@ _CENTS = frozenset({"limit", "available", "held", "posted", "refunded", "settled
 
 
 def fields(thing: object, *, reveal: bool = False) -> dict[str, Any] | None:
-    """Return the fields of a thing as plain values for a page, private ones masked or not; None if its row says all."""
+    """Return the fields of a record as plain values, private ones masked or revealed; None if its row shows
+    everything.
+    """
     if isinstance(thing, StoredRecord):
         return plain(dict(_readable(dict(thing) if reveal else thing.shown())))
     return None if thing is None or thing == {} else plain(thing, private(thing) if reveal else ())
 
 
 def plain(thing: object, reveal: Collection[str] = ()) -> dict[str, Any]:
-    """Return what is to be shown of a thing as plain values for a page; every text in it is safe to print."""
+    """Return the displayed members of a record as plain, printable values."""
     block = Sheet(title="", code=(thing.to_toml(),)) if isinstance(thing, Sequence) else describe(thing, reveal=reveal)
     return attr.asdict(block, retain_collection_types=False)
 
 
 def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a stored record with money and times as people read them."""
+    """Yield the members of a stored record, with money and times formatted for people."""
     for name, value in stored.items():
         if value is None or value == "" or name == "tenant":
             continue
@@ -54,7 +56,7 @@ def _readable(stored: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def related(api: object, key: str) -> dict[str, Any]:
-    """Return the timeline, and the events, deliveries and requests about an id; the newest of each."""
+    """Return the timeline of an id, and its newest events, deliveries and requests."""
     known_events = [kept for kept in things.received(api) if key and things.mentions(kept.event.body, key)]
     sandbox = sandbox_of(api)
     caused = (
@@ -97,7 +99,7 @@ _HAPPENED = {"requested": "Authorization requested", "created": "Authorized", "c
 
 
 def _timeline(key: str, caused: list[Any], known_events: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock where there is one.
+    """Yield what happened to a transaction or an application, oldest first, by the sandbox's clock if there is one.
 
     A title is `Posted (settle)`, or `updated: approved (review)`.
     """
@@ -129,13 +131,13 @@ _STATES: Mapping[str, tuple[Kind, str]] = {
     "transactions": ("transaction", "status"), "disputes": ("dispute", "status"), "cards": ("card", "status"),
     "users": ("application", "application_status"), "companies": ("application", "application_status"),
 }  # fmt: skip
-"""The diagram of a list's things, and the column of their present state."""
+"""State diagram of each list's records, and the column of their current state."""
 
 
 def states(name: str, facts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the diagram of states of a thing as elements of SVG and their name space; None for what has no states.
+    """Return the state diagram of a record as SVG elements and their namespace; None if it has no states.
 
-    An element is its tag, its attributes, its text and the elements in it; no foreign text is in any.
+    An element consists of tag, attributes, text and children; it contains no external text.
     """
     if name not in _STATES:
         return None

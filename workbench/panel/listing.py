@@ -1,4 +1,4 @@
-"""A list of the panel: rows are searched, filtered, sorted and exported in the kernel; the page shows a window."""
+"""A list of the panel: the kernel searches, filters, sorts and exports rows; the page shows a window of them."""
 
 import re
 import threading
@@ -45,10 +45,10 @@ def terms(text: str) -> list[Term]:
 
 
 class Listing:
-    """Rows with a filter and an order. From code: `filter`, `sort`, `rows`, `frame()`, `to_file(path)`.
+    """Rows with a filter and a sort order. From code: `filter`, `sort`, `rows`, `frame()`, `to_file(path)`.
 
     Args:
-        name: What is listed.
+        name: Name of the list.
         load: Reads the rows.
     """
 
@@ -70,7 +70,7 @@ class Listing:
 
     @property
     def data(self) -> Rows:
-        """All rows, read when they are first needed."""
+        """All rows, read on first use."""
         return self._data or self.read()
 
     @property
@@ -79,7 +79,7 @@ class Listing:
         return self._data is not None
 
     def read(self) -> Rows:
-        """Read the rows again and return them; filter and order do not change."""
+        """Read the rows again and return them; filter and order are unchanged."""
         before, self._data = self._data, self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
@@ -91,11 +91,11 @@ class Listing:
         return self._data
 
     def filter(self, text: str) -> None:
-        """Show only rows that fit every term of a filter.
+        """Show only rows that match every term of a filter.
 
         Args:
-            text: Words to find in any column, and comparisons with one, as `status:declined amount>200`; text with
-                spaces in quotation marks. Money is compared in dollars, times by their ISO text.
+            text: Words to find in any column, and comparisons with one column, as `status:declined amount>200`; quote
+                text with spaces. Money is compared in dollars, times by their ISO text.
         """
         self.text = text
         self.__dict__.pop("order", None)
@@ -118,7 +118,7 @@ class Listing:
 
     @cached_property
     def order(self) -> list[int]:
-        """The numbers of the rows that pass the filter, in their order."""
+        """Positions of the rows that pass the filter, in sort order."""
         order = list(range(len(self.data.rows)))
         for term in terms(self.text):
             order = self._fitting(term, order)
@@ -129,12 +129,12 @@ class Listing:
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
-        """The rows that pass the filter, in their order."""
+        """Rows that pass the filter, in sort order."""
         return [self.data.rows[number] for number in self.order]
 
     @property
     def ids(self) -> list[str]:
-        """The ids of these rows."""
+        """Ids of the rows that pass the filter."""
         return [self.data.ids[number] for number in self.order]
 
     def _place(self, name: str) -> int | None:
@@ -179,12 +179,12 @@ class Listing:
 
     @cached_property
     def searched(self) -> list[str]:
-        """Each row as the text that words are looked for in."""
+        """Searchable text of each row."""
         places = range(len(self.data.columns))
         return ["\x1f".join([self._shown(row, index) for index in places]).lower() for row in self.data.rows]
 
     def prepare(self) -> None:
-        """Make the texts of many rows in the background, before a person types."""
+        """Compute the searchable texts of many rows in the background, before a person types."""
         if not self._prepared and len(self.data.rows) > _MANY:
             self._prepared = True
             threading.Thread(target=lambda: self.searched, daemon=True).start()
@@ -214,7 +214,7 @@ class Listing:
         return word(str(value)) if kind == "status" and value is not None else self._shown(row, index)
 
     def window(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Return some of the rows as a page shows them: texts, escaped where they would not print."""
+        """Return some rows as the page shows them: texts, with unprintable characters escaped."""
         numbers = self.order[max(first, 0) : max(first, 0) + count]
         return [
             {
@@ -226,7 +226,7 @@ class Listing:
         ]
 
     def cell(self, row: Sequence[Any], index: int) -> Any:
-        """Return a cell as a page shows it: a text; a status with its color; an id with what it is called."""
+        """Return a cell as the page shows it: a text, a status with its color, or an id with its label."""
         value, column = row[index], self.data.columns[index]
         if value is None or value == "":
             return ""
@@ -239,7 +239,7 @@ class Listing:
         return visible(self._shown(row, index), _LONGEST)
 
     def frame(self, places: Sequence[int] | None = None) -> Any:
-        """Return the rows that pass the filter as a DataFrame, in their order; of these only some, by their place."""
+        """Return the rows that pass the filter as a DataFrame, in sort order, or only those at some positions."""
         import pandas as pd
 
         numbers = self.order if places is None else [self.order[place] for place in places]
@@ -249,9 +249,7 @@ class Listing:
         return pd.DataFrame(rows, columns=[column.name for column in self.data.columns])
 
     def sums(self, places: Sequence[int] | None = None) -> list[list[str]]:
-        """Return the label and the sum by currency of each column of amounts: of the rows that pass the filter, or
-        of some of these by their place.
-        """
+        """Return label and sum by currency of each amount column, over the filtered rows or those at some positions."""
         numbers = self.order if places is None else [self.order[place] for place in places]
         codes = self._cells(self._currency, numbers) if self._currency is not None else [None]
         several = set(codes)
@@ -291,8 +289,8 @@ class Listing:
         return str((None if self._currency is None else row[self._currency]) or "USD").upper()
 
     def summary(self) -> dict[str, Any]:
-        """Return how the values of each column are distributed, of the rows that pass the filter: the number of missing
-        values, and bars, each with its label, its count and the terms of the filter that shows it.
+        """Return the distribution of each column over the filtered rows: the number of missing values, and bars with
+        label, count and filter terms.
         """
         columns: dict[str, Any] = {}
         for place, column in enumerate(self.data.columns):
@@ -307,7 +305,9 @@ class Listing:
         return name or (word(value) if self.data.columns[place].kind == "status" else plain(value))
 
     def values(self, places: Sequence[int]) -> dict[str, Any]:
-        """Return rows by their place as values to copy: an amount as its minor units and the number of their digits."""
+        """Return rows at some positions as values to copy; an amount as its minor units and number of decimal
+        places.
+        """
         shown = [(place, column) for place, column in enumerate(self.data.columns) if column.kind != "hidden"]
 
         def value(row: Sequence[Any], place: int, kind: str) -> Any:
@@ -354,7 +354,7 @@ _PERIODS = (13, 10, 7, 4)  # hours, days, months, years, by the length of their 
 
 
 def bars(column: Column, values: Sequence[Any], called: Callable[[Any], str]) -> list[dict[str, Any]]:
-    """Return the distribution of values of a column: a label, a count, and the terms of the filter that shows them."""
+    """Return the distribution of a column's values: label, count, and filter terms of each bar."""
     if not values:
         return []
     name = column.name
@@ -383,7 +383,7 @@ def bars(column: Column, values: Sequence[Any], called: Callable[[Any], str]) ->
 
 
 def _hours(values: Sequence[Any]) -> Counter[str]:
-    """Return how many times are in each hour, by its text."""
+    """Return the number of times in each hour, by its text."""
     times = (at if at.tzinfo is UTC else at.astimezone(UTC) for at in values if isinstance(at, datetime))
     hours: Counter[str] = Counter()
     for (year, month, day, hour), count in Counter((at.year, at.month, at.day, at.hour) for at in times).items():
@@ -399,7 +399,7 @@ def _shorter(counts: Counter[str], size: int) -> Counter[str]:
 
 
 def _bins(name: str, numbers: Sequence[int | Decimal], kind: str) -> list[dict[str, Any]]:
-    """Return numbers in bins of one width; amounts are in cents, and their limits in dollars."""
+    """Return numbers in bins of equal width; amounts are in cents, bin limits in dollars."""
     if not numbers:
         return []
     digits = 2 if kind == "money" else min(_DIGITS, max(_decimals(number) for number in numbers))
@@ -435,7 +435,7 @@ def _number(value: object) -> Decimal | None:
 
 
 def plain(value: object) -> str:
-    """Return a value as the text that is searched and compared."""
+    """Return the text by which a value is searched and compared."""
     if isinstance(value, datetime):
         return f"{str(value.astimezone(UTC))[:19]} UTC"
     if isinstance(value, bool):
@@ -459,9 +459,9 @@ _MOST = 1_000  # choices of an argument, the newest
 
 
 def choices(api: object, member: str) -> dict[str, Any]:
-    """Return what a session knows that an argument may name, the newest first, by words: "J. M., approved (00faad0d)".
+    """Return the known values of an argument, newest first, by label: "J. M., approved (00faad0d)".
 
-    This asks the sandbox, the journal and the inbox; nothing is sent to the service.
+    They come from the sandbox, the journal and the inbox; nothing is sent to the service.
     """
     try:
         if member in ("token", "chain_id"):

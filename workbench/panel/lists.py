@@ -1,6 +1,4 @@
-"""What a session can see, by kind: rows of plain values, and the thing that each row opens to. Reads only, no
-effects.
-"""
+"""Lists of the data that a session can see: rows of plain values, and the record that each row opens. Read-only."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,12 +23,12 @@ LINKED: Mapping[str, Mapping[str, str]] = {
     "transactions": {"disputes": "transaction_id", "events": "about"},
     "events": {"deliveries": "event_id"},
 }
-"""The lists that a thing leads to, each with the column that has its id."""
+"""Linked lists of each kind of record, with the column that holds its id."""
 
 
 @attrs.frozen
 class Column:
-    """A column: its name, what its values are, and the kind of thing that an id leads to."""
+    """A column: name, type of its values, and the kind of record that an id links to."""
 
     name: str
     kind: str = "text"  # or "id", "address", "money" (cents), "number", "time", "status"
@@ -38,13 +36,13 @@ class Column:
 
     @property
     def label(self) -> str:
-        """The head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
+        """Head of the column: `amount_cents` is "Amount", `card_id` is "Card", `id` is "ID"."""
         return sentence(rendering.label(re.sub(r"_id$" if self.kind == "id" else "_cents$", "", self.name)))
 
 
 @attrs.frozen(kw_only=True)
 class Rows:
-    """Rows of plain values in columns, the thing that each row opens to, and its id."""
+    """Rows of plain values in columns, with the id and the record of each row."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...] = attrs.field(repr=False)
@@ -56,18 +54,18 @@ class Rows:
     notes: tuple[str, ...] = ()
 
     def facts(self, number: int) -> dict[str, Any]:
-        """Return the values of a row by the names of their columns."""
+        """Return the values of a row by column name."""
         return {column.name: value for column, value in zip(self.columns, self.rows[number], strict=True)}
 
     def known(self, number: int) -> dict[str, Any]:
-        """Return all that is known of a row, by attribute name: what actions take their arguments from."""
+        """Return all known values of a row by attribute name, for the arguments of actions."""
         thing = self.things[number]
         held = dict(thing) if isinstance(thing, Mapping) else walk.given(thing) if walk.is_record(thing) else {}
         return {**held, "id": self.ids[number], **self.facts(number)}
 
 
 Found = tuple[str, Mapping[str, Any], Any]
-"""An id, values by column, and the thing that a row opens to."""
+"""An id, values by column, and the record that a row opens."""
 
 
 def _rows(
@@ -77,11 +75,10 @@ def _rows(
     newest: bool = True,
     names: Mapping[str, str] | None = None,
 ) -> Rows:
-    """Return rows of what was found; columns without any value are omitted, the newest row is first.
+    """Return rows, newest first; columns without any value are omitted.
 
     Args:
-        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for what the thing itself is
-            called.
+        columns: Each column as `name`, `name:kind`, `name:id>list`, or `name:label` for the label of the record itself.
     """
     known, called = list(entries), names or {}
     if newest:
@@ -107,7 +104,7 @@ def _rows(
 
 
 def _facts(x: object, members: str) -> dict[str, Any]:
-    """Return members of a record or mapping by the names of columns: stored times as such, members of an enum as text.
+    """Return members of a record or mapping by column name; stored times become times, enum members text.
 
     Args:
         members: Each as `name`, or as `column=path.of.the.member`.
@@ -127,13 +124,13 @@ def _facts(x: object, members: str) -> dict[str, Any]:
 
 
 def records(api: object, kind: str) -> list[Any]:
-    """Return the records of a kind that the sandbox stores; none for another service."""
+    """Return the sandbox's stored records of a kind; empty for a real service."""
     sandbox = sandbox_of(api)
     return [] if sandbox is None else sandbox.records(kind)
 
 
 def received(api: object) -> list[Any]:
-    """Return the received events, each with its time of arrival, by the sandbox's clock where there is one."""
+    """Return the received events, each with its time of arrival, by the sandbox's clock if there is one."""
     inbox = getattr(api, "inbox", None)
     if inbox is None:
         return []
@@ -142,7 +139,7 @@ def received(api: object) -> list[Any]:
 
 
 def entries(api: Any, *operations: str) -> list[Any]:
-    """Return the calls with an effect in the journal, oldest first; of some operations, those that were carried out."""
+    """Return the journal's calls with an effect, oldest first; for given operations only those carried out."""
     calls = list(journal_of(api) or ())
     return (
         [entry for entry in calls if entry.operation in operations and entry.outcome == "done"] if operations else calls
@@ -150,7 +147,7 @@ def entries(api: Any, *operations: str) -> list[Any]:
 
 
 def names(api: object) -> dict[str, str]:
-    """Return what to call the cards, people and companies that the sandbox stores, by their ids. Names are masked."""
+    """Return masked labels of the sandbox's cards, people and companies, by id."""
     labels = {record["id"]: f"•••• {record['last4']}" for record in records(api, "card")}
     labels |= {
         record["id"]: name for kind in ("owner", "user") for record in records(api, kind) if (name := _person(record))
@@ -169,7 +166,7 @@ def tokens(api: object, member: str) -> Iterator[tuple[str, str, int]]:
 
 
 def iso(value: object) -> str | None:
-    """Return a time in UTC as a page reads it; None for anything else."""
+    """Return a time in UTC in the format that the page parses; None for anything else."""
     return value.astimezone(UTC).isoformat(timespec="milliseconds") if isinstance(value, datetime) else None
 
 
@@ -192,17 +189,19 @@ def now(api: object) -> datetime:
 
 
 def stamp(api: object) -> tuple[Any, ...]:
-    """Return what changes when the sandbox, the inbox or the journal does, and not when something is read."""
+    """Return a value that changes whenever the sandbox, the inbox or the journal changes, but not on reads."""
     sandbox, inbox = sandbox_of(api), getattr(api, "inbox", None)
     last = None if sandbox is None else sandbox._last_event()
     return len(entries(api)), None if inbox is None else inbox._mark(), last
 
 
 def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object) -> list[Found]:
-    """Return what each record, call or event says of a thing: members as of `_facts`, with an `id`; None without one.
+    """Return what each record, call or event contains about an object: members as of `_facts`, with an `id`.
+
+    Those without an id are skipped.
 
     Args:
-        thing: The path of the thing in it; by default it is the thing.
+        thing: Path of the object within the record; default: the record itself.
         more: Further values.
     """
     facts = [
@@ -212,7 +211,7 @@ def _known(objects: Iterable[Any], members: str, thing: str = "", **more: object
 
 
 def _merged(*sources: Iterable[Found]) -> list[Found]:
-    """Merge what several sources know of each id: later ones replace values, a record of the sandbox other things."""
+    """Merge the rows of several sources by id: later values win, and a sandbox record replaces other objects."""
     known: dict[str, tuple[dict[str, Any], Any]] = {}
     for source in sources:
         for key, facts, thing in source:
@@ -234,7 +233,7 @@ def _of_frame(frame: Any) -> list[dict[str, Any]]:
 
 
 def rows_of_frame(frame: Any) -> Rows:
-    """Return a frame as rows: amounts in cents as money, times, numbers and statuses as such."""
+    """Return a frame as rows, with cents as money and typed times, numbers and statuses."""
     columns = []
     for name in map(str, frame.columns):
         dtype = str(frame[name].dtype).lower()
@@ -259,7 +258,7 @@ def rows_of_frame(frame: Any) -> Rows:
 
 
 def health(api: Any) -> Rows:
-    """Return the troubles of a session by cause, the most urgent first, each with its fix."""
+    """Return the troubles of a session by cause, most urgent first, each with its fix."""
     if not isinstance(api, Session | AsyncSession):
         return _rows("", (), "The health is that of a session; this is a client.")
     state = api.health()
@@ -300,7 +299,7 @@ def contracts(api: Any) -> Rows:
 
 
 def credit_of(token: Any, percent: Any) -> int | None:
-    """Return the cents that a percentage of a token is worth: balance, times exchange rate, times percentage."""
+    """Return the cents that a percentage of a token is worth: balance × exchange rate × percentage."""
     try:
         return int(Decimal(token.balance) * Decimal(str(token.exchange_rate)) * Decimal(str(percent)))
     except (AttributeError, ArithmeticError, TypeError, ValueError):
@@ -327,7 +326,7 @@ def users(api: object) -> Rows:
 
 
 def companies(api: object) -> Rows:
-    """Return the companies of the sandbox; the service has no list."""
+    """Return the companies of the sandbox; the service has no list of companies."""
     company_rows = (
         (
             record["id"],
@@ -354,7 +353,7 @@ def cards(api: object) -> Rows:
 
 
 def transactions(api: object) -> Rows:
-    """Return the transactions that the sandbox stores; of another service those known from events."""
+    """Return the sandbox's stored transactions; for a real service those known from events."""
     from workbench.reports.transaction_rows import transactions as frame_of
 
     books = records(api, "transaction")
@@ -374,7 +373,7 @@ def transactions(api: object) -> Rows:
 
 
 def payment_accounts(api: object) -> Rows:
-    """Return the known payment accounts, created or deleted; the service has no list."""
+    """Return the known payment accounts, created or deleted; the service has no list of accounts."""
     members = "id nickname=members.nickname type=members.type user_id=members.user_id created=created_at"
     stored = _known(records(api, "payment_account"), members)
     members = "id=answer.id nickname=answer.nickname type=answer.type user_id=answer.userId created=started"
@@ -406,7 +405,7 @@ _KINDS = {
 
 
 def rewards(api: Any, users: Iterable[str], **filters: Any) -> Rows:
-    """Return the rewards activity of users, all pages that the interface reaches, with its frame."""
+    """Return the rewards activity of users, all reachable pages, with its frame."""
     from workbench.rewards.reading import fetch
 
     frame = fetch(api, list(users), progress=False, **filters).frame()
@@ -427,7 +426,7 @@ def events(api: object) -> Rows:
 
 
 def deliveries(api: object) -> Rows:
-    """Return the deliveries of the sandbox to registered endpoints, and those that the inbox refused."""
+    """Return the sandbox's deliveries to registered endpoints, and those that the inbox rejected."""
     sandbox = sandbox_of(api)
     listed: list[tuple[str, Mapping[str, Any], Any]] = [
         (
@@ -464,7 +463,7 @@ def requests(api: object) -> Rows:
 
 
 def call_facts(call: Any) -> dict[str, Any]:
-    """Return what the journal says of a call."""
+    """Return the values of a journal entry by column."""
     facts = _facts(call, "id what operation environment started ended status outcome error answer")
     facts |= {"request": dict(call.request), "next step": call.next_step, "resend of": call.resend_of}
     return {name: value for name, value in facts.items() if value not in (None, {}, [])}
@@ -493,4 +492,4 @@ KINDS: Mapping[str, Callable[[Any], Rows]] = {
     "payment accounts": payment_accounts, "disputes": disputes, "events": events, "deliveries": deliveries,
     "requests": requests, "sequences": sequences, "assumptions": assumed,
 }  # fmt: skip
-"""The lists of a panel that need no input; rewards need a user."""
+"""Lists of a panel that need no input; rewards need a user."""

@@ -1,4 +1,4 @@
-"""A file that stays alive: one HTML page whose rows sort, filter and open without a kernel, server or network."""
+"""Standalone HTML file whose rows sort, filter and open without a kernel, server or network."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,23 +41,23 @@ def to_file(
     """Write a frame to a .csv, .xlsx or .parquet file; or a frame, chart, panel, dashboard or run to an .html file.
 
     Values and column names are the same in each format: a column `net_cents` holds cents. If the unit of a renamed
-    column is not known, its head says so. Notes, if any, are written to a second sheet (XLSX), the metadata (Parquet),
-    or `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable by its owner only.
+    column is unknown, its head says so. Notes are written to a second sheet (XLSX), the metadata (Parquet), or
+    `….csv.notes.txt` (CSV). A file with revealed columns (`reveal=`) is readable only by its owner.
 
     An HTML file needs no server, kernel or network: its rows sort, filter and open in a browser.
 
-    Several frames by name make a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes
-    of each, tables with totals and charts (.xlsx), and definitions. There, and only there, amounts in cents are written
-    in the main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
+    A mapping of frames makes a workbook (.xlsx) or a page (.html) for people: a cover with time, currency and notes of
+    each frame, tables with totals and charts (.xlsx), and definitions. Only there amounts in cents are written in the
+    main unit of their currency, as the heads say: `net (USD)`. The same frames make the same bytes.
 
     Args:
-        of: What to write. A panel is written with the lists that were read.
+        of: Object to write. A panel is written with the lists that were read.
         path: The file to write. Its extension selects the format.
         overwrite: Replace the file if it exists.
-        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.load` removes it), or
-            leave it unchanged ("keep").
+        formulas: In CSV files, put `'` before text that a spreadsheet would run ("guard"; `bulk.read_rows` removes it),
+            or leave it unchanged ("keep").
         tz: In XLSX files, the time zone of times.
-        audit: Add a sheet with the rows that each number of a report is made of, as in `reports.explain` (XLSX only).
+        audit: Add a sheet with the source rows of each number of a report, as in `reports.explain` (XLSX only).
 
     Raises:
         FileExistsError: The file exists and `overwrite` is False.
@@ -87,7 +87,7 @@ def to_file(
 
 
 def _frame_of(of: Any) -> "pd.DataFrame":
-    """Return what is drawn or listed as a frame."""
+    """Return the data of a chart or list as a frame."""
     from workbench.tables.frames import is_tabular, to_frame
 
     of = getattr(of, "drawn", of)  # of a chart
@@ -97,7 +97,7 @@ def _frame_of(of: Any) -> "pd.DataFrame":
 
 
 def _document_of_frame(frame: "pd.DataFrame", of: Any) -> str:
-    """Return the page of a frame; above it the chart, if it is drawn."""
+    """Return the page of a frame, below its chart if there is one."""
     facts = frame.attrs
     title, lead = facts.get("report") or "rows", ""
     if hasattr(of, "drawn"):
@@ -125,12 +125,12 @@ def document(
     Args:
         title: Title of the page.
         lists: Lists to show; those without rows are omitted.
-        lead: HTML above the lists, with the title; every foreign text in it is escaped.
+        lead: HTML above the lists, with the title; external text in it must be escaped.
         tiles: Figures of the overview, as of `panel.tiles`; without any, the page begins with the first list.
-        about: What the head shows: `environment`, `host`, `key`, `tenant`.
-        at: As of when the data are; if omitted, the page says when it was written.
+        about: Values for the head: `environment`, `host`, `key`, `tenant`.
+        at: Time of the data; if omitted, the page shows when it was written.
         notes: Sentences above the lists.
-        every: Seconds after which the page loads itself again; 0 for never.
+        every: Seconds after which the page reloads itself; 0 for never.
     """
     title, given = visible(title, 200), list(lists)
     shown = [listing for listing in given if listing.data.rows] or given[:1]
@@ -188,7 +188,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def _stored(listing: Listing) -> dict[str, Any]:
-    """Return a list for the page: its columns, and the values of each, repeated ones once."""
+    """Return a list for the page: its columns, and their values with repetitions stored once."""
     data = listing.data
     columns = list(zip(*data.rows, strict=True)) or [()] * len(data.columns)
     own = next((place for place, column in enumerate(data.columns) if column.kind == "id" and not column.to), None)
@@ -204,7 +204,7 @@ def _stored(listing: Listing) -> dict[str, Any]:
 
 
 def _value(value: object, kind: str) -> Any:
-    """Return a value as the page keeps it: an amount or a number, a time in milliseconds, or a text."""
+    """Return a value as stored in the page: a number, a time in milliseconds, or a text."""
     if value is None or value == "":
         return None
     if isinstance(value, datetime):
@@ -222,7 +222,7 @@ def _packed(values: list[Any]) -> dict[str, Any]:
 
 
 def _names(shown: Iterable[Listing]) -> dict[str, str]:
-    """Return what to call the things that columns lead to."""
+    """Return the labels of the records that columns link to."""
     return {
         key: visible(name, 80)
         for listing in shown
@@ -234,7 +234,7 @@ def _names(shown: Iterable[Listing]) -> dict[str, str]:
 
 
 def _statuses(shown: Iterable[Listing]) -> dict[str, tuple[str, str, str]]:
-    """Return the label, the color and the text of each status."""
+    """Return label, color and text of each status."""
     statuses = {
         visible(plain(row[place]), _LONGEST)
         for listing in shown

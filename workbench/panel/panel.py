@@ -40,7 +40,7 @@ _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
 ALL = "All known users"
-"""What is entered to read the rewards of all users that a session knows."""
+"""Input that selects the rewards of all known users."""
 _VIEWS = "views.json"  # in the state folder
 
 
@@ -53,7 +53,7 @@ def browse(api: Any) -> "Panel":
         api: A Client or a session.
 
     Raises:
-        UsageError: `api` is something else.
+        UsageError: `api` is not a client or session.
     """
     return Panel(api)
 
@@ -84,14 +84,14 @@ def form(call: Any, *, script: Script | None = None, **values: Any) -> Form:
 
 
 class PanelWidget(anywidget.AnyWidget):
-    """The page's side of a panel. Nothing that it shows is part of its state, so that no saved notebook holds it."""
+    """Browser side of a panel. Its content is not part of the widget state, so saved notebooks never contain it."""
 
     _esm = _HERE / "panel.js"
     _css = css("panel/panel", ".wbp")
 
 
 class Rewards(Listing):
-    """The rewards of one user, or of all that a session knows, by type and time."""
+    """Rewards of one user, or of all known users, by type and time."""
 
     def __init__(self, api: Any) -> None:
         super().__init__("rewards", self._read)
@@ -119,7 +119,7 @@ class Rewards(Listing):
 
     @property
     def outstanding(self) -> tuple[str, str]:
-        """The points outstanding of the users that were read, and how many those are."""
+        """Points outstanding of the users that were read, and the number of these users."""
         frame = self.data.frame
         if frame is None or self.inputs["type"] or self.inputs["since"] or self.inputs["until"]:
             return "–", "read all rewards to see them"
@@ -129,13 +129,13 @@ class Rewards(Listing):
         return f"{outstanding(frame)['outstanding'][0]:,.0f}", f"of {count:,} user{'s' if count != 1 else ''} read"
 
     def show(self, user: str, **inputs: str) -> None:
-        """Read the rewards of a user; `type`, `since` and `until` limit them."""
+        """Read the rewards of a user, limited by `type`, `since` and `until`."""
         self.inputs = {**dict.fromkeys(self.inputs, ""), **inputs, "user": user}
         self.read()
         self.fresh = frozenset()
 
     def asked(self) -> dict[str, Any]:
-        """Return the inputs of a page, with their values."""
+        """Return the input fields of the page, with their values."""
         return {
             "inputs": [
                 {"name": "user", "label": "User", "options": [ALL, *choices(self._api, "user_id")]},
@@ -148,8 +148,8 @@ class Rewards(Listing):
 
 
 class Panel(Displayed):
-    """Lists, each read when it is first opened. From code: `open("users")` returns one; `show("users", id)` opens a
-    thing.
+    """A panel of lists, each read when first opened. From code: `open("users")` returns a list; `show("users", id)`
+    opens a record.
     """
 
     def __init__(self, api: Any) -> None:
@@ -179,7 +179,7 @@ class Panel(Displayed):
 
     @property
     def sandbox(self) -> Any:
-        """The sandbox or its control; None for another service."""
+        """The sandbox or its remote controls; None for a real service."""
         return sandbox_of(self._api)
 
     # from code
@@ -188,7 +188,7 @@ class Panel(Displayed):
         """Open a list by its name, and read it if it was not read before.
 
         Args:
-            text: A filter, as of `Listing.filter`; by default the list keeps the one it has.
+            text: A filter, as for `Listing.filter`; default: the current one.
 
         Raises:
             UsageError: The list does not exist.
@@ -239,7 +239,7 @@ class Panel(Displayed):
         close(self.widget)
 
     def document(self) -> str:
-        """Return the lists that were read as a standalone HTML page, with the figures of the overview."""
+        """Return the lists that were read and the overview as a standalone HTML page."""
         info = self._start({})
         about = {name: info[name] for name in ("environment", "host", "tenant")} | {"key": ""}
         read = [listing for listing in self.lists.values() if listing.is_read]
@@ -262,7 +262,7 @@ class Panel(Displayed):
     # for the page
 
     def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a message of the page; what goes wrong is shown as text."""
+        """Return the answer to a message of the page; errors are shown as text."""
         number = asked.get("ask")
         try:
             with self._lock:
@@ -327,7 +327,7 @@ class Panel(Displayed):
         return name, self.lists[name]
 
     def _number(self, name: str, key: str) -> int:
-        """Return the number of the row of a thing."""
+        """Return the position of a record's row."""
         if key not in self.lists[name].data.ids:
             raise UsageError(f"{name} has no {visible(key, 80)}", of="browse")
         return self.lists[name].data.ids.index(key)
@@ -361,7 +361,7 @@ class Panel(Displayed):
         }
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Show the private values of the thing that is open; the page hides them again, and the journal records it."""
+        """Show the private values of the open record, record that in the journal; the page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
             raise UsageError("its details are not open", of="browse")
         name, key = self.opened
@@ -371,14 +371,14 @@ class Panel(Displayed):
         return {"fields": details.fields(thing, reveal=True), "seconds": REVEAL_SECONDS}
 
     def _offered(self) -> list[tuple[Offer, dict[str, Any]]]:
-        """Return the actions of the thing that is open, with their arguments."""
+        """Return the actions of the open record, with their arguments."""
         name, key = self.opened or ("overview", "")
         if name not in self.lists or key not in self.lists[name].data.ids:
             return []
         return offers.of_row(name, self.lists[name].data.known(self._number(name, key)), self._api)
 
     def _find(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Find the list that has a thing; one that the page names is searched first."""
+        """Find the list that contains a record; a list named by the page is searched first."""
         key, hint = str(asked.get("id")), str(asked.get("to"))
         for name in sorted(self.lists, key=lambda text: text != hint):
             if name != "rewards" and key in self.lists[name].data.ids:
@@ -400,7 +400,7 @@ class Panel(Displayed):
         return {"model": self.act(do).widget.model_id}
 
     def _control(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Use a control of the sandbox, as offered for the thing that is open."""
+        """Call a control of the sandbox that is offered for the open record."""
         do = str(asked.get("do_what"))
         for offer, arguments in self._offered():
             if offer.do == do and offer.control:
@@ -424,14 +424,14 @@ class Panel(Displayed):
         return {"text": str(listing.to_file(file, overwrite=bool(asked.get("overwrite"))))}
 
     def _shown_as(self, asked: Mapping[str, Any]) -> Listing:
-        """Return a list with the filter and the order that the page shows."""
+        """Return a list with the page's filter and order."""
         name, listing = self._asked_list(asked)
         if str(asked.get("filter", "")) != listing.text or tuple(map(str, asked.get("sort", ()))) != listing.sorted:
             raise UsageError(f"{name} changed meanwhile", of="browse")
         return listing
 
     def _select(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Note the rows that a person selected, and return their sums."""
+        """Store the selected rows, and return their sums."""
         listing = self._shown_as(asked)
         places = [place for place in map(int, asked.get("places", ())) if 0 <= place < len(listing)]
         self._chosen = (listing, tuple(listing.ids[place] for place in places)) if places else None
@@ -439,7 +439,7 @@ class Panel(Displayed):
 
     @property
     def selection(self) -> Any:
-        """The rows that were selected in the page, as a typed frame with its notes; none selected are no rows."""
+        """Rows selected in the page, as a typed frame with notes; empty without a selection."""
         if self._chosen is None:
             return self.rows.iloc[:0]
         listing, ids = self._chosen
@@ -448,17 +448,17 @@ class Panel(Displayed):
 
     @property
     def rows(self) -> Any:
-        """The rows of the list in view that pass its filter, as a typed frame with its notes.
+        """Rows of the visible list that pass its filter, as a typed frame with notes.
 
         Raises:
-            UsageError: The overview is in view.
+            UsageError: The overview is visible.
         """
         if self.selected not in self.lists:
             raise UsageError(f"open a list first: {', '.join(self.lists)}", of="browse")
         return self.lists[self.selected].frame()
 
     def _keep_view(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Save a view of a list under its name in the state folder, or delete it."""
+        """Save a view of a list under a name in the state folder, or delete it."""
         name, _ = self._asked_list(asked)
         view, kept = asked.get("view"), views()
         of_list = kept.setdefault(name, {})
@@ -471,7 +471,7 @@ class Panel(Displayed):
         return {"views": of_list}
 
     def _tick(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Say whether something changed since a stamp; lists that were read are then read again when they are shown."""
+        """Return whether something changed since a stamp; lists are then read again when they are shown."""
         stamp, clock = self._stamp(), None if self.sandbox is None else things.iso(things.now(self._api))
         return {"stamp": stamp, "changed": stamp != asked.get("stamp"), "clock": clock}
 
@@ -479,7 +479,7 @@ class Panel(Displayed):
         return repr(things.stamp(self._api))
 
     def _changed(self) -> None:
-        """Read again what an action may have changed; filter, order, details and the form's answer stay."""
+        """Read again what an action may have changed; filter, order, details and the form's answer are unchanged."""
         for name, listing in self.lists.items():
             if listing.is_read and name not in ("rewards", "sequences", "assumptions"):
                 listing.read()
@@ -518,7 +518,7 @@ def _static_cell(listing: Listing, row: Any, index: int) -> Cell:
 
 
 def views() -> dict[str, dict[str, Any]]:
-    """Return the saved views of every list, by name; none where the file is missing or damaged."""
+    """Return the saved views of every list by name; empty if the file is missing or damaged."""
     try:
         kept = json.loads((state_folder() / _VIEWS).read_text(encoding="utf-8"))
     except (OSError, ValueError, WorkbenchError):
@@ -546,7 +546,7 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def tiles(panel: Panel) -> Iterator[dict[str, str]]:
-    """Yield the figures of the overview, each with the list and the filter that it leads to."""
+    """Yield the figures of the overview, each with the list and filter that it links to."""
 
     def rows(name: str) -> list[dict[str, Any]]:
         data = panel.lists[name].data

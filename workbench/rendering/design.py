@@ -95,7 +95,7 @@ LOOKS: Mapping[str, Look] = {
 }
 
 OTHER = Look(GRAY, "•", 90)
-"""Any other status."""
+"""Look of unknown statuses."""
 
 
 def look(status: str) -> Look:

@@ -51,7 +51,7 @@ _STATES: Mapping[type[Any], str] = {
     CompanyApplication: "application",
     Dispute: "dispute",
 }
-"""Records with a diagram of states."""
+"""Records with a state diagram."""
 _STATUSES = frozenset({"status", "application_status", "end", "outcome", "state"})
 """Keys of mappings whose values are shown as a status."""
 
@@ -83,7 +83,7 @@ def table(
     reveal: Collection[str] = (),
     paint: Paint = unpainted,
 ) -> str:
-    """Return many records, or mappings, as a table of plain text; the rows beyond `limit` are counted.
+    """Return records or mappings as a plain-text table; rows beyond `limit` are counted.
 
     Args:
         columns: Dotted attribute names, or keys, in display order; default: all that have a value.
@@ -94,7 +94,7 @@ def table(
 def html_table(
     rows: Sequence[Any], columns: Sequence[str] | None = None, *, limit: int = MAX_ROWS, reveal: Collection[str] = ()
 ) -> str:
-    """Return many records, or mappings, as an HTML table; the rows beyond `limit` are counted."""
+    """Return records or mappings as an HTML table; rows beyond `limit` are counted."""
     from workbench.rendering import markup
 
     return markup.write(describe(list(rows), reveal=reveal, columns=columns, rows=limit))
@@ -103,7 +103,7 @@ def html_table(
 def curl(
     operation: Operation[..., Any], request: object, *, base_url: str, converter: Converter, reveal: bool = False
 ) -> str:
-    """Return a request as a curl command: the key is a shell variable, private values are masked unless revealed.
+    """Return a request as a curl command with the key as a shell variable; private values are masked unless revealed.
 
     An incomplete request is shown as far as it is filled in; a path parameter without a value shows its name.
     """
@@ -197,11 +197,11 @@ _LINES: Mapping[type[Any], Callable[[Any], Mapping[str, Any]]] = {
         "where to change it": assumption.change,
     },
 }
-"""Columns of an object in a list, with their values."""
+"""Columns of objects in a list, with their values."""
 
 
 def plural(cls: type[Any], count: int) -> str:
-    """Return `3 issuing contracts`."""
+    """Return a count with the plural of a record's name, such as `3 issuing contracts`."""
     noun = label(cls.__name__)
     if count != 1 and noun != "rewards activity":
         noun = f"{noun.removesuffix('y')}ies" if noun[-1] == "y" else f"{noun}{'es' if noun[-1] == 's' else 's'}"
@@ -209,7 +209,7 @@ def plural(cls: type[Any], count: int) -> str:
 
 
 def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted names of the members that any of the records has."""
+    """Yield the dotted names of the members that at least one record has."""
     for column in members(cls):
         values = [value for item in shown if (value := getattr(item, column.name)) not in (None, ())]
         if values and isinstance(column.kind, Nested) and all(is_record(value) for value in values):
@@ -221,7 +221,7 @@ def present_columns(cls: type[Any], shown: Sequence[Any], prefix: str = "") -> I
 def record_grid(
     title: str, shown: Sequence[Any], total: int, reveal: Reveal = (), columns: Sequence[str] | None = None
 ) -> Grid:
-    """Return records as a grid: a column for each member that any of them has, including nested ones."""
+    """Return records as a grid with one column for each member that any of them has, including nested ones."""
     names = tuple(columns or present_columns(type(shown[0]), shown))
     lines = [{name.replace(".", "_"): _leaf(item, name, reveal) for name in names} for item in shown]
     return mapping_grid(lines, None, total, title)
@@ -300,7 +300,7 @@ def _unusual(record: object) -> Iterator[str]:
 
 
 def mapping_sheet(given: Mapping[Any, Any], deep: int = 0) -> Sheet:
-    """Return a mapping as a sheet: a plan, a balance, a guide. A wire body shows only its names."""
+    """Return a mapping, such as a plan or balance, as a sheet. A wire body shows only its names."""
 
     def shown(name: object, value: object) -> Block:
         if isinstance(value, Mapping) and deep < _DEEPEST:
@@ -385,7 +385,7 @@ def register(shell: Any) -> Callable[[], None]:
     """Register formatters in an IPython shell for records, lists of records, and errors without tracebacks.
 
     Returns:
-        A function that undoes it.
+        A function that unregisters them.
     """
     formatters = shell.display_formatter.formatters
     as_html, as_text = formatters["text/html"], formatters["text/plain"]

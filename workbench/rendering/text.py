@@ -1,5 +1,4 @@
-"""Cells, rows, sheets and grids, the format of single values, their rendering as plain text, and the abilities of a
-stream.
+"""Cells, rows, sheets and grids: formats of single values, plain-text rendering, and capabilities of a stream.
 
 Money is formatted from cents, times in UTC, decimals exactly; private values are masked. Columns are aligned. Prose
 wraps; ids and addresses never do.
@@ -27,25 +26,25 @@ from workbench.schema.rules import Full
 from workbench.schema.walk import Member
 
 MAX_ROWS = 200
-"""Rows of a table that are shown unless more are requested; the rest is counted."""
+"""Default maximum number of rows shown; the others are counted."""
 
 
 @attrs.frozen
 class Cell:
-    """One value: its lines, already safe to print, and its role ("text", "number", "private", "status:approved"…)."""
+    """One value: its printable lines, and its role ("text", "number", "private", "status:approved"…)."""
 
     lines: tuple[str, ...]
     role: str = "text"
 
     @property
     def text(self) -> str:
-        """Return the lines as one."""
+        """Return the lines joined into one."""
         return ", ".join(self.lines)
 
 
 @attrs.frozen
 class Row:
-    """A label and its value. `assumed` is the reason of an assumption; `warning` is a sentence next to the value."""
+    """A label and its value. `assumed` is the reason for an assumption; `warning` is a sentence next to the value."""
 
     label: str
     value: "Block"
@@ -94,7 +93,7 @@ LONGEST = 2_000
 """Maximum number of characters shown of one value; ids and addresses are far shorter."""
 
 TEST_CHAINS = frozenset({11155111, 43113, 80002, 84532, 901, 902, 1501})
-"""Test chains: real funds deposited there are lost. Source: Assumed behavior."""
+"""Test chains, on which deposits of real funds are lost. Source: Assumed behavior."""
 
 NO_FUNDS = "SANDBOX, do not send funds"
 
@@ -107,7 +106,7 @@ _MINOR_DIGITS = {
 
 
 def minor_digits(currency: str | None) -> int:
-    """Return how many digits the minor unit of a currency has by ISO 4217: 2 for USD, none for JPY."""
+    """Return the number of decimal places of a currency (ISO 4217): 2 for USD, 0 for JPY."""
     return _MINOR_DIGITS.get((currency or "USD").upper(), 2)
 
 
@@ -138,13 +137,13 @@ def label(name: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return words with a capital first letter and capital abbreviations: `User ID`."""
+    """Capitalize the first letter and abbreviations of a text: `User ID`."""
     text = _ABBREVIATIONS.sub(lambda match: match.group().upper(), text)
     return text[:1].upper() + text[1:]
 
 
 def cell(value: object) -> Cell:
-    """Return any single value as a cell; its text is never interpreted as markup."""
+    """Return a single value as a cell; its text is never interpreted as markup."""
     match value:
         case None | "":
             return Cell(("–",), "muted")
@@ -168,7 +167,7 @@ def cell(value: object) -> Cell:
 
 
 def cell_text(value: object) -> str:
-    """Return any value as the text of a table cell: escaped, on one line, the same in every interface."""
+    """Return a value as the text of a table cell: escaped, on one line, the same in every interface."""
     return ", ".join(map(cell_text, value)) if isinstance(value, list | tuple) and value else cell(value).text
 
 
@@ -213,7 +212,7 @@ def _unit(member: Member, record: object, value: Any) -> str:
 
 
 FORMULA = "=+-@\t\r\n＝＋－＠"
-"""Characters that start a formula in spreadsheets, with their full-width forms."""
+"""Characters that start a formula in spreadsheets, including full-width forms."""
 
 
 def guarded(text: str) -> str:
@@ -222,13 +221,13 @@ def guarded(text: str) -> str:
 
 
 Paint = Callable[[str, str], str]
-"""Returns text in the colors of its role; see `design.paint`."""
+"""Function that colors text by its role; see `design.paint`."""
 
 ASSUMED = "~"
 
 
 def legend() -> str:
-    """Return what the mark of assumptions means."""
+    """Return the explanation of the assumption mark."""
     return f"{ASSUMED} assumed: not shown in the interface document; {Remedy('assumptions')}"
 
 
@@ -255,7 +254,7 @@ def cells(text: str) -> int:
 
 
 def write(block: Block, width: int = 100, paint: Paint = unpainted) -> str:
-    """Return a block as plain text, without a line break at its end."""
+    """Return a block as plain text without a trailing line break."""
     lines = list(_lines(block, width, paint))
     if is_assumed(block):
         lines += [paint(line, "muted") for line in wrapped(legend(), width)]
@@ -355,12 +354,12 @@ def _fit(grid: Grid, width: int) -> list[int] | None:
 
 
 def _words(line: str) -> list[str]:
-    """Return the parts that must not be broken: words, and a number with its unit."""
+    """Return the unbreakable parts of a line: words, and numbers with their unit."""
     return line.split(" ") if line.count(" ") > 2 else [line]
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Wrap a text at its spaces to fit a width. Text without spaces is never broken, such as ids and addresses."""
+    """Wrap a text at spaces to fit a width. Parts without spaces, such as ids and addresses, are never broken."""
     if cells(text) <= width or len(_words(text)) == 1:
         return [text]
     return textwrap.wrap(text, max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False) or [text]
@@ -383,7 +382,7 @@ _IN_ASCII = {
 
 @attrs.frozen(kw_only=True)
 class Screen:
-    """How to write for one stream."""
+    """Output settings of a stream."""
 
     width: int = IN_PIPES
     color: bool = False
@@ -402,7 +401,9 @@ def _like(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 LIKENESS = "workbench-likeness"
-"""Name of the error handler for streams: it replaces our own signs by ASCII equivalents, others by escapes."""
+"""Name of the stream error handler that replaces known symbols by ASCII equivalents, and other characters by
+escapes.
+"""
 codecs.register_error(LIKENESS, _like)
 
 

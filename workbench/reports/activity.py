@@ -131,10 +131,10 @@ def declines(transactions: object, by: Columns = "declined_reason", *, currency:
 def spend_funnel(transactions: object, *, currency: str = "usd") -> pd.DataFrame:
     """Return the spend funnel: amounts requested, approved, posted, refunded and net.
 
-    Transactions that began before the first event are left out, since what was requested of them is not known.
+    Transactions that began before the first event are left out, because their requested amount is unknown.
 
     Args:
-        transactions: A frame of `transactions`, which for a past day is `transactions(…, at=)`, or anything it takes.
+        transactions: A frame of `transactions` (for a past day `transactions(…, at=)`), or anything it takes.
         currency: Transactions in other currencies are left out.
 
     Returns:
@@ -172,14 +172,14 @@ def spend(
 
     Args:
         transactions: A frame of `transactions` or `postings`, or anything they take.
-        by: One or more columns, also of your own, or periods such as "month", "quarter" or a fiscal "Q-JAN". In a
+        by: One or more columns, including your own, or periods such as "month", "quarter" or a fiscal "Q-JAN". Within a
             period, settlements and refunds count at their own time, as in `postings`.
         tz: Time zone of the periods.
         currency: Transactions in other currencies are left out.
 
     Returns:
         Columns: the groups, transactions, posted_cents, refunded_cents, net_cents (Int64), and running (boolean: the
-        period was not over when the data end) if `by` has a period. Rows of periods are in order of time.
+        period was not over when the data end) if `by` has a period. Rows of periods are in chronological order.
     """
     periods = [name for name in columns_of(by) if is_period(name)]
     source = _movements(transactions) if periods else transactions
@@ -241,8 +241,8 @@ def cohorts(transactions: object, *, tz: str = "UTC", currency: str = "usd") -> 
 
     Returns:
         Columns cohort (first day of the month), month (0 for the first one, Int64), users (Int64: active in it), share
-        (Float64, of the cohort), net_cents (Int64, of what was authorized in the month), and running (boolean: the
-        month was not over when the data end).
+        (Float64, of the cohort), net_cents (Int64, net amount of transactions authorized in the month), and running
+        (boolean: the month was not over when the data end).
     """
     table, notes = _table(transactions, currency, "authorized_at", begun=True)
     until = until_of(table, "authorized_at")
@@ -358,7 +358,7 @@ def _movements(transactions: object) -> pd.DataFrame:
 
 
 def month_of(text: str, of: str = "reports.monthly_changes") -> pd.Timestamp:
-    """Return the first day of a month that is written as "2026-03"."""
+    """Return the first day of a month written as "2026-03"."""
     if not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", str(text)):
         raise UsageError(f'month must be as "2026-03", not {visible(str(text), 40)}', of=of)
     return pd.Timestamp(text)

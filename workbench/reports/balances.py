@@ -213,16 +213,17 @@ def outstanding(
     Args:
         rewards: The result of `rewards.fetch`, its frame, or items.
         at: The date or time; a date means its first moment in `tz`. Default: after all rows.
-        on: The time from which points count: "created_at" (their row), "posted_at" (the purchase), or "minted_at",
+        on: The time from which points count: "created_at" (of their row), "posted_at" (of the purchase), or
+            "minted_at",
             which leaves out points not yet minted.
         by: A column to group by, or "cohort": the month of a user's first row.
         tz: Time zone of dates and months.
-        opening: Points outstanding before the first row; required if only rows from a time on were read.
+        opening: Points outstanding before the first row; required if earlier rows were not read.
 
     Returns:
         Columns: the group (named after `by`, if given), earned, clawed_back, redeemed, outstanding (decimals), rows
-        (Int64). `clawed_back` has the earned rows below 0: refunds, and adjustments, which the service does not tell
-        apart from them. It reports no expiry.
+        (Int64). `clawed_back` sums the earned rows below 0: refunds and adjustments, which the service does not
+        distinguish. The service reports no expiry.
 
     Raises:
         UsageError: `at` is not a time, or only a part of the rows was read and `opening` is not given.
@@ -305,7 +306,7 @@ def liability(
 
 
 def _points_part(rows: pd.DataFrame, column: str, before: Decimal) -> Part | None:
-    """Return the rows of a number of points; a balance begins with the opening, as a row without an id."""
+    """Return the rows behind a number of points; a balance begins with the opening, as a row without an id."""
     if column not in (*_FLOWS, "outstanding"):
         return Part(rows) if column == "rows" else None
     flows = _flows(rows)
@@ -318,7 +319,7 @@ def _points_part(rows: pd.DataFrame, column: str, before: Decimal) -> Part | Non
 
 
 def _end_of_read(rewards: object, data: pd.DataFrame) -> datetime | None:
-    """Return the moment up to which rows were read: the filter of the read, or the time of the last row."""
+    """Return the time up to which rows were read: the filter of the read, or the time of the last row."""
     attrs: Any = rewards.attrs if isinstance(rewards, pd.DataFrame) else {}
     filters = attrs.get("filters", getattr(rewards, "filters", {}))
     if filters.get("until"):
@@ -348,7 +349,7 @@ def _opening(rewards: object, opening: Decimal | None, until: datetime | None) -
 
 
 def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that count, with the time from which each counts as `at`, and the notes."""
+    """Return the rows that count, with their time as `at`, and the notes."""
     frame = rewards if isinstance(rewards, pd.DataFrame) else to_frame(rewards, of="list_rewards_activity")
     if on not in {"created_at", "posted_at", "minted_at"}:
         raise UsageError([not_allowed("on", on, ("created_at", "posted_at", "minted_at"))])

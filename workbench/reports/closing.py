@@ -1,4 +1,4 @@
-"""The close of a month: its reports as they were known when the month ended, in one workbook, one page and a ledger."""
+"""Monthly close: reports as known at the end of the month, in one workbook, one page and a ledger."""
 
 from pathlib import Path
 
@@ -29,15 +29,15 @@ def closing_frames(
     signed_by: str = "",
     rewards: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Return the reports of a month by the name of their sheet, from what was known when it ended.
+    """Return the reports of a month by sheet name, from what was known when it ended.
 
     Args:
-        events: What `postings` takes; with a sandbox its disputes are rolled forward too.
+        events: As for `postings`; with a sandbox its disputes are rolled forward too.
         month: The month, such as "2026-06".
         tz: Time zone of the month.
         currency: Currency of the amounts.
-        ledger: A ledger to reconcile with the postings of the month, as `reconcile` takes it.
-        signed_by: Who signs off the reconciliation.
+        ledger: A ledger to reconcile with the postings of the month, as for `reconcile`.
+        signed_by: Name of the person who signs off the reconciliation.
         rewards: All rows of rewards, to roll points forward.
 
     Raises:
@@ -77,7 +77,7 @@ def closing_frames(
 
 
 def _log(events: object) -> pd.DataFrame:
-    """Return the events as a frame, so that a log is read once."""
+    """Return the events as a frame, so that a log is read only once."""
     if isinstance(events, pd.DataFrame):
         return events
     if isinstance(events, Events):

@@ -1,4 +1,4 @@
-"""Implausible transaction events, one row each: what the totals of reports contain or leave out."""
+"""Implausible transaction events, one row each: anomalies that the totals of reports contain or leave out."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def anomalies(events: object, *, at: object = None) -> pd.DataFrame:
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
-        at: What was known at a past day or time, as in `transactions`.
+        at: Use only what was known at a past day or time, as in `transactions`.
 
     Returns:
         Columns anomaly ("settled twice", "posted above authorized", "refunded above posted", "amount missing",
         "duplicate id, other content", "began before the first event", "unknown kind", "no event for days"),
-        transaction_id, event_id, at, amount_cents (Int64: the amount, or what is above), currency.
+        transaction_id, event_id, at, amount_cents (Int64: the amount, or the excess), currency.
     """
     frame = _frame(events)
     data, _ = transaction_events(frame, at)

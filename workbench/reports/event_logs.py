@@ -1,7 +1,7 @@
 """Read logs of webhook events that are larger than memory: one JSON object per line, plain or gzip.
 
-DuckDB parses lines that hold exactly the members and types of their kind. Any other line is read strictly, as an event
-in memory is. The resulting frame is the same either way.
+DuckDB parses lines that contain exactly the members and types of their kind. All other lines are parsed strictly, like
+events in memory. The resulting frame is the same either way.
 """
 
 import glob
@@ -46,7 +46,7 @@ class Events:
         self._own_names = bool(names)  # then every line is read strictly
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield each event, read strictly.
+        """Yield each event, parsed strictly.
 
         Raises:
             UsageError: A line is not an event; the message names file and line.

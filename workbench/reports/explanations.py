@@ -1,4 +1,4 @@
-"""Explain a number of a report: the rows it is made of, with their events and requests, adding up exactly to it."""
+"""Explain a number of a report: its source rows with their events and requests, adding up exactly to it."""
 
 from decimal import Decimal, localcontext
 from typing import Any
@@ -13,25 +13,25 @@ from workbench.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report
 
 _MAX_EVENTS = 10_000  # rows whose events are listed
 _RECORDS = frozenset({"postings", "status_history", "time_in_status", "contract_values", "balances", "anomalies"})
-"""Kinds of reports in which each row is made of one record."""
+"""Kinds of reports whose rows come from one record each."""
 
 
 def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
-    """Return what a number of a report is made of: its postings, transactions or records, which add up exactly to it.
+    """Return the source rows of a number in a report (postings, transactions or records), which add up exactly to it.
 
     Args:
-        frame: A report, such as `reports.spend(api)`, from this process: a file holds no rows of its sources.
+        frame: A report of this process, such as `reports.spend(api)`; a file contains no source rows.
         row: Position of the row, from 0.
         column: The column.
 
     Returns:
-        One row for each that counts. Columns: contribution (Int64, a decimal, or Float64 of hours and days), the
-        columns of the source, and of transactions `event_ids` and `requests` (operation, status and answer), where
-        known. `attrs["number"]` is the number, `attrs["formula"]` says how the contributions make it, and the notes
-        say what was left out of the report and why.
+        One row for each contribution. Columns: contribution (Int64, a decimal, or Float64 of hours and days), the
+        columns of the source, and for transactions `event_ids` and `requests` (operation, status and answer), where
+        known. `attrs["number"]` is the number, `attrs["formula"]` states how the contributions make it, and the notes
+        list what the report left out and why.
 
     Raises:
-        UsageError: The frame is not a report of this process, there is no such cell, or it was changed since.
+        UsageError: The frame is not a report of this process, the cell does not exist, or it was changed since.
     """
     if not 0 <= row < len(frame):
         raise UsageError([Problem("row", "range", f"must be a position from 0 to {len(frame) - 1}")], of=_OF)
@@ -66,7 +66,7 @@ _OF = "reports.explain"
 
 
 def _total(part: Part) -> tuple[Any, str]:
-    """Return the number that the contributions make, and how."""
+    """Return the number computed from the contributions, and its formula."""
     values = part.contributions()
     count = f"{len(values):,} contributions"
     if part.statistic == "record":
@@ -96,7 +96,7 @@ def _is_same(number: object, total: object) -> bool:
 
 
 def _with_events(part: Part, trace: object) -> pd.DataFrame:
-    """Return the contributions with their events; of transactions their postings, if those add up to the same."""
+    """Return the contributions with their events; transactions become postings if those add up to the same number."""
     table = part.table()
     known = getattr(trace, "events", None)
     if known is None or "transaction_id" not in table or len(table) > _MAX_EVENTS:
@@ -121,7 +121,7 @@ def _with_events(part: Part, trace: object) -> pd.DataFrame:
 
 
 def _as_postings(table: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
-    """Return the postings of transactions, if one of their amounts makes the same contributions."""
+    """Return the postings of transactions, if one of their amounts gives the same contributions."""
     rows = postings(events)
     contributed = table.groupby("transaction_id")["contribution"].sum()
     for amount in AMOUNTS:
@@ -136,7 +136,7 @@ def _as_postings(table: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _requests(source: object) -> dict[str, str]:
-    """Return by event the operation and the answer of the request that caused it, as a sandbox knows them."""
+    """Return the operation and answer of the request behind each event, from a sandbox's log."""
     sandbox = sandbox_of(source)
     if sandbox is None:
         return {}

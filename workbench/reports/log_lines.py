@@ -1,4 +1,4 @@
-"""Lines of an event log to columns: regular lines with DuckDB and Arrow, any other line strictly."""
+"""Parse lines of an event log to columns: regular lines with DuckDB and Arrow, all others strictly."""
 
 import gzip
 import json
@@ -89,7 +89,7 @@ def log_blocks(path: Path) -> Iterator[Block]:
 
 
 def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None]:
-    """Return the error text and the event of a line, read strictly: one of them is empty, both for a blank line."""
+    """Parse a line strictly; return its error text or its event. Both are empty for a blank line."""
     if not line.strip():
         return "", None
     try:
@@ -102,18 +102,18 @@ def read_strictly(converter: Converter, line: bytes) -> tuple[str, Event | None]
 
 
 class BlockReader:
-    """Read blocks of lines into columns: regular lines with DuckDB and Arrow, any other line strictly.
+    """Read blocks of lines into columns: regular lines with DuckDB and Arrow, all others strictly.
 
-    A regular line has exactly the quotation marks of the members of its kind, so no other and no duplicate member. Its
-    texts have no escapes, and its numbers, times and enum values convert exactly.
+    A regular line has exactly the quotation marks of the members of its kind, and therefore no other or duplicate
+    member. Its texts have no escapes, and its numbers, times and enum values convert exactly.
 
     Args:
         engine: DuckDB.
         plan: The columns.
         kinds: Kinds of events to return.
         shown: The masked columns to show.
-        converter: Reads an event strictly.
-        exact: Read every line strictly.
+        converter: Parses an event strictly.
+        exact: Parse every line strictly.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class BlockReader:
         return size, "", with_times(_in_lines(tables))
 
     def _usual_of(self, lines: Any) -> tuple[Column, ...]:
-        """Return the columns of the members that occur in the first lines; most members do not."""
+        """Return the columns of the members that occur in the first lines, which are few."""
         if not self._usual:
             event = self._query(_select(self._columns, self._kinds), lines.slice(0, _SAMPLE)).column("event")
             self._usual = tuple(c for c in self._columns if _values(event, c.wire).null_count < len(event))
@@ -184,7 +184,7 @@ class BlockReader:
         Args:
             lines: The lines, with their positions and numbers of quotation marks.
             members: The members to look for; a line with any other member is not regular.
-            unusual: Mask of lines that are already known not to be regular.
+            unusual: Mask of lines already known not to be regular.
             escapes: Whether any line has escapes.
         """
         table = self._query(_select(members, self._kinds), lines)
@@ -270,7 +270,7 @@ def _select(columns: Iterable[Column], kinds: Kinds) -> str:
 
 
 def _nulls(columns: Iterable[Column]) -> str:
-    """Return the SQL that counts the members and objects of each line that are null."""
+    """Return the SQL that counts the null members and objects of each line."""
     paths = ", ".join(f"'$.{path}'" for path in sorted({*_all_paths(columns)}))
     return f"select len(list_filter(json_type(line, [{paths}]), lambda kind: kind = 'NULL')) from lines"
 

@@ -28,13 +28,13 @@ def postings(events: object, *, at: object = None) -> pd.DataFrame:
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events.
-        at: What was known at a past day or time, as in `transactions`.
+        at: Use only what was known at a past day or time, as in `transactions`.
 
     Returns:
         Columns transaction_id, event_id, posting ("hold", "increase", "release", "settlement" or "refund"), at,
         held_cents, posted_cents, refunded_cents, net_cents (Int64; changes made by the row, in the minor unit of
         `currency`), card_id, user_id, merchant_name, merchant_category, merchant_category_code, currency. A settlement
-        below or above its hold has a second row for the rest of the hold. `at` is missing if the event has no time, and
+        below or above its hold has a second row for the difference. `at` is missing if the event has no time, and
         `held_cents` if the hold began before the first event; the notes count both.
     """
     data, notes = transaction_events(events, at)

@@ -1,4 +1,4 @@
-"""SQL over frames, a session or a folder, in a DuckDB that can read nothing else."""
+"""SQL over frames, a session or a folder, in a DuckDB database that can read nothing else."""
 
 import json
 import re
@@ -30,7 +30,7 @@ SESSION: dict[str, Callable[[Any], Any]] = {
     "rewards": lambda api: fetch(api, api.sandbox.guide()["rewards_users"], progress=False).frame(),
     "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
 }
-"""The tables of a session; each is built only if a query names it."""
+"""Tables of a session; each is built only if a query names it."""
 _WIDEST = pa.decimal128(38, 18)
 
 
@@ -107,7 +107,7 @@ _MAX_DEPTH = 200  # brackets in each other
 
 
 def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what the notes of the tables say of their completeness, each with the name of its table."""
+    """Yield the notes of the tables on their completeness, each with the table's name."""
     for name, table in tables.items():
         if isinstance(table, pd.DataFrame) and "kind" not in table.attrs:
             yield f"{name}: {UNKNOWN}"
@@ -117,7 +117,7 @@ def _completeness(tables: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _without_unit(parsed: object) -> Iterator[str]:
-    """Yield the names that a query gives to amounts in cents, and that do not say so."""
+    """Yield column names of a query for amounts in cents that do not state the unit."""
     for select in (node for node in _nodes(parsed) if "select_list" in node):
         for item in select["select_list"]:
             alias = str(item.get("alias") or "")
@@ -128,7 +128,9 @@ def _without_unit(parsed: object) -> Iterator[str]:
 
 
 def _parsed(engine: Any, query: str) -> Any:
-    """Return the syntax tree of a query, or as text why it is rejected: it is one SELECT statement."""
+    """Return the syntax tree of a query, or the reason for its rejection as text; only one SELECT statement is
+    allowed.
+    """
     depths = accumulate((character in "([") - (character in ")]") for character in query)
     if max(depths, default=0) > _MAX_DEPTH:
         return "it is nested too deeply"
@@ -141,7 +143,7 @@ def _parsed(engine: Any, query: str) -> Any:
 
 
 def _query_problem(parsed: object) -> str:
-    """Return why a query is rejected; empty if it calls no function with a side effect."""
+    """Return the reason why a query is rejected; empty if it calls no function with a side effect."""
     for kind, name in _functions(parsed):
         if _REFUSED_FUNCTIONS.fullmatch(name) or (kind == "TABLE_FUNCTION" and name not in _TABLE_FUNCTIONS):
             return f"the function {name} is not available"

@@ -1,4 +1,4 @@
-"""Compare a ledger with what the service reported: each difference with its kind, probable cause and next step."""
+"""Compare a ledger with the service's postings: each difference with its kind, probable cause and next step."""
 
 import io
 from pathlib import Path
@@ -33,12 +33,13 @@ def reconcile(
 ) -> pd.DataFrame:
     """Return the differences between a ledger and the postings of the service, each with its kind and probable cause.
 
-    A row of a ledger is one settlement (above 0) or refund (below 0). Rows with the same key and amount match, each
-    once; what is left is a difference. The differences add up to the difference of the totals.
+    A row of a ledger is one settlement (above 0) or refund (below 0). Rows with the same key and amount match
+    one-to-one; unmatched rows are differences. The differences add up to the difference of the totals.
 
     Args:
-        mine: The ledger: a frame, as of `wb.sql`, or the path of a CSV file; with the columns `key` and `amount`, and
-            if it has them `at` and `currency`.
+        mine: The ledger: a frame, such as from `wb.sql`, or the path of a CSV file, with the columns `key` and
+            `amount`,
+            and optionally `at` and `currency`.
         theirs: A frame with these columns, or anything that `postings` takes: a session, an inbox, a log of events.
         key: Column that identifies a transaction.
         amount: Column of whole amounts in the minor unit of the currency.
@@ -48,7 +49,7 @@ def reconcile(
         Columns break (see below), `key`, mine_cents, theirs_cents, difference_cents (Int64, mine minus theirs),
         mine_at, theirs_at, cause, next_step. Kinds of breaks: missing here, missing there, doubled here, doubled there,
         sign reversed, hundredfold, amount differs, currency differs, late (another month, UTC), orphan refund.
-        `attrs["statement"]` is the statement as lines of text: rows, totals, breaks by kind, and a rest of zero.
+        `attrs["statement"]` is the statement as lines of text: rows, totals, breaks by kind, and a remainder of zero.
 
     Raises:
         UsageError: A column is missing, or an amount is not a whole number.
@@ -102,7 +103,7 @@ def _read_csv(path: Path, key: str) -> pd.DataFrame:
 
 
 def _side(given: object, key: str, amount: str) -> pd.DataFrame:
-    """Return one side as key, cents, at, currency and place, with the number of the row among equal ones."""
+    """Return one side as key, cents, at, currency and position, with a running number among equal rows."""
     if isinstance(given, str | Path):
         given = _read_csv(Path(given), key)
     if not isinstance(given, pd.DataFrame):
@@ -127,7 +128,7 @@ def _side(given: object, key: str, amount: str) -> pd.DataFrame:
 
 
 def _matched(ours: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of both sides, joined where key, amount and number among equal rows agree."""
+    """Return rows of both sides joined by key, amount and running number among equal rows."""
     return ours.merge(other, on=["key", "cents", "turn"], how="outer", suffixes=("_mine", "_theirs"), indicator=True)
 
 
@@ -157,7 +158,7 @@ def _of_matched(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_unmatched(pairs: pd.DataFrame, ours: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of one side that no row of the other matches, paired by key where both sides have one left."""
+    """Return the unmatched rows of both sides, paired by key where each side has one left."""
     sides = {}
     for side, name in (("left_only", "mine"), ("right_only", "theirs")):
         rest = pairs.loc[pairs["_merge"] == side, ["key", "cents", "turn", f"at_{name}"]].rename(

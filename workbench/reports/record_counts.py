@@ -70,11 +70,11 @@ def applications(events: object, freq: Every = "day", *, tz: str = "UTC") -> pd.
 def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
     """Return the disputes that existed at a given time, by status and age.
 
-    A dispute records only its present status. If it was resolved after `at`, its status at that time is "unknown". A
+    A dispute records only its current status. If it was resolved after `at`, its status at that time is "unknown". A
     dispute that is in review now may have been pending then; the notes count these.
 
     Args:
-        disputes: Disputes, their frame, or what `sandbox.records("dispute")` returns.
+        disputes: Disputes, their frame, or the result of `sandbox.records("dispute")`.
         at: The time, such as "2026-03-31". The age of a dispute resolved by then is its time to resolution.
 
     Returns:
@@ -115,11 +115,11 @@ def disputes(disputes: Any, *, at: str | datetime) -> pd.DataFrame:
 
 
 def roll_forward_of_disputes(disputes: object, *, at: datetime, tz: str) -> pd.DataFrame:
-    """Return open disputes rolled forward by month until a time, which no later change of a dispute alters.
+    """Return open disputes rolled forward by month until a time; later changes of a dispute do not alter it.
 
     Args:
-        disputes: What `disputes` takes.
-        at: Later openings and resolutions are left out.
+        disputes: As for `disputes`.
+        at: Openings and resolutions after this time are left out.
         tz: Time zone of the months.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The rows that a report includes, and what its notes say of the others: currency, time, repeated rows, groups."""
+"""Rows that a report includes, and notes on the others: currency, time, duplicates, groups."""
 
 import weakref
 from collections.abc import Collection
@@ -21,7 +21,7 @@ def in_scope(
 
     Args:
         table: Transactions or postings.
-        noun: What a row is, for the notes.
+        noun: Noun for a row in the notes.
         currency: Keep rows in this currency; None for all.
         time: Keep rows with a value in this column.
     """
@@ -44,7 +44,7 @@ def in_scope(
 
 
 def is_currency(table: pd.DataFrame, currency: str) -> Any:
-    """Return which rows are in a currency, as a mask."""
+    """Return a mask of the rows in a currency."""
     values = pa.array(table["currency"].array)
     known = pc.unique(values).to_pylist()
     same = [value for value in known if isinstance(value, str) and value.lower() == currency.lower()]
@@ -54,15 +54,15 @@ def is_currency(table: pd.DataFrame, currency: str) -> Any:
 
 
 _WITHOUT_REPEATS: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
-"""Columns of ids that were found to be without repeats, by identity: Arrow arrays do not change."""
+"""Columns of ids known to have no duplicates, by identity, because Arrow arrays are immutable."""
 
 
 def without_repeats(table: pd.DataFrame, name: str = "transaction_id") -> tuple[pd.DataFrame, int]:
-    """Return a table without repeated rows, as `concat` makes them, and how many were left out.
+    """Return a table without duplicate rows, as `concat` makes them, and the number left out.
 
     Args:
         table: Transactions, postings (which repeat where an event has two rows of one kind) or other records.
-        name: Column of ids; rows without one stay.
+        name: Column of ids; rows without one are never duplicates.
     """
     name = "event_id" if "posting" in table else name
     if name not in table:

@@ -1,4 +1,4 @@
-"""What a number of a report is made of: a function, in memory only, that returns the rows of a cell."""
+"""Sources of a report's numbers: an in-memory function that returns the rows behind a cell."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -13,13 +13,13 @@ from workbench.tables.rows import is_missing, mark_report
 
 @attrs.frozen
 class Part:
-    """The rows of a number: what each contributes, and the statistic of the contributions that is the number.
+    """The rows behind a number, their contributions, and the statistic that combines them.
 
     Args:
         rows: The rows.
-        values: What each row contributes; default 1, as in a count.
+        values: Contribution of each row; default 1, as in a count.
         statistic: "sum", "median", "0.9 quantile" or "max".
-        divisor: What a sum is divided by, in a rate or a share.
+        divisor: Divisor of a sum, in a rate or a share.
     """
 
     rows: pd.DataFrame
@@ -32,13 +32,13 @@ class Part:
         return attrs.evolve(self, divisor=int(divisor))
 
     def contributions(self) -> "pd.Series[Any]":
-        """Return what each row contributes."""
+        """Return the contribution of each row."""
         if isinstance(self.values, pd.Series):
             return self.values.reset_index(drop=True)
         return pd.Series([self.values] * len(self.rows), dtype="Int64" if isinstance(self.values, int) else None)
 
     def table(self) -> pd.DataFrame:
-        """Return the rows with the column `contribution`, of a sum without those that contribute nothing."""
+        """Return the rows with the column `contribution`; for a sum without rows that contribute nothing."""
         values = self.contributions()
         table = self.rows.drop(columns=["all", "contribution"], errors="ignore").reset_index(drop=True)
         table.attrs = {}
@@ -49,14 +49,14 @@ class Part:
 
 
 Find = Callable[[Mapping[str, Any], str], Part | None]
-"""Returns the part of a column of a row; None for a column that is not a number made of rows."""
+"""Function that returns the part of a row's column; None if the column is not a number computed from rows."""
 
 EventsById = tuple[Callable[[list[str]], pd.DataFrame | None], object]
-"""Returns the events of transactions by id, None if they are no longer in memory; and what they were read from."""
+"""Function that returns the events of transactions by id (None if no longer in memory), and their source."""
 
 
 class Trace(str):
-    """A function that returns the rows of a cell, in `frame.attrs["trace"]`; in a file it is empty text.
+    """A function that returns the rows behind a cell, in `frame.attrs["trace"]`; in a file it is empty text.
 
     Args:
         part_of: The function.
@@ -81,7 +81,7 @@ class Trace(str):
         return trace
 
     def audit(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return what each number of a report is made of, with its row (the first is 1) and column."""
+        """Return the source rows of each number of a report, with its row (the first is 1) and column."""
         named = [
             part.table().assign(row=row + 1, column=str(column))
             for row in range(len(frame))

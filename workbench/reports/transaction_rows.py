@@ -54,12 +54,12 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
 
     Duplicate events count once. `authorized_cents` is the requested amount, `held_cents` the open hold, `posted_cents`
     the settled amount, `refunded_cents` the refunds, and `net_cents` is posted minus refunded. Cents are the minor unit
-    of the row's `currency`: yen have none, so an amount of JPY is in yen.
+    of the row's `currency`: yen have none, so an amount in JPY is in yen.
 
     Args:
         events: A session, an inbox, events, a log of events, a run of a sequence, or a frame of events; or the stored
             transactions of a sandbox, `sandbox.records("transaction")`, which have no refund times.
-        at: What was known at a past day or time: later events are left out, and so are events without a time. A date
+        at: Use only what was known at a past day or time; later events and events without a time are left out. A date
             means its first moment in UTC.
 
     Returns:
@@ -68,7 +68,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
         held_cents, posted_cents, refunded_cents, net_cents (Int64), local_amount_cents (Int64, the requested amount in
         `local_currency`, the merchant's), version, authorized_at, updated_at, posted_at, refunded_at. Rows are in order
         of first occurrence. `refunded_at` is known only if the events have a delivery time. `authorized_cents` is
-        missing where the transaction began before the first event; refunds of such transactions are left out.
+        missing if the transaction began before the first event; refunds of such transactions are left out.
     """
     if (
         isinstance(events, list)
@@ -226,7 +226,7 @@ def _of_books(records: list[Any]) -> pd.DataFrame:
 def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, list[str]]:
     """Return the transaction events without duplicates, reduced to the columns used, and the notes.
 
-    `attrs["until"]` is the moment up to which they reach: `at`, the present of a session, or the last event.
+    `attrs["until"]` is the time up to which they reach: `at`, the current time of a session, or the last event.
     """
     check_in_memory(events)
     as_of, now = moment(at, "at", "UTC"), present(events)
@@ -265,7 +265,7 @@ def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, li
 
 
 KEPT = 100_000
-"""Number of events that a report keeps in memory to explain its numbers; of more, it refers to the caller's frame."""
+"""Maximum number of events that a report stores to explain its numbers; beyond it, the caller's frame is used."""
 
 
 def events_by_id(data: pd.DataFrame, events: object, at: object) -> EventsById:
@@ -282,13 +282,13 @@ def events_by_id(data: pd.DataFrame, events: object, at: object) -> EventsById:
 
 
 def _without_own_time(data: pd.DataFrame) -> Any:
-    """Return which events are refunds or changes whose `at` is a time of the purchase, not their own."""
+    """Return a mask of refunds and changes whose `at` is the time of the purchase, not their own."""
     changed = (data["kind"] == KINDS[2]) | ((data["kind"] == KINDS[3]) & (data["body.spend.amount"] < 0))
     return _mask(changed & ~data["at_source"].isin(["event_received_at", DELIVERY]))
 
 
 def present(events: object) -> datetime | None:
-    """Return the present of a session, by its sandbox's clock if it has one; None for what has no present."""
+    """Return the current time of a session, by its sandbox's clock if it has one; None for other sources."""
     if not isinstance(events, BaseClient):
         return None
     sandbox = sandbox_of(events)
@@ -296,7 +296,7 @@ def present(events: object) -> datetime | None:
 
 
 def until_of(table: pd.DataFrame, *times: str) -> datetime | None:
-    """Return the moment up to which a table's data reach: its mark, or its last time."""
+    """Return the time up to which a table's data reach: its mark, or its last time."""
     if text := table.attrs.get("until"):
         return datetime.fromisoformat(text)
     last = max((table[name].max() for name in times if name in table and table[name].notna().any()), default=None)

@@ -29,7 +29,7 @@ from workbench.sandbox.control_records import SandboxEvent
 from workbench.sandbox.extensions import rehearse
 from workbench.sandbox.faults import OF_DELIVERIES, FaultRules
 from workbench.sandbox.people import holder_of, links
-from workbench.sandbox.rewards import CATEGORIES, OTHER
+from workbench.sandbox.rewards import category_of
 from workbench.schema import strict_json
 from workbench.schema.readers import write_time
 from workbench.schema.walk import build
@@ -411,7 +411,7 @@ def _transaction(environment: Environment, kept: Record) -> Any:
                 "local_currency": spend["currency"].lower(),
                 "authorization_method": "online",  # assumed: event_merchant
                 "merchant_name": spend["merchant_name"].ljust(25 if padded else 0),  # assumed: merchant_padding
-                "merchant_category": CATEGORIES.get(spend["merchant_category_code"], OTHER).description,
+                "merchant_category": category_of(environment.store, spend["merchant_category_code"]).description,
                 "merchant_category_code": spend["merchant_category_code"],
                 "merchant_city": "Springfield".ljust(13 if padded else 0),
                 "merchant_country": "US",

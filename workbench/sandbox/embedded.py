@@ -26,6 +26,7 @@ from workbench.sandbox.context import START, Clock, milliseconds
 from workbench.sandbox.controls import Controls
 from workbench.sandbox.delivery import signed
 from workbench.sandbox.engine import Engine
+from workbench.sandbox.programs import World, read_world
 from workbench.sandbox.service import MAX_BODY
 from workbench.sandbox.store import Store, in_world, made_earlier, open_store
 from workbench.sandbox.world import new_world
@@ -34,7 +35,6 @@ from workbench.system.http_post import THIS_MACHINE
 from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 
 ServiceEnvironment = Literal["sandbox", "production"]
-WorldSize = Literal["small", "program", "large"]
 if TYPE_CHECKING:
     from workbench.sandbox.delivery import Post
     from workbench.sandbox.server import App
@@ -47,7 +47,6 @@ _DEFAULTS: Mapping[str, Any] = {
     "environment": "sandbox",
     "behavior": "documented",
     "random_keys": False,
-    "size": "small",
 }
 _CONNECTION_ERRORS = {"refused": ConnectionRefusedError, "reset": ConnectionResetError}
 
@@ -106,8 +105,8 @@ class Sandbox(Controls):
         api_key: Full API key, of 16 characters or more; the other keys are derived from it. Stored in the file.
         clock: "fixed" (default): the seeded time until a control moves it. Running: "now", a time, or a speed such as
             "x60". Times of the seeded world lie before its start.
-        world: Size of the seeded world: "small" (default), "program" with 240 people and a year of purchases, or
-            "large" with 1,000. All sizes contain the records of the small world.
+        world: Seeded world: "small" (default), "program" with 240 people and a year of purchases, "large" with 1,000,
+            or a TOML file with the numbers of a card program. All contain the records of the small world.
 
     Raises:
         UsageError: An argument has a value that is not allowed.
@@ -127,7 +126,7 @@ class Sandbox(Controls):
         random_keys: bool | None = None,
         api_key: str | None = None,
         clock: datetime | str | None = None,
-        world: WorldSize | None = None,
+        world: World | None = None,
     ) -> None:
         arguments: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": behavior, "world": world}
         arguments |= {"clock": clock, "path": path, "api_key": api_key}
@@ -140,7 +139,7 @@ class Sandbox(Controls):
             with store:
                 given: dict[str, Any] = {"seed": seed, "environment": environment, "behavior": name}
                 given |= {"random_keys": random_keys if api_key is None else True, "full_key": api_key}
-                new = _make(store, times["start"], size=world, **given)
+                new = _make(store, times["start"], world, **given)
                 if new or clock is not None:
                     timer = Clock(store, lambda by: None)
                     timer.set(times["start"] if new else max(timer.at, times["start"]), times["speed"])
@@ -325,10 +324,9 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
     problems_found = []
     if type(given.get("seed", 1)) is not int:
         problems_found.append(Problem("seed", "type", "must be a whole number"))
-    for name, kind in (("environment", ServiceEnvironment), ("world", WorldSize)):
-        choices = get_args(kind)
-        if given.get(name, choices[0]) not in choices:
-            problems_found.append(not_allowed(name, given[name], choices))
+    choices = get_args(ServiceEnvironment)
+    if given.get("environment", choices[0]) not in choices:
+        problems_found.append(not_allowed("environment", given["environment"], choices))
     try:
         clock_settings(given.get("clock"))
     except ValueError as error:
@@ -337,10 +335,11 @@ def problems(given: Mapping[str, Any]) -> list[Problem]:
         problems_found.append(Problem("api_key", "format", "must be 16 to 200 visible ASCII characters"))
     if not isinstance(given.get("path", ""), str | os.PathLike):
         problems_found.append(Problem("path", "type", "must be a path"))
-    try:
-        read_behavior(given.get("behavior"))
-    except UsageError as error:
-        problems_found += error.problems
+    for name, read in (("behavior", read_behavior), ("world", read_world)):
+        try:
+            read(given.get(name))
+        except UsageError as error:
+            problems_found += error.problems
     return problems_found
 
 
@@ -383,24 +382,27 @@ def renew_file(path: Path) -> None:
         ).close()
 
 
-def _make(store: Store, start: int, **given: object) -> bool:
+def _make(store: Store, start: int, world: World | None, **given: object) -> bool:
     """Create the world in an empty store, or check that an existing one was created with the same arguments.
 
     Returns:
         Whether the world was created by this call.
     """
     settings: dict[str, Any] | None = store.get("meta", "made")
+    program = read_world(world)
     if settings is None:
         chosen = {name: value for name, value in given.items() if value is not None}
         settings = {**_DEFAULTS, **chosen, "start": start, "world": new_world()}
         if settings["random_keys"]:
             settings["secret"] = settings.get("full_key") or os.urandom(32).hex()
         store.put("meta", "made", settings)
-        for kind, values in world_of(settings).copy().items():
+        for kind, values in world_of(settings, program).copy().items():
             store.fill(kind, {**dict(store.items(kind)), **values})
         return True
     if given["full_key"] not in (None, settings.get("full_key")):
         raise UnusableFile("The file was made with another API key, which cannot be changed; file left unchanged.")
+    if world is not None and program != store.get("meta", "program"):
+        raise UnusableFile("The file was made with another world, which cannot be changed; file left unchanged.")
     for name, value in given.items():
         if value not in (None, settings.get(name, _DEFAULTS.get(name))):
             raise UnusableFile(

@@ -32,7 +32,7 @@ ROUTES_REASON = Reason("the endpoints for payment routes are not shown")
 
 @record
 class SettleTransaction:
-    """Request to settle an authorization. Undocumented, so all of it is assumed."""
+    """Request to settle an authorization. Assumed: all of it is undocumented."""
 
     transaction_id: str = about("Transaction to settle", ID)
     amount: int | Full = about("Amount that settles; FULL settles all that is held", CENTS, minimum=1)
@@ -40,7 +40,7 @@ class SettleTransaction:
 
 @record
 class ListPaymentRoutes:
-    """Request for the payment routes. Undocumented, so all of it is assumed."""
+    """Request for the payment routes. Assumed: all of it is undocumented."""
 
 
 @record

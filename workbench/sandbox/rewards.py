@@ -10,7 +10,7 @@ assumed: rewards_order, rewards_members, rewards_adjustments, rewards_words, rew
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.interface.transactions import ListRewardsActivity, RewardsActivity, RewardsItem
 from workbench.sandbox.context import Environment, Record, RequestContext, Seeds
@@ -29,24 +29,25 @@ class Category(NamedTuple):
     description: str
     spending: str
     rate: int
-    usual: int = 20  # range of a purchase in the seeded worlds, in dollars
 
 
 CATEGORIES: Mapping[str, Category] = {
-    "5411": Category("Grocery Stores", "groceries", 2, 42),
-    "5541": Category("Service Stations", "gas", 2, 38),
-    "5812": Category("Restaurants", "dining", 3, 24),
-    "5814": Category("Fast Food Restaurants", "dining", 3, 24),
-    "4511": Category("Airlines", "travel", 4, 310),
-    "7011": Category("Hotels", "travel", 4, 310),
-    "4111": Category("Commuter Transport", "transit", 2, 4),
-    "5942": Category("Book Stores", "shopping", 1, 65),
-    "5732": Category("Electronics Stores", "shopping", 1, 65),
+    "5411": Category("Grocery Stores", "groceries", 2),
+    "5541": Category("Service Stations", "gas", 2),
+    "5812": Category("Restaurants", "dining", 3),
+    "5814": Category("Fast Food Restaurants", "dining", 3),
+    "4511": Category("Airlines", "travel", 4),
+    "7011": Category("Hotels", "travel", 4),
+    "4111": Category("Commuter Transport", "transit", 2),
+    "5942": Category("Book Stores", "shopping", 1),
+    "5732": Category("Electronics Stores", "shopping", 1),
     "7832": Category("Motion Picture Theaters", "entertainment", 2),
     "5912": Category("Drug Stores", "health", 1),
-    "4900": Category("Utilities", "utilities", 1, 88),
+    "4900": Category("Utilities", "utilities", 1),
 }
 OTHER = Category("Other", "other", 1)
+_MEMBERS = ("description", "spending", "points")
+"""Names of the members of a category in a program's file."""
 _MERCHANTS = (
     ("Corner Grocery", "5411"),
     ("  Harbor Fuel  ", "5541"),
@@ -59,15 +60,32 @@ _MERCHANTS = (
 )
 
 
-def earned(seeds: Seeds, key: str, transaction: Record, at: int, before: int, after: int) -> Record:
+def categories_of(program: Mapping[str, Any]) -> dict[str, Category]:
+    """Return the merchant categories of a program by code, where they differ from `CATEGORIES`."""
+    own = {}
+    for row in program["categories"]:
+        usual = CATEGORIES.get(row["code"], OTHER)
+        category = Category(*(row.get(name, value) for name, value in zip(_MEMBERS, usual, strict=True)))
+        if category != usual:
+            own[row["code"]] = category
+    return own
+
+
+def category_of(store: Store, code: str) -> Category:
+    """Return the category of a merchant category code in this world."""
+    own = store.get("meta", "categories")
+    return Category(*own[code]) if own and code in own else CATEGORIES.get(code, OTHER)
+
+
+def earned(seeds: Seeds, key: str, transaction: Record, category: Category, at: int, before: int, after: int) -> Record:
     """Return a row for a purchase, or for a refund that takes points back; it is posted and minted later.
 
     Args:
+        category: Category of the merchant.
         before: Cents of the transaction counted before.
         after: Cents of the transaction counted afterwards.
     """
     posted = at + seeds.number(f"posted:{key}", DAY // 2, 3 * DAY)
-    category = CATEGORIES.get(transaction["merchant_category_code"], OTHER)
     points = after * category.rate // 100 - before * category.rate // 100
     return {
         "id": f"rwd_{key}",
@@ -90,7 +108,9 @@ def redeemed(key: str, at: int, points: int, status: str) -> Record:
 def earn(context: RequestContext, transaction: Record, before: int, after: int) -> None:
     """Record the points of a settled purchase, or take them back for a refund; arguments as for `earned`."""
     key = context.seeds.octets(f"reward:{context.store.next('reward')}", 16).hex()
-    put(context.store, transaction["user"], earned(context.seeds, key, transaction, context.clock.at, before, after))
+    category = category_of(context.store, transaction["merchant_category_code"])
+    row = earned(context.seeds, key, transaction, category, context.clock.at, before, after)
+    put(context.store, transaction["user"], row)
 
 
 def redeem(context: RequestContext, user: Record, points: int, status: str) -> Record:
@@ -200,7 +220,7 @@ def _history(seeds: Seeds, user: str, count: int, months: int, start: int) -> tu
             continue
         name, code = _MERCHANTS[dice[2] % len(_MERCHANTS)]
         purchase = {"merchant_name": name, "merchant_category_code": code}
-        row = earned(seeds, key, purchase, at, 0, 150 + int.from_bytes(dice[3:5]) % 20_000)
+        row = earned(seeds, key, purchase, CATEGORIES[code], at, 0, 150 + int.from_bytes(dice[3:5]) % 20_000)
         if dice[1] < 26:  # an adjustment has no merchant
             row = {name: row[name] for name in ("id", "type", "at", "posted", "minted")} | {
                 "points": -(1 + dice[5] % 50)

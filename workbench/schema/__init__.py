@@ -1,1 +1,1 @@
-"""Declared records, and what reads them: fields, rules, checks, masks, strict JSON."""
+"""Declared records and their readers: fields, rules, checks, masks, strict JSON."""

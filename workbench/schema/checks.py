@@ -1,8 +1,9 @@
 """Check requests before they are sent or when they arrive, and find unusual values in answers.
 
-`survey` goes through a request once, and notes what needs a closer look; the others look there alone. `problems` holds
-the interface's own rules, the same for client, sandbox and forms. `cautions` holds what only a
-careful client refuses or warns of: masked values, invisible characters, implausible numbers. `flags` looks at answers.
+`survey` visits a request once and records what needs a closer look; the other functions examine only that. `problems`
+checks the interface's rules, the same for client, sandbox and forms. `cautions` adds what only a careful client refuses
+or
+warns of: masked values, invisible characters, implausible numbers. `flags` examines answers.
 """
 
 import ipaddress
@@ -25,7 +26,7 @@ from workbench.schema.walk import Kind, Member, cross_rules, is_record, members,
 
 
 class Writer(Protocol):
-    """What writes the values of a record by their names in the interface."""
+    """Converter of record values to wire names."""
 
     def __hash__(self) -> int: ...
     def wire_name(self, cls: type[Any], member: Member) -> str: ...
@@ -34,7 +35,7 @@ class Writer(Protocol):
 
 @attrs.frozen
 class Doubtful:
-    """A value of a request that may break a rule, is missing, or whose record has rules over several members."""
+    """A value that may break a rule or is missing, or a record with rules over several members."""
 
     path: str  # by declared wire names; of a record with rules its prefix
     member: Member | None  # None: the rules of `holder`
@@ -54,9 +55,7 @@ class Survey:
     doubtful: list[Doubtful] = attrs.field(factory=list)  # in the order of the declarations
 
     def values(self) -> Iterator[tuple[str, Member, Any, Any]]:
-        """Yield each single value that may be unusual: its wire path, its member, the value, and the record that holds
-        it.
-        """
+        """Yield each scalar that may be unusual: wire path, member, value, and its record."""
         for member in self.doubtful:
             if is_record(member.value):
                 yield from walk.values(member.value, f"{member.path}.")
@@ -65,10 +64,10 @@ class Survey:
 
 
 def survey(record: object, by: Writer | None = None) -> Survey:
-    """Go through a request once: write it, mask it, and note what needs a closer look.
+    """Visit a request once: write it, mask it, and record what needs a closer look.
 
     Args:
-        by: Converter that writes the body; without one it has the declared names and the values of the record.
+        by: Converter that writes the body; without one the body has declared names and unconverted values.
     """
     survey = Survey(record)
     _visit(record, by, survey.body, survey.shown, survey.doubtful, "", False)
@@ -123,7 +122,7 @@ def _written(write: Callable[[Any], Any] | None, value: object) -> Any:
 
 @lru_cache(maxsize=256)
 def _fields(by: Any, cls: Any) -> tuple[list[tuple[Any, ...]], bool]:
-    """Return how each member of a record is visited, and whether rules bind several of them."""
+    """Return how to visit each member of a record, and whether rules apply to several of them."""
     fields = []
     for member in members(cls):
         usual, is_plain = _plain(member)
@@ -138,9 +137,7 @@ _LONGEST_PLAIN = 46  # characters: no private key or seed phrase is as short
 
 
 def _plain(member: Member) -> tuple[type[Any] | None, Callable[[Any], Any]]:
-    """Return the class that a value of a member usually has, and a test that only a value passes of which there is
-    nothing to say.
-    """
+    """Return the usual class of a member's values, and a test that accepts only values without problems."""
     rule = member.about.rule
     match member.kind:
         case walk.Integer():
@@ -172,13 +169,13 @@ def problems(request: object, *, partial: bool = False) -> tuple[Problem, ...]:
 
     Args:
         request: The record, or its survey.
-        partial: Accept a nested record in part where the service is taken to accept one, as an address to update.
+        partial: Accept partial nested records where the service is assumed to, such as an address to update.
     """
     return tuple(_problems(surveyed(request), partial))
 
 
 def surveyed(request: object) -> Survey:
-    """Return the survey of a request, or the survey that it is."""
+    """Return the survey of a request; a survey is returned unchanged."""
     return request if isinstance(request, Survey) else survey(request)
 
 
@@ -211,7 +208,7 @@ def _value_problems(kind: Kind, about: About, value: object, path: str) -> Itera
 
 
 def _broken(kind: Kind, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the names of the rules that a value breaks, each with a message."""
+    """Yield the rules that a value breaks, each with a message."""
     match kind:
         case walk.Integer(full=True) if value is FULL:
             return
@@ -284,7 +281,7 @@ _TYPES: Mapping[type[Kind], tuple[Callable[[Any], bool], str]] = {
     walk.Array: (lambda value: False, "a list"),
     walk.Untyped: (lambda value: True, ""),
 }
-"""What fits a kind, and what that is called; a nested record and the items of a list are checked by themselves."""
+"""Check of the values of each kind, and its description; nested records and list items are checked separately."""
 _NAMES = {
     "bool": "true or false",
     "int": "a number",
@@ -358,7 +355,7 @@ def cautions(request: object, allowing: Collection[str] = ()) -> tuple[tuple[Pro
 
 
 def allow(name: str) -> Remedy:
-    """Return the remedy of a value that is sent where it is allowed."""
+    """Return the remedy for a value that can be sent after `allowing`."""
     return Remedy("allow", name=name, option=name.replace("_", "-"))
 
 
@@ -409,14 +406,14 @@ _PLAUSIBLE = {
     "currency": ("[A-Za-z]{3}", "is usually three letters, as USD"),
 }
 _LOOKED_AT = frozenset({"birth_date", "national_id", "country_of_issue", "ip_address"})
-"""Members whose values can be implausible by more than a pattern."""
+"""Members whose values can be implausible even if they match their pattern."""
 
 
 # what is unusual about an answer
 
 
 def flags(answer: object) -> tuple[Problem, ...]:
-    """Return everything unusual about a readable answer: members that are missing, unknown or break their rule."""
+    """Return everything unusual about an answer: members that are missing, unknown or break their rule."""
     return tuple(_flags(answer, ""))
 
 
@@ -444,7 +441,7 @@ def _flags(answer: Any, prefix: str) -> Iterator[Problem]:
 
 @cache
 def _limited(cls: Any) -> tuple[tuple[Member, bool], ...]:
-    """Return the members of an answer, each with whether its values can break a rule."""
+    """Return the members of an answer, each with whether a rule applies to its values."""
 
     def is_limited(member: Member) -> bool:
         rule = member.about.rule

@@ -1,5 +1,4 @@
-"""How a record declares its fields, by `about()` in the class body and nowhere else; who may see a value, and how a
-private one looks.
+"""Declaration of record fields by `about()` in the class body, their privacy, and the masking of private values.
 
 A mask never shows the length of a value, nor more of it than its format allows.
 """
@@ -49,7 +48,7 @@ _MASKS: Mapping[str, Callable[[str], str]] = {
     "ip": lambda text: f"{text.rpartition('.')[0]}.{MASK}" if text.count(".") == 3 else DOTS,
     "long-text": lambda text: f"{DOTS} ({len(text):,} characters)",
 }
-"""How a text of a format is masked; any other is `•••`, whatever its length."""
+"""Masks by format; all other text becomes `•••`, whatever its length."""
 
 
 T = TypeVar("T")
@@ -58,7 +57,7 @@ RECORD = "__record__"  # marks a class that `record` made
 
 
 class Confidence(StrEnum):
-    """How well an assumption about the service is supported."""
+    """Level of support for an assumption about the service."""
 
     WIDELY = "widely seen"  # several independent public clients of this interface agree
     LIVE = "reported from live calls"
@@ -70,10 +69,11 @@ WIDELY, LIVE, ONCE, UNCONFIRMED = Confidence
 
 
 class Reason(str):
-    """Why something is an assumption about the service: a text, and how well the assumption is supported.
+    """Reason for an assumption about the service: a text, and the level of confidence.
 
-    Of a member, `of` says what is assumed: its "name", also in an "event", its "need" (whether it is required), or
-    its "meaning".
+    For a member, `of` is the assumed aspect: its "name", also in an "event", its "need" (whether it is required), or
+    its
+    "meaning".
     """
 
     __slots__ = ("confidence", "of")
@@ -117,7 +117,7 @@ class About:
 
     @property
     def masker(self) -> Callable[[str], str] | None:
-        """What masks a private text of the field; None if all become dots, as secrets do but for account numbers."""
+        """Function that masks a private text of the field; None if all of it becomes dots."""
         form = self.rule.format or ""
         return _MASKS.get(form) if self.privacy is not SECRET or form == "account-number" else None
 
@@ -127,9 +127,7 @@ class About:
         return "" if value is None else of_format(value) if of_format else DOTS
 
     def shown(self, value: object) -> str:
-        """Return how a value of the field is printed: by the record itself, and by others that go through its
-        fields.
-        """
+        """Return the printed form of a value of the field."""
         if value is None:
             return "None"
         if self.privacy is not OPEN:
@@ -159,7 +157,7 @@ def about(
     otherwise: Any = None,
     **limits: Any,
 ) -> Any:
-    """Declare a field: what it means, its rule, who may see it, and whether it is an assumption.
+    """Declare a field: its meaning, rule, privacy, and whether it is an assumption.
 
     Args:
         limits: Members of `Rule` that differ from `rule`: `about("…", CENTS, minimum=1)`.
@@ -184,7 +182,7 @@ def about(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(about,))
 def record(cls: type[T]) -> type[T]:
-    """Make a class a record: frozen, all arguments by keyword, printed with its private values masked."""
+    """Make a class a record: frozen, keyword-only, with private values masked in its repr."""
     frozen = attrs.frozen(kw_only=True, repr=False, eq=False)(cls)
     if not hasattr(cls, RECORD):  # these are one for all records: attrs would compile them for each
         for name, method in (("__repr__", _repr), ("__eq__", _equal), ("__hash__", _hash)):
@@ -220,10 +218,11 @@ def _repr(self: Any) -> str:
 
 @record
 class Answer:
-    """What the service sends. Members that the interface document does not name are in `extra`.
+    """Base of records that the service sends. Undocumented members are in `extra`.
 
-    A member the document calls required can be missing all the same; it then reads as None. `marks` names what was
-    unusual while reading (a time without a zone, an unreadable number); `checks.flags` names all that is unusual.
+    A member that the document calls required may still be missing; it then reads as None. `marks` lists what was
+    unusual
+    while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
     """
 
     extra: dict[str, Any] = about(

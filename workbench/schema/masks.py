@@ -1,6 +1,4 @@
-"""Records and mappings with their private values masked, for everything that is printed, logged, journaled or
-exported.
-"""
+"""Records and mappings with private values masked, for all output: printed, logged, journaled or exported."""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date
@@ -15,7 +13,7 @@ from workbench.schema.walk import Member, is_record, members, record_of
 
 
 class MaskedDict(dict[str, Any]):
-    """A mapping that prints masked in its repr, in `rendering` and in rich. Its values are not masked."""
+    """A mapping that prints masked. Its values are not masked."""
 
     __slots__ = ()
 
@@ -31,11 +29,11 @@ class MaskedDict(dict[str, Any]):
 
 
 def masked(x: object, reveal: Collection[str] = (), *, of: type[Any] | None = None) -> Any:
-    """Return a record, a mapping or a list of them as wire names and plain values, with what is private masked.
+    """Return a record, a mapping or a list of them with wire names and plain values, private ones masked.
 
     Args:
-        reveal: Attribute names, or dotted paths of them, of members that are not masked.
-        of: The record whose wire names a mapping has. Without it nothing of a mapping is known, and all is masked.
+        reveal: Attribute names, or dotted paths, of members that are not masked.
+        of: Record class of a mapping. Without it everything in the mapping is masked.
     """
     if isinstance(x, MaskedDict) and of is None:
         return x.shown()
@@ -63,7 +61,7 @@ def _masked(x: object, of: type[Any] | None, prefix: str, reveal: frozenset[str]
 
 
 def shown(member: Member, value: object) -> Any:
-    """Return a value of a member as plain values, masked where it is private."""
+    """Return a value of a member as plain values, masked if private."""
     return _value(member, value, "", frozenset())
 
 

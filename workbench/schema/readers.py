@@ -1,5 +1,4 @@
-"""Single values by the kind of their field: from the wire, exactly, with what is unusual about them; and from and to
-text.
+"""Read single values by kind, exactly and with notes on unusual ones, and convert them from and to text.
 
 The text comes from table cells, form inputs, command options and files.
 """
@@ -36,14 +35,14 @@ def is_empty(value: object) -> bool:
 
 
 def value_of(member: Member, text: str) -> Any:
-    """Return text as the value that the kind of a member wants.
+    """Convert text to the type of a member.
 
     Args:
         member: The member, from `walk.members`.
         text: Text of an input or a cell; `FULL` where omitting an amount has a meaning.
 
     Raises:
-        ValueError: It does not fit. The message says what is allowed, and holds nothing private.
+        ValueError: It does not fit. The message states what is allowed, and contains nothing private.
     """
     unit = member.about.rule.unit
     match member.kind:
@@ -92,7 +91,7 @@ def value_of(member: Member, text: str) -> Any:
 
 
 def text_of(member: Member, value: object) -> str:
-    """Return a value of a member as text that `value_of` reads again; None is the empty text."""
+    """Return a value of a member as text that `value_of` parses back; None becomes empty text."""
     if value is None:
         return ""
     if isinstance(value, tuple | list):
@@ -109,17 +108,17 @@ def text_of(member: Member, value: object) -> str:
 
 
 def write_time(value: datetime) -> str:
-    """Return a time as ISO 8601 in UTC with milliseconds and `Z`, or with microseconds where it has them."""
+    """Return a time as ISO 8601 in UTC with milliseconds and `Z`; with microseconds if it has any."""
     utc = value.astimezone(UTC).replace(tzinfo=None)
     return utc.isoformat(timespec="microseconds" if utc.microsecond % 1000 else "milliseconds") + "Z"
 
 
 Reader = Callable[[Any], Any]
-"""Reads a wire value; raises `Unreadable` for one of another type."""
+"""Function that reads a wire value; raises `Unreadable` for the wrong type."""
 
 
 class Unreadable(WorkbenchError, ValueError):
-    """A wire body that cannot be read as the record; `problems` says where."""
+    """A wire body that cannot be read as the record; `problems` lists the paths."""
 
     def __init__(self, problems: tuple[Problem, ...], partial: object = None) -> None:
         self.problems = problems
@@ -127,20 +126,20 @@ class Unreadable(WorkbenchError, ValueError):
         super().__init__("; ".join(map(str, problems)))
 
     def inside(self, place: str) -> Iterator[Problem]:
-        """Yield the problems with their paths continued from a place, a member or `[index]`."""
+        """Yield the problems with a parent path prepended: a member or `[index]`."""
         for problem in self.problems:
             dot = "." if place and problem.path and not problem.path.startswith("[") else ""
             yield Problem(f"{place}{dot}{problem.path}", problem.rule, problem.message)
 
 
 def mismatch(message: str) -> Unreadable:
-    """Return the error of a value of another type."""
+    """Return the error for a value of the wrong type."""
     return Unreadable((Problem("", "type", message),))
 
 
 @attrs.frozen
 class Unusual:
-    """A value that was read although it is unusual; the record gets the value, and a mark."""
+    """A value that was read although unusual; the record gets the value and a mark."""
 
     value: Any
     rule: str
@@ -148,7 +147,7 @@ class Unusual:
 
 
 def _typed(expected: str, *classes: type[Any]) -> Reader:
-    """Return a reader of the values of some classes, and None."""
+    """Return a reader that accepts values of some classes, and None."""
 
     def read(value: object) -> Any:
         if value.__class__ in classes or value is None:
@@ -194,7 +193,7 @@ def _read_decimal_text(value: object) -> Any:
 
 _UNIX = re.compile(r"[0-9]{9,13}")
 _NOT_ON_A_CLOCK = ((":60", ":59", timedelta(0)), ("T24:00", "T00:00", timedelta(days=1)))
-"""Leap seconds, and midnight as the end of a day: what is read in their place, and what is added to it."""
+"""Leap seconds and midnight as the end of a day: their replacement, and the time to add."""
 
 
 def _read_time(value: object) -> Any:
@@ -227,7 +226,7 @@ def read_time(value: object) -> tuple[Any, Problem | None]:
 
 
 def choice_reader(enum: type[Any]) -> Reader:
-    """Return a reader of the words of an enum; another text stays text."""
+    """Return a reader of enum values; unknown text stays text."""
     known: dict[Any, Any] = {member.value: member for member in enum}
 
     def read(value: object) -> Any:
@@ -242,7 +241,7 @@ def choice_reader(enum: type[Any]) -> Reader:
 
 
 def array_reader(read: Reader) -> Reader:
-    """Return a reader of lists whose items one reader reads."""
+    """Return a reader of lists that applies one reader to each item."""
 
     def read_all(value: object) -> tuple[Any, ...]:
         if value.__class__ is not list:
@@ -278,4 +277,4 @@ READERS: Mapping[Kind, Reader] = {
     walk.Date(): lambda value: iso_day(_read_date_text(value)) or value,
     walk.Untyped(): lambda value: value,
 }
-"""What reads the values of a kind that holds single values."""
+"""Readers of scalar kinds."""

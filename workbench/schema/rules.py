@@ -1,4 +1,4 @@
-"""What rules share: the full amount, formats checked by a pattern, and rules over several fields of a record."""
+"""Shared parts of rules: the full amount, formats with a pattern, and rules over several fields."""
 
 import re
 from datetime import date
@@ -24,7 +24,7 @@ ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def iso_day(text: str) -> date | None:
-    """Return the day that text names as YYYY-MM-DD; None where it names none of the calendar."""
+    """Parse a date as YYYY-MM-DD; None if it is not a calendar date."""
     try:
         return date.fromisoformat(text) if ISO_DAY.fullmatch(text) else None
     except ValueError:
@@ -39,7 +39,7 @@ Names = tuple[str, ...]
 
 @attrs.frozen
 class OneOf:
-    """Exactly one of these groups of fields is given, with all its fields."""
+    """Rule that exactly one of these groups of fields is given, with all its fields."""
 
     groups: tuple[Names, ...]
     doc: str
@@ -48,7 +48,7 @@ class OneOf:
 
 @attrs.frozen
 class When:
-    """If a field has a value, other fields are required or must match a pattern."""
+    """Rule that if a field has a value, other fields are required or must match a pattern."""
 
     name: str
     value: str

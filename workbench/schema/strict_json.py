@@ -9,26 +9,26 @@ from typing import Any
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _MAX_DIGITS = 400
 MAX_DEPTH = 64
-"""Levels of lists and objects in each other; the documented bodies have six."""
+"""Maximum nesting of lists and objects; the documented bodies have six levels."""
 MAX_VALUES = 1_000_000
-"""Items, members, lists and objects of one text; an answer of the largest size has about a third."""
+"""Maximum number of items, members, lists and objects in one text; the largest answer has about a third."""
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)  # also one without an end; nothing is read twice
 _BRACKET = re.compile(r"[\[{\]}]")
 
 
 class NotJson(ValueError):
-    """Bytes that are not one JSON text, or have no single meaning; the message names the byte where it is known."""
+    """Invalid or ambiguous JSON; the message states the byte position if known."""
 
     def __init__(self, reason: str, offset: int | None = None) -> None:
         super().__init__(reason if offset is None else f"{reason} (at byte {offset})")
 
 
 class TooManyValues(NotJson):
-    """A text with more values than are read."""
+    """A JSON text with too many values."""
 
 
 class JsonObject(dict[str, Any]):
-    """A JSON object as received. Its repr shows only its size, since its values may be private."""
+    """A JSON object as received. Its repr shows only its size, because its values may be private."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ def _exact(digits: str) -> Decimal:
 
 
 def _check_extent(text: str, max_depth: int, max_values: int) -> None:
-    """Refuse a text that exceeds a limit, also where libraries raised Python's limit of recursion."""
+    """Raise an error for a text that exceeds a limit, even if a library raised Python's recursion limit."""
     brackets = text.count("[") + text.count("{")
     if brackets <= max_depth and brackets + text.count(",") < max_values:
         return
@@ -80,16 +80,16 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_float=_exact, parse_c
 
 
 def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
-    """Read one JSON text: objects as `Wire`, numbers as int or Decimal.
+    """Parse a JSON text: objects as `JsonObject`, numbers as int or Decimal.
 
     Args:
-        max_depth: Maximum number of levels of lists and objects in each other.
+        max_depth: Maximum nesting of lists and objects.
         max_values: Maximum number of items, members, lists and objects.
 
     Raises:
-        NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a member twice, a lone surrogate, nested too
-            deeply, too many values, a fraction of more than 400 digits, or a whole number of more digits than Python
-            takes (4,300).
+        NotJson: Not UTF-8, a byte order mark, not JSON, NaN or Infinity, a duplicate member, a lone surrogate, nested
+            too deeply, too many values, a fraction of more than 400 digits, or a whole number of more digits than
+            Python accepts (4,300).
     """
     failure: NotJson
     text = ""
@@ -135,9 +135,9 @@ def _number(value: object) -> Any:
 
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_number).encode
-"""Write JSON compactly, as text, with decimals as numbers where they stay exact."""
+"""Write compact JSON as text; decimals become numbers if that is exact."""
 
 
 def dumps(value: object) -> bytes:
-    """Write JSON as `encode` does, in UTF-8."""
+    """Write compact JSON as UTF-8 bytes."""
     return encode(value).encode()

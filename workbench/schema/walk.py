@@ -1,4 +1,4 @@
-"""The one reader of records: their members and kinds, how a record is built from values, and dotted paths into it."""
+"""Reflection on records: their members and kinds, building records from values, and dotted paths."""
 
 import types
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from workbench.schema.rules import CrossRule, Full
 
 @attrs.frozen
 class Kind:
-    """Kind of value that a member holds. The readers of records choose by its class."""
+    """Kind of value that a member holds; readers dispatch on its class."""
 
 
 class Text(Kind):
@@ -36,13 +36,13 @@ class Boolean(Kind):
 
 @attrs.frozen
 class DecimalNumber(Kind):
-    """A `Decimal`; `text` where it travels as text, else as a JSON number."""
+    """A `Decimal`; `text` if it is sent as text instead of a JSON number."""
 
     text: bool
 
 
 class Numeric(Kind):
-    """An `int` or a `Decimal`, as the JSON number was."""
+    """An `int` or a `Decimal`, depending on the JSON number."""
 
 
 class DateTime(Kind):
@@ -55,7 +55,7 @@ class Date(Kind):
 
 @attrs.frozen
 class Choice(Kind):
-    """A member of an enum; in an answer also a text that is none."""
+    """A member of an enum; in an answer also unknown text."""
 
     of: type[StrEnum]
 
@@ -80,7 +80,7 @@ class Untyped(Kind):
 
 @attrs.frozen(kw_only=True)
 class Member:
-    """One field of a record: its names, what is known of it, and what it holds."""
+    """One field of a record: its names, metadata and kind."""
 
     name: str
     wire: str
@@ -90,7 +90,7 @@ class Member:
 
     @property
     def required(self) -> bool:
-        """Whether a request must have it."""
+        """Whether a request must contain it."""
         return self.default is attrs.NOTHING
 
 
@@ -106,7 +106,7 @@ def snake(name: str) -> str:
 
 
 def is_record(value: object) -> bool:
-    """Whether a class, or the class of a value, was made by `record`."""
+    """Return whether a class, or the class of a value, was declared with `record`."""
     return RECORD in (value if isinstance(value, type) else type(value)).__dict__
 
 
@@ -138,7 +138,7 @@ _MEMBERS: dict[type[Any], tuple[Member, ...]] = {}
 
 
 def members(cls: type[Any]) -> tuple[Member, ...]:
-    """Return the members of a record that may be given, in the order of its class body.
+    """Return the members of a record that can be given, in order of declaration.
 
     Raises:
         TypeError: A field has no `about`, or an unsupported type.
@@ -172,20 +172,20 @@ def member(cls: type[Any], name: str) -> Member:
 
 
 def cross_rules(cls: type[Any]) -> tuple[CrossRule, ...]:
-    """Return the rules that bind several members of a record."""
+    """Return the rules over several members of a record."""
     rules: tuple[CrossRule, ...] = getattr(cls, "rules", ())
     return rules
 
 
 def record_of(kind: Kind) -> type[Any] | None:
-    """Return the record that a kind holds, one or many of it; None for a single value."""
+    """Return the record class of a kind, for one record or a list; None for scalars."""
     while isinstance(kind, Array):
         kind = kind.of
     return kind.of if isinstance(kind, Nested) else None
 
 
 def leaves(cls: type[Any], prefix: str = "") -> Iterator[tuple[str, Member]]:
-    """Yield each member of a record with its dotted attribute path, nested records opened and lists of them too."""
+    """Yield each scalar member of a record with its dotted attribute path, including nested records and lists."""
     for member in members(cls):
         inner = record_of(member.kind)
         yield prefix + member.name, member
@@ -201,13 +201,13 @@ def wire_path(cls: type[Any], path: str) -> str:
 
 
 def records(cls: type[Any]) -> Iterator[type[Any]]:
-    """Yield a record and every record nested in it, each once."""
+    """Yield a record class and every record class nested in it, without duplicates."""
     nested = (inner for _, leaf in leaves(cls) if (inner := record_of(leaf.kind)) is not None)
     yield from dict.fromkeys((cls, *nested))
 
 
 def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any, Any]]:
-    """Yield each single value of a record: its wire path, its member, the value, and the record that holds it."""
+    """Yield each scalar of a record: wire path, member, value, and its record."""
     for member in members(type(record)):
         value, path = getattr(record, member.name), prefix + member.wire
         for number, item in enumerate(value) if isinstance(value, list | tuple) else ((None, value),):
@@ -219,11 +219,11 @@ def values(record: object, prefix: str = "") -> Iterator[tuple[str, Member, Any,
 
 
 def get_path(x: object, path: str) -> Any:
-    """Return what a dotted path leads to, as `body.amount` or `tokens.0.balance`; None where there is nothing.
+    """Return the value at a dotted path, such as `body.amount` or `tokens.0.balance`; None if it does not exist.
 
     Args:
-        x: A record, a mapping or a list, nested as they may be.
-        path: Attribute or wire names, and places in lists counted from 0.
+        x: A record, a mapping or a list, nested to any depth.
+        path: Attribute or wire names, and list positions from 0.
     """
     for name in path.split("."):
         if isinstance(x, Mapping):
@@ -241,7 +241,7 @@ def get_path(x: object, path: str) -> Any:
 
 
 def given(record: object) -> dict[str, Any]:
-    """Return the members of a record that are given, by attribute name; nested records stay records."""
+    """Return the given members of a record by attribute name; nested records stay records."""
     return {
         member.name: value for member in members(type(record)) if (value := getattr(record, member.name)) is not None
     }
@@ -255,13 +255,13 @@ def change(record: Any, **changes: Any) -> Any:
 def build(
     cls: type[Any], values: Mapping[str, Any], unknown: "list[UnknownMember] | None" = None, prefix: str = ""
 ) -> Any:
-    """Build a record from a mapping of attribute names, nested mappings included; what is missing reads as None.
+    """Build a record from a mapping of attribute names, including nested mappings; missing members read as None.
 
     Integers of other libraries become `int`. Only names are checked here; see `checks.problems`.
 
     Args:
-        unknown: Takes the names that are not attributes of the record, which are left out; None raises for the first.
-        prefix: Path of the record, with a dot at its end.
+        unknown: Collects unknown names, which are then ignored; None raises for the first one.
+        prefix: Path of the record, with a trailing dot.
 
     Raises:
         UnknownMember: A name is not an attribute of the record, at any depth.
@@ -294,7 +294,7 @@ def _converted(kind: Kind, value: object, unknown: "list[UnknownMember] | None",
 
 
 class UnknownMember(ValueError):
-    """Names that are not members of a record. They are the caller's, and hold no values."""
+    """Names that are not members of a record. They come from the caller; no values are included."""
 
     def __init__(self, of: type[Any], names: tuple[Any, ...], prefix: str = "") -> None:
         self.of, self.names, self.prefix = of, names, prefix
@@ -302,16 +302,16 @@ class UnknownMember(ValueError):
 
 
 def described(member: Member) -> str:
-    """Return a member in one line: meaning, unit, rule, whether it is required, whether it is an assumption."""
+    """Return a one-line description of a member: meaning, unit, rule, whether required, whether assumed."""
     assumed = f"assumed: {member.about.assumed}" if member.about.assumed else ""
     return "; ".join(filter(None, (*_facts(member), "required" if member.required else "", assumed))) + "."
 
 
 def option_help(member: Member, parent: Member | None) -> str:
-    """Return the help of an option: meaning, rule, and marks for what is required and what is assumed.
+    """Return the help of an option: meaning, rule, and marks for required and assumed.
 
     Args:
-        parent: The object that holds the member; None for a member of the request.
+        parent: The object that contains the member; None for a member of the request.
     """
     required = "[required]" if member.required else ""
     if required and parent is not None and not parent.required:

@@ -1,4 +1,4 @@
-"""Scripted transactions: sequences as data, run anywhere, with the money in double entry.
+"""Sequences: scripted transactions as data, run on any sandbox, with a double-entry ledger.
 
 sequence = wb.sequences.read_toml("refund.toml")
 run = wb.sequences.run(api, sequence, amount=2500)

@@ -1,8 +1,8 @@
-"""The money of simulated transactions in double entry: every entry leaves one account and enters another.
+"""Double-entry ledger of simulated transactions: every entry debits one account and credits another.
 
-Per card there are four accounts, in cents. A hold moves money from available to held; a release moves it back; a
-settlement moves what was held to posted; a refund gives posted money back to available, and is counted as refunded.
-So `available + held + posted - refunded` never changes, and every change has an entry.
+Each card has four accounts, in cents. A hold moves money from available to held, a release moves it back, a settlement
+moves it from held to posted, and a refund moves posted money back to available and adds to refunded. Therefore
+`available + held + posted - refunded` never changes, and every change has an entry.
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ class Entry:
 
 @attrs.frozen(kw_only=True)
 class LedgerRow(Entry):
-    """One entry as a row of a table, with the card's balance after it; all amounts are in cents."""
+    """A ledger entry as a table row, with the card's balance after it, in cents."""
 
     available: int
     held: int
@@ -49,9 +49,7 @@ class LedgerRow(Entry):
 
 
 class Ledger:
-    """All entries of a run, in order, with the balances they make. Amounts are cents, relative to the start of the
-    run.
-    """
+    """All entries of a run in order, with the resulting balances in cents, relative to the start of the run."""
 
     row_type = LedgerRow
 
@@ -74,8 +72,9 @@ class Ledger:
     ) -> None:
         """Book a completed step: an authorization, or the reversal, settlement or refund of a booked one.
 
-        Without an amount, or with FULL, a reversal or settlement applies to everything held, a refund to everything
-        left.
+        Without an amount, or with FULL, a reversal or settlement applies to the entire hold, a refund to everything
+        that
+        is not yet refunded.
         """
         transaction: Any = arguments.get("transaction_id")
         amount = arguments.get("amount")
@@ -109,7 +108,7 @@ class Ledger:
             self._post(Entry(step, transaction, hold.card_id, source, target, cents, kind, at, hold.currency))
 
     def _post(self, entry: Entry) -> None:
-        """Add an entry, if its amount is not 0. `refunded` counts refunds, so it grows by what leaves it."""
+        """Add an entry, if its amount is not 0. An entry that debits `refunded` increases it."""
         if not entry.amount:
             return
         if entry.amount < 0:
@@ -138,7 +137,7 @@ class Ledger:
                 yield f"{name} of card {card_id} moved by {moved} cents, the ledger by {ours[name]}"
 
     def rows(self) -> list[LedgerRow]:
-        """Return the entries as rows, with the balance of their card after each; amounts in cents."""
+        """Return the entries as rows, with the card's balance after each; amounts in cents."""
         rows, again = [], Ledger()
         for entry in self.entries:
             again._post(entry)
@@ -147,7 +146,7 @@ class Ledger:
         return rows
 
     def add(self, other: "Ledger") -> None:
-        """Add the entries of another ledger after those of this one."""
+        """Append the entries of another ledger."""
         for entry in other.entries:
             self._post(entry)
 

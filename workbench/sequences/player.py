@@ -73,7 +73,7 @@ class Mismatch:
 
 @attrs.define
 class StepResult:
-    """The outcome of one step, its response, its events and the mismatches with the expectation."""
+    """Outcome of one step: response, events, and mismatches with the expectation."""
 
     step: Step
     outcome: str  # "done", "refused", "not_sent", "unknown", "failed" or "blocked"; "sending" while it is in flight
@@ -103,7 +103,7 @@ _POLL_INTERVAL = 0.1  # seconds between reads of the inbox of a real service
 class Target:
     """Target of a sequence: a sandbox, a session or a client, with the controls of its sandbox, embedded or served.
 
-    Without a sandbox, it has the wall clock and the received events, but no stored records.
+    Without a sandbox it uses the wall clock and the received events, and has no stored records.
 
     Raises:
         WrongEnvironment: It is a production service, or lacks what the sequence needs.
@@ -124,7 +124,7 @@ class Target:
             self._check(sequence)
 
     def _check(self, sequence: Sequence) -> None:
-        """Raise for a sequence that is written for another behavior or tenant, before its first step."""
+        """Raise an error for a sequence written for another behavior or tenant, before its first step."""
         behavior, team = self._guide["behavior"], self._guide["tenant"]["team"]
         missing = None
         if sequence.profile not in (None, behavior):
@@ -146,7 +146,7 @@ class Target:
 
     @property
     def has_clock(self) -> bool:
-        """Whether it has a clock that can be advanced: that of its sandbox."""
+        """Whether the target's clock can be advanced, which requires a sandbox."""
         return self._sandbox is not None
 
     def now(self) -> datetime:
@@ -159,7 +159,7 @@ class Target:
         return len(self.events(0)) if self._sandbox is None else int(self._sandbox._last_event())
 
     def events(self, after: int, until: int | None = None) -> list[Mapping[str, Any]]:
-        """Return the events between two cursors, as wire members."""
+        """Return the events between two cursors, in wire format."""
         if self._sandbox is not None:
             events = self._sandbox.events(since=after)
             return [event.payload for event in events if until is None or event.sequence <= until]
@@ -222,7 +222,7 @@ class Target:
 
 
 def at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits for an event loop, as those of a synchronous client, and return its result."""
+    """Run a coroutine that never suspends, as those of a synchronous client, and return its result."""
     try:
         coroutine.send(None)
     except StopIteration as ended:
@@ -265,7 +265,7 @@ class Player:
             self.ledger.book(result.step.name, result.step.do, result.arguments, result.answer, result.at)
 
     def pending(self) -> Iterator[Step]:
-        """Yield the remaining steps; stop at an unknown outcome, since later results would be unreliable."""
+        """Yield the remaining steps; stop at an unknown outcome, because later results would be unreliable."""
         for index in range(len(self.sequence.steps)):
             step = self.sequence.steps[index]  # read as late as this: a stepper may have changed it
             if step.name not in self.results:
@@ -378,7 +378,7 @@ class Player:
                 yield Mismatch(f"money.{name}", f"{amount:+} cents", f"{total[name]:+} cents")
 
     def _resolve(self, value: object) -> Any:
-        """Return a value with its references filled in.
+        """Return a value with its references resolved.
 
         Raises:
             _Blocked: A reference names a step without a result.
@@ -433,13 +433,13 @@ def _differences(what: str, expected: Mapping[str, Any], actual: object) -> Iter
 
 
 def _refusal(error: ApiError, name: str, wanted: object) -> Any:
-    """Return a member of a refusal; for the message, the expected part if it contains it."""
+    """Return a member of a refusal; if the message contains the expected text, return that text."""
     actual = getattr(error, name)
     return wanted if name == "message" and wanted in (actual or "") else actual
 
 
 def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[str, Any]]) -> list[Mismatch]:
-    """Return the expected events that are missing. Each event, as wire members, meets one expectation."""
+    """Return the expected events that are missing. Each event, in wire format, satisfies one expectation."""
     left = list(events)
     missing = []
     for pattern in expected:
@@ -462,5 +462,5 @@ def _missing_events(expected: Iterable[ExpectedEvent], events: Iterable[Mapping[
 
 
 def event_kind(event: Mapping[str, Any]) -> str:
-    """Return the kind of an event from its wire members, such as `transaction.created`."""
+    """Return the kind of an event in wire format, such as `transaction.created`."""
     return f"{event.get('resource')}.{event.get('action')}"

@@ -1,7 +1,6 @@
-"""Read sequences from TOML files, which are data only, and validate them before the first call: all problems, with step
-and line.
+"""Read sequences from TOML files and validate them before the first call; problems name step and line.
 
-Files are never evaluated, expanded or resolved against the environment.
+Files are data only: never evaluated, expanded or resolved against the environment.
 """
 
 import re
@@ -96,7 +95,7 @@ _STEP = re.compile(r"^\s*\[\[\s*steps\s*\]\]", re.MULTILINE)
 
 
 class _Reader:
-    """Reader of one file's tables by the types of our attributes; it collects their problems."""
+    """Parser of a file's tables into attrs classes; it collects problems."""
 
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
@@ -132,7 +131,7 @@ class _Reader:
         return step
 
     def _record(self, cls: type[Any], raw: object, path: _Path, **given: object) -> Any:
-        """Read a table as one of our objects; `given` has the members that are not in the table."""
+        """Parse a table as an attrs class; `given` holds members that are not in the table."""
         fields = {_NAMES.get(field.name, field.name): field for field in attrs.fields(cls) if field.name not in given}
         for key, value in self._typed(dict, raw, path, _TABLES.get(cls, "a table")).items():
             if key in fields:
@@ -142,7 +141,7 @@ class _Reader:
         return cls(**given)
 
     def _member(self, kind: object, raw: object, path: _Path) -> Any:
-        """Read a member by the type of its attribute."""
+        """Parse a member by the type of its attribute."""
         if kind is Any:
             return self._value(raw, path)
         if kind is Expect:
@@ -165,7 +164,7 @@ class _Reader:
             return timedelta(0)
 
     def _value(self, raw: object, path: _Path) -> Any:
-        """Read a value that may be a reference or contain references."""
+        """Parse a value that may be or contain a reference."""
         if raw == "FULL":
             return FULL
         if len(path) > MAX_DEPTH:
@@ -202,7 +201,7 @@ class _Reader:
 
 
 class Catalogue(Mapping[str, Sequence]):
-    """Sequences by name, from the TOML files of a folder. A file is read when its sequence is first used."""
+    """Sequences by name, from the TOML files of a folder. Files are read on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
@@ -236,10 +235,10 @@ catalogue = Catalogue(Path(__file__).with_name("catalogue"))
 OWN_STEPS = {"advance": ("by",), "wait": ("kind", "timeout", "where")}
 """Steps that are neither operations nor controls, with their arguments."""
 SCRIPTED = {name: operation for name, operation in OPERATIONS.items() if operation is not Operations.sign_withdrawal}
-"""Operations a step may call: all except the one that authorizes moving funds."""
+"""Operations that a step may call: all except the signing of withdrawals."""
 _NOT_SCRIPTED = frozenset({"advance", "reset", "snapshot", "restore", "add_fault", "clear_faults", "register_endpoint"})
 CONTROLLED = {name: row for name, row in CONTROLS.items() if row.changes and name not in _NOT_SCRIPTED}
-"""Sandbox controls a step may call: those that change a record, not the sandbox itself."""
+"""Sandbox controls that a step may call: those that change records, not the sandbox itself."""
 
 _Found = Iterator[tuple[str, str, str]]  # the member of a step, the rule, the message
 
@@ -287,7 +286,7 @@ def _header_problems(sequence: Sequence) -> Iterator[Problem]:
 
 
 def problems_of_values(sequence: Sequence, values: Mapping[str, Any] | None) -> Iterator[Problem]:
-    """Yield the problems of the parameters of a run; None skips the check."""
+    """Yield the problems of a run's parameters; None skips the check."""
     if values is None:
         return
     declared: dict[str, Parameter] = {parameter.name: parameter for parameter in sequence.parameters}

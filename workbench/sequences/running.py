@@ -1,4 +1,4 @@
-"""Run a sequence: in one call, awaited, step by step, or many times; optionally with its state in a file."""
+"""Run a sequence: in one call, awaited, step by step, or many times, optionally with its progress in a file."""
 
 import os
 import threading
@@ -34,7 +34,7 @@ def prepared(api: object, sequence: Sequence, values: Mapping[str, Any]) -> Play
     """Validate a sequence and its parameters, and return its player.
 
     Raises:
-        InvalidSequence: Anything is wrong; nothing was sent.
+        InvalidSequence: The sequence or a parameter is invalid; nothing was sent.
         WrongEnvironment: `api` is a production service, or lacks what the sequence needs.
     """
     reading.check(sequence, values)
@@ -77,24 +77,25 @@ def run(
     """Run a sequence on a session, a client or a sandbox; its parameters are keyword arguments.
 
     Return a `Run`; with an async client, await it. With `path`, each step is recorded in a file before it is sent and
-    after its answer, so that the same call resumes a run that was killed: what is done is never sent again. A step that
+    after its answer, so that the same call resumes a run that was killed, without repeating completed steps. A step
+    that
     was in flight is unknown, and the run stops there until `resolved` gives its outcome.
 
     Args:
         api: A session, a client, or a `Sandbox`.
         sequence: From Python, a file (`sequences.read_toml`) or the catalogue.
-        path: A new file, or that of an earlier run of the same sequence and parameters. It holds names, outcomes, ids
-            and amounts, and of the parameters a keyed digest only.
-        resolved: Outcome of unknown steps of the file: "done", or "not_sent", which plays them again.
+        path: A new file, or that of an earlier run of the same sequence and parameters. It contains names, outcomes,
+            ids and amounts, and only a keyed digest of the parameters.
+        resolved: Outcome of unknown steps of the file: "done", or "not_sent" to run them again.
         progress: Show a progress line for 200 steps or more; or a function that is called with a `Progress`.
-        values: The parameters it declares.
+        values: The parameters that the sequence declares.
 
     Raises:
-        InvalidSequence: Names, types, references or limits are wrong, or the file holds another run. All problems are
-            listed; nothing was sent.
+        InvalidSequence: Names, types, references or limits are wrong, or the file belongs to another run. All problems
+            are listed; nothing was sent.
         WrongEnvironment: `api` is a production service, or the sequence needs another behavior, team or example.
         Interrupted: By Ctrl-C; `.result` is the run so far.
-        FileBusy: Another process has the file of the run.
+        FileBusy: Another process has the file of the run open.
     """
     if resolved and path is None:
         raise UsageError("resolved needs the path of a run", of="sequences.run")
@@ -137,9 +138,9 @@ async def _played(
 
 
 class Stepper:
-    """Run a sequence step by step.
+    """A run of a sequence, step by step.
 
-    `next()` plays one step; `change(step, **arguments)` changes one that is left; `run()` plays the rest.
+    `next()` runs one step; `change(step, **arguments)` changes a remaining one; `run()` runs the rest.
     """
 
     @hide_arguments
@@ -198,23 +199,23 @@ def run_many(
 ) -> Runs:
     """Run a sequence once per row, or several times, up to `workers` at a time.
 
-    Ctrl-C starts no more runs and finishes those in progress. Any other exception, as a time-out by a
-    signal, sends nothing more, awaits the calls in flight, and propagates.
+    Ctrl-C starts no more runs and finishes those in progress. Any other exception, such as a signal timeout, stops
+    sending, awaits the calls in flight, and propagates.
 
     Args:
         sequence: See `run`.
         api: See `run`.
         rows: Mappings of parameters, a DataFrame, the path of a CSV, JSON, XLSX or Parquet file, or None for one row of
-            `values`. Empty cells count as not given; the cells of a file are read by the types of the parameters.
-        times: How often each row is run.
-        workers: Concurrent runs; 1 keeps the order, and with it the hash, the same each time.
+            `values`. Empty cells are omitted; the cells of a file are converted to the types of the parameters.
+        times: Number of runs of each row.
+        workers: Concurrent runs; 1 keeps the order, and with it the hash, reproducible.
         resume: The `.result` of the same call that was interrupted; only the remaining runs are made.
         values: Parameters that all rows share.
 
     Raises:
-        InvalidSequence: The sequence or any row is wrong; all problems with their row, nothing was sent.
-        UsageError: There are more than 200,000 runs, or none by `times`; nothing was sent.
-        Interrupted: By Ctrl-C; `.result` has the runs that were played.
+        InvalidSequence: The sequence or a row is invalid; all problems with their row, nothing was sent.
+        UsageError: There are more than 200,000 runs, or `times` is not positive; nothing was sent.
+        Interrupted: By Ctrl-C; `.result` has the completed runs.
     """
     parameters = {parameter.name: parameter for parameter in sequence.parameters}
     if isinstance(rows, str | os.PathLike):

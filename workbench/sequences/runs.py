@@ -1,6 +1,4 @@
-"""The result of runs: each step, the verdict, the ledger, rows for a table, a hash; and the file that a run is recorded
-in.
-"""
+"""Results of runs: steps, verdict, ledger, rows for a table, hash, and the file that a run is recorded in."""
 
 import hashlib
 import hmac
@@ -36,7 +34,7 @@ SHOWN = 20  # steps of a run that are shown; `rows()` has all
 
 @attrs.frozen(kw_only=True)
 class StepRow:
-    """One step of a run as a row of a table. `amount` is in cents; private values are left out."""
+    """One step of a run as a table row. `amount` is in cents; private values are omitted."""
 
     run: int
     number: int
@@ -74,9 +72,7 @@ def _row(number: int, result: StepResult) -> StepRow:
 
 
 class Run:
-    """The result of running a sequence: `ok`, `verdict`, the steps with their answers and events, the ledger, the
-    hash.
-    """
+    """Result of running a sequence: `ok`, `verdict`, steps with answers and events, ledger, and hash."""
 
     row_type = StepRow
 
@@ -94,7 +90,7 @@ class Run:
         return {result.step.name: result for result in self.steps}[name]
 
     def ledger(self) -> Ledger:
-        """Return the money in double entry."""
+        """Return the double-entry ledger of the run."""
         return self._ledger
 
     @property
@@ -110,7 +106,7 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """The result as text: each failed step with what was expected and what it got."""
+        """The result as text: each failed step with its expected and actual result."""
         count, total = len(self.steps), len(self.sequence.steps)
         if self.ok:
             return f"{self.sequence.name}: {count} step{'s' if count != 1 else ''}, all as expected"
@@ -125,7 +121,7 @@ class Run:
         return "\n".join(lines)
 
     def events(self, name: str | None = None) -> list[Mapping[str, Any]]:
-        """Return the events of one step, or of the run, as wire members in the order they came."""
+        """Return the events of one step, or of the run, in wire format and order of arrival."""
         if not self.steps:
             return []
         first, last = (self.steps[0], self.steps[-1]) if name is None else (self[name], self[name])
@@ -133,7 +129,9 @@ class Run:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the file, the parameters and all results, without ids and times: equal for equal seed and file."""
+        """SHA-256 of the file, the parameters and all results, without ids and times; equal seeds and files give
+        equal hashes.
+        """
         steps = [
             [
                 step.step.name,
@@ -199,7 +197,7 @@ class Runs(tuple[Run, ...]):
 
     @property
     def verdict(self) -> str:
-        """The number of runs as expected, and the verdicts of the first twenty others."""
+        """The number of successful runs, and the verdicts of the first twenty others."""
         failed = [f"run {number}: {run.verdict}" for number, run in enumerate(self, 1) if not run.ok]
         return "\n".join([f"{len(self) - len(failed)} of {len(self)} runs as expected", *failed[:20]])
 
@@ -230,7 +228,7 @@ CREATE TABLE step (name TEXT PRIMARY KEY, state TEXT NOT NULL, at TEXT NOT NULL,
 
 
 class Record:
-    """The results of one run so far, in its file.
+    """The file that stores the results of one run so far.
 
     Raises:
         InvalidSequence: The file holds a run of another sequence, or with other parameters.
@@ -276,7 +274,7 @@ class Record:
         self._file.close()
 
     def restore(self, player: Player, resolved: Mapping[str, str]) -> None:
-        """Restore the results of the file in a player, with the outcomes that were resolved by hand.
+        """Restore the results of the file in a player, with the outcomes resolved by hand.
 
         Raises:
             UsageError: The outcome of a resolved step is not unknown, or the given outcome is not allowed.
@@ -325,7 +323,7 @@ class Record:
 
 
 def _digest(salt: str, values: Mapping[str, Any]) -> str:
-    """Return a keyed digest of parameters; without the installation's secret, their values cannot be guessed."""
+    """Return a keyed digest of parameters; it cannot be reversed without the installation's secret."""
     text = json.dumps(dict(sorted(values.items())), default=str)
     return hmac.new(installation_secret(), f"{salt}\0{text}".encode(), hashlib.sha256).hexdigest()
 
@@ -335,7 +333,7 @@ def _open_members(cls: type[Any]) -> set[str]:
 
 
 def _to_json(value: object) -> str:
-    """Return a value as JSON; of a mapping the texts and numbers, FULL as a word."""
+    """Return a value as JSON; of a mapping only texts and numbers. FULL becomes a word."""
     if isinstance(value, dict):
         shown = {name: "FULL" if member is FULL else member for name, member in value.items()}
         value = {name: member for name, member in shown.items() if isinstance(member, str | int)}

@@ -1,6 +1,4 @@
-"""A sequence as data: parameters, named steps, references, expectations, spans of time; its text as a TOML file, and
-how it looks.
-"""
+"""Sequences as data: parameters, named steps, references, expectations and durations; TOML output and display."""
 
 import json
 import re
@@ -20,9 +18,7 @@ from workbench.schema.rules import ISO_DAY, UUID, Full
 
 
 class InvalidSequence(WorkbenchError, ValueError):
-    """A sequence that cannot be run; nothing was sent. `problems` lists everything that is wrong, with step and
-    line.
-    """
+    """A sequence that cannot be run; nothing was sent. `problems` lists all problems, with step and line."""
 
     def __init__(self, problems: tuple[Problem, ...], name: str = "") -> None:
         self.problems = problems
@@ -33,7 +29,7 @@ class InvalidSequence(WorkbenchError, ValueError):
 
 @attrs.frozen
 class Reference:
-    """A value that is filled in when the sequence runs."""
+    """A placeholder that is resolved when the sequence runs."""
 
     path: str
     keyword: ClassVar[str] = "ref"  # in a file
@@ -83,7 +79,7 @@ def ref(path: str) -> Reference:
 
 
 def references(value: object) -> Iterator[Reference]:
-    """Yield every reference inside a value, however deep."""
+    """Yield all references inside a value, at any depth."""
     if isinstance(value, Reference):
         yield value
     elif isinstance(value, Mapping | list | tuple):
@@ -92,7 +88,7 @@ def references(value: object) -> Iterator[Reference]:
 
 
 def replaced(value: Any, read: Callable[[Reference], Any]) -> Any:
-    """Return a value in which each reference, however deep, is replaced by what `read` returns for it."""
+    """Replace all references inside a value, at any depth, by the results of `read`."""
     if isinstance(value, Reference):
         return read(value)
     if not any(True for _ in references(value)):
@@ -107,10 +103,10 @@ _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
 def duration(span: str | timedelta) -> timedelta:
-    """Read a span of time such as `2d`, `1h 30m` or `2.5s`.
+    """Parse a duration such as `2d`, `1h 30m` or `2.5s`.
 
     Raises:
-        ValueError: The text is something else.
+        ValueError: The text is not a duration.
     """
     if isinstance(span, timedelta):
         return span
@@ -121,7 +117,7 @@ def duration(span: str | timedelta) -> timedelta:
 
 
 def duration_text(span: timedelta) -> str:
-    """Write a span of time as `duration` reads it."""
+    """Format a duration so that `duration` can parse it."""
     seconds = span.total_seconds()
     parts = []
     for unit in "dhm":
@@ -134,7 +130,7 @@ def duration_text(span: timedelta) -> str:
 
 
 def is_duration(value: Any) -> bool:
-    """Return whether a value is a span of time, or text that `duration` reads."""
+    """Return whether a value is a timedelta, or text that `duration` parses."""
     try:
         duration(value)
     except ValueError:
@@ -150,7 +146,7 @@ PARAMETER_TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "date": (lambda value: type(value) is date, "a date"),
     "duration": (is_duration, "a span of time such as 2d or 1h 30m"),
 }
-"""The types of parameters: which values fit, and how that is said."""
+"""Types of parameters: a check of the value, and its description."""
 
 
 @attrs.frozen(kw_only=True)
@@ -181,7 +177,7 @@ class Parameter:
 
 @attrs.frozen(kw_only=True)
 class ExpectedEvent:
-    """An event that has to follow a step: its kind, members of its body, and by when in sandbox time."""
+    """An event expected after a step: kind, members of its body, and deadline in sandbox time."""
 
     kind: str = ""
     timeout: timedelta = timedelta(0)
@@ -190,7 +186,7 @@ class ExpectedEvent:
 
 @attrs.frozen(kw_only=True)
 class Expect:
-    """The expected result of a step. What is not named is not checked."""
+    """The expected result of a step. Members that are not given are not checked."""
 
     result: Mapping[str, Any] = attrs.field(factory=dict)  # attribute paths of the answer
     error: Mapping[str, Any] = attrs.field(factory=dict)  # status, error, message (a part of it)
@@ -231,8 +227,8 @@ def step(
         name: Name of the step, for references and reports.
         do: An operation, a control of the sandbox, `advance` or `wait`.
         expect: An `Expect`, or a mapping of its members.
-        doc: A sentence on the step.
-        arguments: What it is called with; values may be references.
+        doc: One-sentence description of the step.
+        arguments: Arguments of the call; values may be references.
     """
     if not isinstance(expect, Expect):
         members = dict(expect or {})
@@ -248,8 +244,8 @@ _MAX_SHOWN = 200  # characters of a value
 
 @attrs.frozen(kw_only=True, repr=False)
 class Sequence:
-    """A script of steps over a card, an application, a dispute or a deposit. `wb.sequences.run(api, sequence)` runs
-    it.
+    """A script of steps for a card, an application, a dispute or a deposit; run it with `wb.sequences.run(api,
+    sequence)`.
     """
 
     name: str
@@ -263,7 +259,7 @@ class Sequence:
         return {step.name: step for step in reversed(self.steps)}[name]
 
     def to_toml(self) -> str:
-        """Return the text of a TOML file that reads back as the same sequence."""
+        """Return the sequence as TOML text that parses to an equal sequence."""
         return dumps(self)
 
     def __repr__(self) -> str:
@@ -294,7 +290,7 @@ def _expectations(step: Step) -> Iterator[str]:
 
 
 def _private(record: Any) -> frozenset[str]:
-    """Return the members of a record that are private, or hold something private."""
+    """Return the members of a record that are private, or contain something private."""
     if not walk.is_record(record):
         return frozenset()
     leaves = walk.leaves(record)
@@ -311,7 +307,7 @@ def _shown(value: object, hidden: bool) -> str:
 
 
 def dumps(sequence: Sequence) -> str:
-    """Write a sequence as the text of a TOML file that reads back as the same sequence."""
+    """Return a sequence as TOML text that parses to an equal sequence."""
     lines = _members({"name": sequence.name, "doc": sequence.doc, "profile": sequence.profile, "team": sequence.team})
     for parameter in sequence.parameters:
         lines += ["", f"[params.{_key(parameter.name)}]"]
@@ -341,7 +337,7 @@ def _key(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return text as TOML has it, which is as JSON has it but for DEL."""
+    """Return text as a TOML string, which equals a JSON string except for DEL."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

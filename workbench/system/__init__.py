@@ -1,1 +1,1 @@
-"""This machine: databases, files, locks, HTTP, progress and threads."""
+"""System services: databases, files, locks, HTTP, progress and threads."""

@@ -1,4 +1,4 @@
-"""Certificates that a connection trusts."""
+"""Trusted certificates of a connection."""
 
 import os
 import ssl
@@ -14,7 +14,7 @@ def trusted(ca_file: str | os.PathLike[str] | None) -> Any:
     """Return a TLS context that trusts the certificates of a file, or True for the default ones.
 
     Raises:
-        UnusableFile: The file holds no certificates, or is too large.
+        UnusableFile: The file contains no certificates, or is too large.
         OSError: The file cannot be read.
     """
     if ca_file is None:

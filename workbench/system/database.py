@@ -1,9 +1,10 @@
-"""One SQLite file of ours: opened with suspicion, written so that what was answered is stored.
+"""A SQLite database of the workbench: validated on open, durable on commit.
 
-What was committed survives a kill, and a loss of power where that is asked for (WAL, `synchronous=FULL`). Several
-processes may write at once (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with a
-schema
-that is not ours is left alone. Deleted values are overwritten. The file is readable by its owner alone.
+A commit survives a killed process, and optionally a power failure (WAL, `synchronous=FULL`). Several processes may
+write
+concurrently (`BEGIN IMMEDIATE`). A file of another program, of a newer version, damaged, or with an unknown schema is
+left
+unchanged. Deleted values are overwritten. The file is readable only by its owner.
 """
 
 import glob
@@ -48,7 +49,7 @@ _CHECKSUMS = (
 
 
 class Database:
-    """A database of ours, in a file or in memory. One connection, used by one thread at a time."""
+    """A workbench database in a file or in memory. It has one connection, used by one thread at a time."""
 
     @hide_arguments
     def __init__(
@@ -66,22 +67,22 @@ class Database:
         survives_power_loss: bool = True,
         file_system: Callable[[Path], str] = file_system,
     ) -> None:
-        """Open the file, or make it.
+        """Open the file, or create it.
 
         Args:
-            path: None keeps everything in memory.
-            application: What marks the file as ours, in its header.
-            schema: Statements that make its tables.
-            checked: Tables whose rows get a checksum each, so that a damaged one is noticed; see `undamaged`.
-            version: Version of the schema; a file of a newer one is left alone.
-            oldest: Oldest version of a file that can be read.
-            added: Tables and indexes that files of earlier versions lack, and get.
-            remedy: What to do with an older one, for its error.
-            survives_power_loss: Wait for the disk at each commit. Without it a commit survives a kill all the same, and
+            path: Path of the file; None stores everything in memory.
+            application: Application id in the file header.
+            schema: Statements that create its tables.
+            checked: Tables with a checksum for each row, to detect damage; see `undamaged`.
+            version: Version of the schema; a file of a newer version is left unchanged.
+            oldest: Oldest readable version of a file.
+            added: Tables and indexes to add to files of earlier versions.
+            remedy: What to do with an older file, for the error message.
+            survives_power_loss: Sync to disk at each commit. Without it a commit still survives a killed process and
                 the file stays intact, but a power failure may lose the last writes.
 
         Raises:
-            UnusableFile: It is not ours, newer, damaged, or cannot be opened. The file is left unchanged.
+            UnusableFile: It is not a workbench file, is newer, damaged, or cannot be opened. It is left unchanged.
             FileBusy: Another process held it for too long.
         """
         self.path = None if path is None else Path(path).resolve()  # one file, by whatever link
@@ -126,9 +127,7 @@ class Database:
         self.connection.create_function("crc32", 1, zlib.crc32, deterministic=True)
 
     def after_fork(self) -> None:
-        """Open the file anew in a forked process: connections do not survive a fork, and leases stay with the
-        parent.
-        """
+        """Reopen the file in a forked process: connections do not survive a fork, and leases stay with the parent."""
         if self._pid != os.getpid() and self.path is not None:
             self._of_parents.append((self.connection, self._leases))
             self._connect()
@@ -175,12 +174,12 @@ class Database:
     # checksums of rows
 
     def _crc32(self, table: str, row: str = "") -> str:
-        """Return the expression for the checksum of a row; `row` is its name, as in `NEW.`."""
+        """Return the SQL expression for the checksum of a row; `row` is its prefix, such as `NEW.`."""
         columns = [name for _, name, *_ in self.connection.execute(f"PRAGMA table_info({table})")]
         return f"crc32(CAST({' || '.join(f'quote({row}{name})' for name in columns)} AS BLOB))"
 
     def _watch(self) -> None:
-        """Keep the checksums by triggers of this connection alone: nothing in the file runs when it is opened."""
+        """Maintain the checksums by temporary triggers of this connection; no trigger is stored in the file."""
         # Once: queries of the connection belong inside its lock.
         self._sums = {table: self._crc32(table, f"{table}.") for table in self._checked}
         for table in self._checked:
@@ -192,9 +191,9 @@ class Database:
                 )
 
     def undamaged(self, table: str) -> str:
-        """Return the SQL condition that a row of a checked table was not altered.
+        """Return the SQL condition that a row of a checked table is undamaged.
 
-        A row that is damaged is to be left out by it before its columns are read: they may be no text any more.
+        Apply it before reading columns, because those of a damaged row may not be text.
         """
         if table not in self._checked:
             return "1"
@@ -202,7 +201,7 @@ class Database:
         return f"coalesce(({stored}) = {self._sums[table]}, 1)"
 
     def damaged(self, table: str) -> list[int]:
-        """Return the numbers of the damaged rows of a checked table, and of those that are missing."""
+        """Return the numbers of damaged and missing rows of a checked table."""
         if table not in self._checked:
             return []
         query = (
@@ -213,24 +212,24 @@ class Database:
         return [number for (number,) in self.run(query)]
 
     def _add_tables(self, schema: str) -> None:
-        """Add what a file of an earlier version lacks."""
+        """Add tables and indexes that a file of an earlier version lacks."""
         stored = _objects(self.connection)
         missing = [row for row in _expected(schema) if row not in stored]
         for _, _, statement in sorted(missing, key=lambda row: row[0] != "table"):
             self.connection.execute(statement)
 
     def _check_schema(self, schema: str) -> None:
-        """Refuse tables, views or triggers that we did not make: they could run when we write."""
+        """Reject unknown tables, views or triggers, which could run on a write."""
         if problem := _schema_problem(_objects(self.connection), schema, ()):
             raise UnusableFile(f"{self.path} {problem}; file left unchanged.")
 
     @contextmanager
     def write(self, *, wait: bool = True, asked: float | None = None) -> Iterator[sqlite3.Connection]:
-        """Return the connection inside a transaction that is committed at the end, or rolled back by an error.
+        """Yield the connection inside a transaction that is committed at the end, or rolled back on an error.
 
         Args:
             wait: Whether to wait for other processes.
-            asked: When the caller began to wait, by `time.monotonic()`; default: now. If another thread has given up
+            asked: Time the caller began to wait, by `time.monotonic()`; default: now. If another thread has given up
                 since, the file is tried once, so that threads do not wait one after the other.
 
         Raises:
@@ -252,12 +251,12 @@ class Database:
                 raise
 
     def _rollback_open(self) -> None:
-        """Roll back what an interrupt, or any other exception, left open."""
+        """Roll back a transaction left open by an interrupt or other exception."""
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def run(self, query: str, values: object = ()) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows; outside a transaction it is committed at once."""
+        """Run a statement and return its rows; outside a transaction it is committed immediately."""
         self.after_fork()
         asked = time.monotonic()
         with self.lock:
@@ -276,9 +275,9 @@ class Database:
     def _patiently(
         self, statement: str, values: Any = (), *, wait: bool = True, asked: float = float("inf")
     ) -> sqlite3.Cursor:
-        """Run a statement that needs the file for itself, again and again until the time is up.
+        """Run a statement that needs exclusive access, retrying until the timeout.
 
-        SQLite's waits grow so long that they never meet a gap of a process that writes without a pause.
+        SQLite's own waits grow so long that they miss the gaps of a process that writes continuously.
         """
         until = time.monotonic() + self._busy_seconds if wait and asked > self._busy_at else 0.0
         while True:
@@ -290,7 +289,7 @@ class Database:
                     raise
 
     def _named(self, error: Exception) -> Exception:
-        """Raise our errors for those of SQLite; the messages never contain values."""
+        """Raise errors of this package for those of SQLite; the messages never contain values."""
         if isinstance(error, sqlite3.OperationalError):
             busy = any(word in str(error) for word in ("locked", "busy"))
             kind = FileBusy if busy else UnusableFile
@@ -301,9 +300,7 @@ class Database:
         return UnusableFile(f"{self.path} is damaged: {error}; file left unchanged.")
 
     def lease(self, work: str) -> bool:
-        """Return whether this process is the one that does some work; of several on one file only one is, until it ends
-        or closes it.
-        """
+        """Acquire the lease for a task and return whether this process holds it; only one process on a file can."""
         self.after_fork()
         if self.path is None or work in self._leases:
             return True
@@ -315,7 +312,7 @@ class Database:
         return True
 
     def end_lease(self, work: str, *, forever: bool = False) -> None:
-        """Let another process do some work, or none any more."""
+        """Release the lease for a task; with `forever`, also delete its lock file."""
         self.after_fork()
         with uninterrupted:
             lock = self._leases.pop(work, None)
@@ -323,7 +320,7 @@ class Database:
                 lock.remove() if forever else lock.release()
 
     def is_leased(self, work: str) -> bool:
-        """Return whether some work is leased, by whichever process; what remains of an ended lease is removed."""
+        """Return whether any process holds the lease for a task; an ended lease is removed."""
         self.after_fork()
         if self.path is None or work in self._leases:
             return work in self._leases
@@ -332,7 +329,7 @@ class Database:
         return not free
 
     def remove_ended_leases(self) -> None:
-        """Remove what is left of the leases of processes that have ended."""
+        """Remove the leases of processes that have ended."""
         if self.path is not None:
             for path in self.path.parent.glob(f"{glob.escape(self.path.name)}.*.lock"):
                 lock = FileLock(path.with_suffix(""))
@@ -340,12 +337,12 @@ class Database:
                     lock.remove()
 
     def forget_deleted(self) -> None:
-        """Rewrite the file so that nothing of what was deleted is left in it."""
+        """Rewrite the file so that it contains no deleted data."""
         self.run("VACUUM")
         self.run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close the connection, and give up its leases."""
+        """Close the connection and release its leases."""
         self.after_fork()
         with self.lock:
             self.connection.close()
@@ -374,20 +371,20 @@ _Objects = set[tuple[str, str, str]]
 
 
 def _objects(connection: sqlite3.Connection) -> _Objects:
-    """Return type, name and statement of each table and index; spaces and line ends in a statement mean nothing."""
+    """Return type, name and statement of each table and index, with whitespace normalized."""
     return {(kind, name, " ".join(sql.split())) for kind, name, sql in connection.execute(_OBJECTS)}
 
 
 @cache
 def _expected(schema: str) -> _Objects:
-    """Return what a schema makes."""
+    """Return the objects that a schema creates."""
     with closing(sqlite3.connect(":memory:")) as ours:
         ours.executescript(schema)
         return _objects(ours)
 
 
 def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> str:
-    """Return what is wrong with what a file holds; empty where it can be used, with what is added to it."""
+    """Return why the objects of a file do not match the schema; empty if they do, after adding `added`."""
     expected = _expected(schema)
     missing = {row for row in expected - stored if row[1] not in added}
     if {name for _, name, _ in missing} & {name for _, name, _ in stored}:
@@ -397,7 +394,7 @@ def _schema_problem(stored: _Objects, schema: str, added: Collection[str]) -> st
 
 
 def _check_stored(path: Path, schema: str, added: Collection[str], remedy: str) -> None:
-    """Refuse a file with another schema, without opening it for writing: not even its log is touched."""
+    """Reject a file with another schema without opening it for writing, so that not even its log changes."""
     if not path.stat().st_size or path.with_name(f"{path.name}-journal").exists():  # being made, or killed while it was
         return
     problem = _stored_problem(path, schema, added)

@@ -1,4 +1,4 @@
-"""Files and folders written completely or not at all, readable by their owner alone."""
+"""Atomic writes of files and folders, readable only by their owner."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ _SHARED = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.
 
 
 def file_system(path: Path) -> str:
-    """Return the type of the file system a path lies on, as `ext4` or `nfs`; empty where that is not known."""
+    """Return the type of a path's file system, such as `ext4` or `nfs`; empty if unknown."""
     try:
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -26,7 +26,7 @@ def file_system(path: Path) -> str:
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Refuse a name that no file can have, before the work that the file is for.
+    """Reject an invalid file name, before the work that the file is for.
 
     Raises:
         UsageError: The name is too long, or contains NUL or half of a surrogate pair.
@@ -39,10 +39,10 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for their owner alone; a power cut does not take them again.
+    """Create a folder and its missing parents, accessible only by their owner, durable against power failure.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where its file system can say that."""
+    """Sync the names in a folder to disk, if the file system supports it."""
     if os.name != "posix":
         return
     try:
@@ -68,15 +68,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def write_file(path: Path, write: Callable[[BinaryIO], Any] | bytes, *, private: bool = True) -> None:
-    """Write a file completely or not at all; it is on the disk when this returns.
+    """Write a file atomically; it is on disk when this returns.
 
     Args:
-        path: The file; one that is there is replaced.
+        path: The file; an existing one is replaced.
         write: Writes into the open file, or the content itself.
-        private: Whether its owner alone may read it.
+        private: Whether only its owner may read it.
 
     Raises:
-        OSError: It cannot be written; what was there before is there still.
+        OSError: It cannot be written; the previous content is unchanged.
     """
     path = path.resolve()  # a link stays one
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.{os.getpid()}-", suffix=path.suffix)
@@ -100,7 +100,7 @@ _TEMPORARY = re.compile(r"\..+\.(\d+)-\w{8}(?:\.\w+)?")
 
 
 def remove_temporary(folder: Path) -> bool:
-    """Remove what writers of files in a folder left when they were killed; return whether something else is there."""
+    """Remove temporary files of killed writers from a folder; return whether other files remain."""
     others = False
     for path in folder.iterdir():
         writer = _TEMPORARY.fullmatch(path.name)

@@ -1,8 +1,7 @@
-"""One POST to a URL, whose address is checked before the connection is made.
+"""One POST to a URL whose address is checked before connecting.
 
-A host name is resolved once, every address it has must be allowed, and the connection goes to the address that was
-checked.
-Redirects are never followed.
+A host name is resolved once, all its addresses must be allowed, and the connection goes to a checked address. Redirects
+are never followed.
 """
 
 import ipaddress
@@ -18,13 +17,13 @@ _KEPT_BODY = 1024  # bytes of the response body
 THIS_MACHINE = frozenset({"loopback"})
 
 ANYWHERE = frozenset({"loopback", "public", "private"})
-"""Kinds of addresses that may be reached."""
+"""Kinds of addresses that may be allowed."""
 
 Resolver = Callable[[str, int], list[str]]
 
 
 class ForbiddenUrl(ValueError):
-    """The URL may not be posted to."""
+    """The URL is not allowed."""
 
 
 @attrs.frozen(kw_only=True)
@@ -41,7 +40,7 @@ class Target:
 
 @attrs.frozen(kw_only=True)
 class PostResult:
-    """The status of the response, or why there is none."""
+    """Status of the response, or the reason why there is none."""
 
     status: int | None
     error: str | None = None
@@ -49,7 +48,7 @@ class PostResult:
 
     @property
     def accepted(self) -> bool:
-        """Whether the receiver accepted it. assumed: event_accepted"""
+        """Whether the receiver accepted the request. assumed: event_accepted"""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -66,9 +65,9 @@ def check_url(
     """Return the checked target of a URL.
 
     Args:
-        reach: Which kinds of addresses are allowed.
+        reach: Allowed kinds of addresses.
         hosts: Hosts that are allowed whatever their address.
-        resolve: Looks a host name up.
+        resolve: Function that resolves a host name.
 
     Raises:
         ForbiddenUrl: Not an http or https URL, or its address is not allowed.

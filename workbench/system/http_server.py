@@ -1,7 +1,6 @@
-"""An HTTP server for this machine: one function answers each request, behind limits on size, time and host names.
+"""HTTP server for this machine: one function answers each request, with limits on size, time and host names.
 
-How a response is sent (delayed, cut off, slow, not at all) is part of the response, so that a sandbox can fail on
-purpose.
+A response states how it is sent (delayed, truncated, slow, not at all), so that a sandbox can simulate faults.
 """
 
 import asyncio
@@ -26,7 +25,7 @@ from workbench.system.messages import BROKEN, LOOPBACK, Request, Response
 MAX_HEAD = 16 * 1024  # bytes of the request line and all headers
 MAX_HEADERS = 100
 MAX_BODIES = 32 * 2**20
-"""Bytes of all bodies that are being received at once; further requests are refused with 503."""
+"""Maximum total bytes of bodies being received; further requests are refused with 503."""
 HEAD_TIMEOUT = 10.0  # seconds
 BODY_TIMEOUT = 20.0  # seconds
 _MIN_SLEEP = 0.001  # seconds: an event loop cannot wait for less
@@ -37,7 +36,7 @@ _SILENT = logging.NullHandler()
 
 Handler = Callable[[Request], Response | Awaitable[Response]]
 RefusalHandler = Callable[[int, str], Response]
-"""Makes the response to a request that is refused before the handler is called, from the status and the reason."""
+"""Function that builds the response to a request refused before the handler, from status and reason."""
 
 
 class PortTaken(WorkbenchError):
@@ -50,7 +49,7 @@ def bare(status: int, reason: str) -> Response:
 
 
 class _Refused(Exception):
-    """A request that is refused before the handler is called: status and reason."""
+    """A request refused before the handler is called: status and reason."""
 
 
 class _App:
@@ -161,7 +160,9 @@ def _start(response: Response, *more: tuple[bytes, bytes]) -> dict[str, Any]:
 
 
 async def _send_early(response: Response, receive: Any, send: Any) -> None:
-    """Send a response before the request is complete, and end the connection when it is; at once, it could be lost."""
+    """Send a response before the request is complete, but close the connection only afterwards, or the response
+    could be lost.
+    """
     await send(_start(response, (b"connection", b"close")))
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     while (await receive()).get("more_body"):
@@ -170,7 +171,7 @@ async def _send_early(response: Response, receive: Any, send: Any) -> None:
 
 
 async def _send_slowly(response: Response, send: Any) -> None:
-    """Send the body byte by byte; each byte has its time, since pauses below the loop's resolution would be none."""
+    """Send the body byte by byte on a schedule, because pauses below the event loop's resolution would be lost."""
     began = time.monotonic()
     for i in range(len(response.body)):
         await send({"type": "http.response.body", "body": response.body[i : i + 1], "more_body": True})
@@ -183,7 +184,7 @@ async def _send_slowly(response: Response, send: Any) -> None:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    """Ends requests that are received too slowly, and heads without an end, which uvicorn does not limit."""
+    """HTTP protocol that ends requests received too slowly and headers without end, which uvicorn does not limit."""
 
     _part: str | None = "head"  # part of a request that is being received
     _timed: str | None = None  # part that the timer is for
@@ -210,7 +211,7 @@ class _LimitedProtocol(HttpToolsProtocol):
             self._set_timer()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether a client that has ended its side is answered yet: its request is complete, and waits."""
+        """Return whether a client that closed its side still gets an answer, because its request is complete."""
         self._ended = True
         answered = getattr(self.cycle, "response_complete", True)  # there is none before the first request
         return self._part is None and not answered and self.scheme == "http"
@@ -252,7 +253,7 @@ class _LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _set_timer(self) -> None:
-        """Limit the time of the part that is being received."""
+        """Start the timeout of the part being received."""
         if self._timer is not None:
             self._timer.cancel()
         seconds = HEAD_TIMEOUT if self._part == "head" else BODY_TIMEOUT
@@ -274,7 +275,7 @@ def host_name(header: str) -> str:
 
 
 def served_names(host: str, hosts: Collection[str]) -> frozenset[str]:
-    """Return the names that a server at an address answers to: those given, and those of the address itself.
+    """Return the host names that a server at an address accepts: the given ones and those of the address.
 
     Raises:
         UsageError: The address is a wildcard, and no name is given.
@@ -326,17 +327,17 @@ def serving(
     keyfile: str | os.PathLike[str] | None = None,
     private: str = "",
 ) -> Iterator[str]:
-    """Serve a handler in a thread while the context is open, and yield the base URL.
+    """Serve a handler in a thread within a `with` block, and yield the base URL.
 
     Args:
-        make_handler: Makes the handler, from the URL.
+        make_handler: Returns the handler for the URL.
         host: Address to listen on.
-        hosts: Host names under which it is reached, besides those of the address; the URL has the first one.
-        max_body: Largest request body in bytes.
-        refusal: Makes the responses to requests that break a limit.
+        hosts: Further accepted host names; the URL contains the first one.
+        max_body: Maximum request body in bytes.
+        refusal: Builds the responses to requests that exceed a limit.
         certfile: Certificate for TLS.
-        keyfile: Its private key, if that is in another file.
-        private: What others could read on the way without TLS, for a warning; by default there is none.
+        keyfile: Its private key, if in another file.
+        private: What others could read in transit without TLS, for a warning; default: no warning.
 
     Raises:
         PortTaken: The port is in use.

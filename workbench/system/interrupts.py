@@ -1,4 +1,4 @@
-"""Signals that wait until a block of code has ended."""
+"""Defer signals until the end of a block of code."""
 
 import signal
 import threading
@@ -18,10 +18,9 @@ _WAITING = [
 class _Uninterrupted:
     """Defer signals until the end of a `with` block, so that the block is not interrupted.
 
-    Python calls signal handlers in the main thread alone, between any two instructions: after a lock is taken, and
-    before
-    the `try` that would release it. A handler may raise, as that of Ctrl-C does, or one for an alarm or the end of the
-    process. Handlers are therefore exchanged, in the main thread, for one that remembers.
+    Python calls signal handlers in the main thread, between any two instructions: after a lock is taken, but before the
+    `try` that would release it. A handler may raise, for example for Ctrl-C, an alarm or the end of the process. In the
+    main thread, handlers are therefore replaced by one that records the signal.
     """
 
     def __init__(self) -> None:
@@ -69,4 +68,4 @@ class _Uninterrupted:
 
 
 uninterrupted = _Uninterrupted()
-"""The state of the process's signal handlers."""
+"""The only instance, because signal handlers belong to the process."""

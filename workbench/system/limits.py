@@ -1,11 +1,11 @@
-"""Limits of what a file that is read may hold, for every reader; a small file can unpack to much more."""
+"""Limits on the content of files, for every reader; a small file can unpack to much more."""
 
 from pathlib import Path
 
 import attrs
 
 MAX_RATIO = 200
-"""How many times its packed size a file may unpack to."""
+"""Maximum ratio of unpacked to packed size."""
 
 
 @attrs.frozen(kw_only=True)
@@ -20,7 +20,7 @@ class Limits:
 
 
 FRAMES = Limits(file=4_000_000_000, rows=20_000_000, size=2_000_000_000)
-"""Of a file that becomes a frame, column by column."""
+"""Limits of a file read into a frame, column by column."""
 
 
 class LimitExceeded(ValueError):
@@ -44,22 +44,22 @@ def limits(default: Limits, **given: int | None) -> Limits:
 
 
 def too_many_rows(rows: int, limits: Limits) -> LimitExceeded:
-    """Return the error of a file with more rows than it may have."""
+    """Return the error of a file with too many rows."""
     return LimitExceeded(f"{rows:,} rows (maximum max_rows={limits.rows:,})")
 
 
 def too_many_columns(columns: int, limits: Limits) -> LimitExceeded:
-    """Return the error of a file with more columns than it may have."""
+    """Return the error of a file with too many columns."""
     return LimitExceeded(f"{columns:,} columns (maximum max_columns={limits.columns:,})")
 
 
 def too_large(limits: Limits) -> LimitExceeded:
-    """Return the error of a file that unpacks to more than it may."""
+    """Return the error of a file that unpacks to too much."""
     return LimitExceeded(f"unpacks to too many bytes (maximum max_size={limits.size:,})")
 
 
 def check_ratio(unpacked: int, packed: int, least: int = 50_000_000) -> None:
-    """Refuse a stream that unpacks to far more than its packed size.
+    """Check that a stream does not unpack to far more than its packed size.
 
     Raises:
         LimitExceeded: The stream exceeds the ratio.

@@ -15,7 +15,7 @@ class FileLock:
     """A lock file next to a file, held by one process; the operating system releases it when that process ends."""
 
     def __init__(self, path: Path) -> None:
-        """Prepare the lock of `path`: a file next to it (links resolved), with `.lock` added to its name."""
+        """Prepare the lock of `path`: a file next to it (links resolved) named with the suffix `.lock`."""
         path = path.resolve()
         self._name = path.name
         self._path = path.with_name(path.name + ".lock")
@@ -45,7 +45,7 @@ class FileLock:
         self._lock.release()
 
     def remove(self) -> None:
-        """Remove the lock file and release the lock, for a name that is never used again."""
+        """Remove the lock file and release the lock, for a name that will not be used again."""
         with suppress(OSError):  # what is left of it is removed by another one
             self._path.unlink(missing_ok=True)
         self._lock.release()

@@ -1,4 +1,4 @@
-"""Requests and responses of HTTP as values."""
+"""HTTP requests and responses as values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,12 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]"})
 """Names of this machine."""
 
 BROKEN = frozenset({"refused", "reset", "closed", "lost"})
-"""Manners in which a connection ends without a response."""
+"""Ways in which a connection ends without a response."""
 
 
 @attrs.frozen(repr=False)
 class Request:
-    """A request with its complete body. Header names are in lower case, or can be looked up in any case."""
+    """A request with its complete body. Header names are lower-case, or looked up ignoring case."""
 
     method: str
     path: str  # as sent, percent escapes included
@@ -30,11 +30,11 @@ class Request:
 
 @attrs.frozen
 class Response:
-    """A response, and how it is sent.
+    """A response and how it is sent.
 
     `manner` is "whole", "cut" (half of the body, then the connection closes), "slow_body" (byte by byte over
-    `seconds`), or one
-    of `BROKEN`. `seconds` otherwise delays the response.
+    `seconds`),
+    or one of `BROKEN`. Otherwise `seconds` delays the response.
     """
 
     status: int

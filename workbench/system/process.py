@@ -1,7 +1,7 @@
-"""This process: variables of its environment, and what packages above the core say about it.
+"""State of this process: environment variables, and hooks for packages above the core.
 
-The core asks two questions and knows nobody who answers: may a call go out to a real service (`GUARDS`), and which
-sandbox does `connect()` open where none is named (`RESOLVERS`)?
+The core has two hooks: whether a call may be sent to a real service (`GUARDS`), and which sandbox `connect()` opens by
+default (`RESOLVERS`).
 """
 
 import os
@@ -11,16 +11,14 @@ from typing import NamedTuple, Protocol
 
 
 class Guard(Protocol):
-    """Whether calls of this process may go out to a real service."""
+    """Hook that decides whether calls of this process may be sent to a real service."""
 
     def __call__(self, *, effect: bool, production: bool) -> str:
-        """Return why a call, with an effect or without, may not be sent; empty where it may."""
+        """Return why a call, with or without an effect, may not be sent; empty if it may."""
 
 
 class Address(NamedTuple):
-    """The address of a served sandbox, the certificate file to trust if it is self-signed, and what to do where
-    nothing answers.
-    """
+    """Address of a served sandbox, certificate file if self-signed, and what to do if the connection is refused."""
 
     url: str
     ca_file: str | None = None
@@ -29,13 +27,13 @@ class Address(NamedTuple):
 
 GUARDS: list[Guard] = []
 HOSTED: set[str] = set()
-"""URLs of the sandboxes of shared servers, each a tenant's or a person's own, that this process connected to."""
+"""URLs of sandboxes on shared servers, each for one tenant or person, that this process connected to."""
 RESOLVERS: list[Callable[[bool], Address | None]] = []
-"""Each returns the address of the sandbox that this process works on, for production or not; None where it has none."""
+"""Functions that return the address of this process's sandbox, for production or not; None if there is none."""
 
 
 def refusal(*, effect: bool, production: bool) -> str:
-    """Return why a call may not go out to a real service; empty where it may."""
+    """Return why a call may not be sent to a real service; empty if it may."""
     return next(filter(None, (guard(effect=effect, production=production) for guard in GUARDS)), "")
 
 
@@ -46,7 +44,7 @@ def own_address(*, production: bool = False) -> Address | None:
 
 @cache
 def at_start(variable: str) -> str:
-    """Return what a variable of the environment was when the process began: no later code of it has changed that."""
+    """Return the value that an environment variable had when the process started, which later code cannot change."""
     try:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123 - pathlib would cost more than all the rest
             begun = file.read()

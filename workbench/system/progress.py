@@ -1,4 +1,4 @@
-"""Progress of long work: one record, shown as a line at a terminal or below a cell, or passed to a callable."""
+"""Progress of long tasks: one record, shown as a line in a terminal or below a cell, or passed to a function."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ INTERVAL = 0.2  # seconds between two updates of a line
 
 @attrs.define
 class Progress:
-    """The progress of long work. A function given as `progress=` is called with it after each change.
+    """Progress of a long task. A function given as `progress=` is called with it after each change.
 
     It holds counts and states, never values of rows.
     """
@@ -44,12 +44,12 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Rows per second, or whatever `unit` names."""
+        """Rows per second; `unit` names another unit."""
         return (self.rows or self.done - self.earlier) / self.seconds
 
     @property
     def seconds_left(self) -> float | None:
-        """Estimate of the seconds left; None before anything is done."""
+        """Estimated seconds left; None before the first result."""
         now = self.done - self.earlier
         return self.seconds / now * (self.total - self.done) if now else None
 
@@ -79,9 +79,9 @@ def progress_callback(progress: bool | ProgressCallback, stream: TextIO | None =
     """Return the function that reports progress.
 
     Args:
-        progress: A function of the caller, True for one line (below the cell in a notebook, on a terminal otherwise,
-            nothing where neither is there), or False for nothing.
-        stream: Where the line is written; standard error by default.
+        progress: A function, True for a progress line (below the cell in a notebook, otherwise on a terminal, otherwise
+            nowhere), or False for none.
+        stream: Stream for the line; standard error by default.
     """
     if callable(progress):
         return progress
@@ -92,7 +92,7 @@ def progress_callback(progress: bool | ProgressCallback, stream: TextIO | None =
 
 
 class ProgressLine:
-    """One line, overwritten a few times a second; in a notebook, one output that is updated."""
+    """A line that is overwritten a few times per second; in a notebook, an output that is updated."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -102,7 +102,7 @@ class ProgressLine:
         self._length = 0
 
     def __call__(self, progress: Progress) -> None:
-        """Show the progress, unless it was shown a moment ago."""
+        """Show the progress, at a limited rate."""
         now = time.monotonic()
         if self._shown_at is not None and now - self._shown_at < INTERVAL and not progress.ended:
             return
@@ -130,11 +130,11 @@ def clock(seconds: float) -> str:
 
 
 def ipython_shell() -> Any:
-    """Return the IPython this code runs in, or None."""
+    """Return the IPython shell that runs this code, or None."""
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
 
 def notebook_shell() -> Any:
-    """Return the shell of the Jupyter kernel this code runs in, or None."""
+    """Return the shell of the Jupyter kernel that runs this code, or None."""
     shell = ipython_shell()
     return shell if type(shell).__name__ == "ZMQInteractiveShell" else None

@@ -1,4 +1,4 @@
-"""A thread pool that stops all threads before an exception reaches its caller."""
+"""Thread pool that stops all threads before an exception reaches its caller."""
 
 import signal
 import threading
@@ -19,7 +19,7 @@ _END: Any = object()
 class Interrupted(KeyboardInterrupt):
     """A run was interrupted by Ctrl-C: no new call was started, and calls in flight were awaited.
 
-    `result` has the state of the work.
+    `result` holds the results so far.
     """
 
     def __init__(self, result: Any) -> None:
@@ -30,16 +30,16 @@ class Interrupted(KeyboardInterrupt):
 class ThreadPool(Generic[T]):
     """Threads that call `work` for each item until all are done or the pool is stopped.
 
-    They are never joined: an interrupt inside `join` may take a running thread for one that has ended. Nor are events
-        waited for, whose
-    lock an interrupt may leave released; a queue only wakes the caller, who looks at plain attributes.
+    Threads are never joined: an interrupt inside `join` may mistake a running thread for an ended one. Events are not
+    used either, because an interrupt may leave their lock released; a queue only wakes the caller, which reads plain
+    attributes.
 
     Args:
         work: Processes one item.
         items: Items to process, in order.
         workers: Number of threads.
         name: Prefix of the threads' names.
-        halt: Ends work early that has begun; called for an exception that is not Ctrl-C, or for a second one.
+        halt: Ends work in progress early; called for an exception other than Ctrl-C, or for a second one.
     """
 
     def __init__(
@@ -69,12 +69,11 @@ class ThreadPool(Generic[T]):
         self.stopping = True
 
     def run(self, poll: Callable[[], object]) -> None:
-        """Run until all threads have ended, and call `poll` meanwhile.
+        """Run until all threads have ended, calling `poll` meanwhile.
 
         Any exception here (Ctrl-C, one raised by a signal handler, by `poll` or by a worker) stops the pool, awaits the
-        work that has begun, and then propagates. A second one while waiting ends the wait. SIGTERM, where nothing
-        handles
-        it, raises SystemExit(143) here instead of ending the process at once.
+        work in progress, and then propagates. A second one ends the wait. SIGTERM, if not handled, raises
+        SystemExit(143) here instead of ending the process immediately.
         """
         with _terminable():
             self._run(poll)
@@ -96,7 +95,9 @@ class ThreadPool(Generic[T]):
             raise self._error
 
     def _wait(self, seconds: float = float("inf")) -> bool:
-        """Wait until all threads have ended, or that long; return whether they have. One never started has."""
+        """Wait until all threads have ended, or for a time; return whether they have. A thread never started counts
+        as ended.
+        """
         until = time.monotonic() + seconds
         while any(thread.ident is not None and not self._ended[n] for n, thread in enumerate(self._threads)):
             left = until - time.monotonic()

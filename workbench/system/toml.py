@@ -1,9 +1,12 @@
-"""TOML of a bounded size and depth, since Python's reader takes quadratic time and memory for long names."""
+"""TOML with limits on size and depth, because Python's reader takes quadratic time and memory for long names."""
 
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from workbench.errors import visible
 
@@ -15,7 +18,7 @@ _VALUES = re.compile(
     r"|'[^'\n]*+'?|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"?",
     re.DOTALL,
 )
-"""A comment or a text, also one without an end; nothing is read twice."""
+"""Pattern of a comment or text, including an unterminated one, without backtracking."""
 _LONG_NAME = re.compile(rf"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{MAX_PARTS}}}")
 
 
@@ -67,3 +70,12 @@ def loads(text: str) -> dict[str, Any]:
     except ValueError:
         reason = "has a number of too many digits"
     raise NotToml(reason)
+
+
+def dumps(value: object) -> str:
+    """Return a value as TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{dumps(str(key))} = {dumps(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(dumps, value)) + "]"
+    return orjson.dumps(value).decode()

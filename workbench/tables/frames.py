@@ -126,7 +126,8 @@ def _of_records(x: Any, of: object, reveal: Reveal) -> pd.DataFrame:
 def _of_mappings(items: list[Any]) -> pd.DataFrame:
     """Return mappings, from a guide or a sandbox, as rows with dotted columns and masked private members."""
     rows = [dict(_flat(item.shown() if hasattr(item, "shown") else item)) for item in items]
-    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for row in rows for name in row})
+    names = dict.fromkeys(name for row in rows for name in row)
+    frame = pd.DataFrame({name: pd.Series([row.get(name) for row in rows]) for name in names})
     frame = frame.convert_dtypes() if len(frame) else frame
     return mark_report(frame, "mapping", [])
 

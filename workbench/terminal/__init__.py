@@ -1,4 +1,4 @@
-"""The command line: every operation, every control of the sandbox, a shell, a webhook listener."""
+"""Command line: every operation, every control of the sandbox, a shell, and a webhook listener."""
 
 import re
 import sys
@@ -41,10 +41,10 @@ def _first_page() -> int:
 
 
 def make_app(noun: str = "") -> Any:
-    """Return the command line. No command is imported before it is used.
+    """Return the command-line application. Commands are imported on first use.
 
     Args:
-        noun: The one whose verbs are listed, with what their docstrings say.
+        noun: Noun whose verbs are listed with their docstrings.
     """
     from pkgutil import resolve_name
 
@@ -73,7 +73,7 @@ def make_app(noun: str = "") -> Any:
 
 
 def _shown_default(value: object) -> Any:
-    """Show the default of an option unless it is an unset flag, or empty."""
+    """Return the default of an option for help; nothing for an unset flag or an empty value."""
     return value if value not in (False, (), "") or (value == 0 and not isinstance(value, bool)) else None
 
 
@@ -111,7 +111,7 @@ def _run(tokens: list[str]) -> int:
 
 
 def _refuse_keys(tokens: list[str]) -> None:
-    """Refuse a key on the command line, where other users and the shell's history would see it."""
+    """Reject a key on the command line, where other users and the shell history would see it."""
     for token in tokens:
         name = token.partition("=")[0].lower().replace("_", "-")
         if name in _KEY_OPTIONS:
@@ -122,9 +122,7 @@ def _refuse_keys(tokens: list[str]) -> None:
 
 
 def _style(app: Any, example: str) -> None:
-    """Write help without borders, as wide as the terminal, with an example at its end; no name of an option is
-    broken.
-    """
+    """Format help without borders at terminal width, with an example at the end; option names are never broken."""
     from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, HelpPanel, NameRenderer, PanelSpec
     from rich.box import Box
     from rich.console import Console, Group
@@ -132,7 +130,7 @@ def _style(app: Any, example: str) -> None:
     from rich.text import Text
 
     class Page(Console):
-        """Leaves it to the command what a reader that has gone means."""
+        """Console that leaves a closed pipe to the command."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -142,7 +140,7 @@ def _style(app: Any, example: str) -> None:
         return Group(name, Padding(DescriptionRenderer()(entry), (0, 0, 0, 4)))
 
     class Formatter(DefaultFormatter):
-        """Wraps each paragraph once, wherever its lines end in a docstring."""
+        """Formatter that wraps each paragraph once, ignoring line breaks of the docstring."""
 
         def __call__(self, console: Any, options: Any, panel: HelpPanel) -> None:
             for entry in panel.entries:
@@ -173,14 +171,14 @@ def _style(app: Any, example: str) -> None:
 
 
 def _continued(command: str, width: int) -> str:
-    """Return a command line whose lines fit a width and end in a backslash, so that it can be pasted into a shell."""
+    """Wrap a command line to a width with trailing backslashes, so that it can be pasted into a shell."""
     joined = re.sub(r"""(['"]).*?\1""", lambda quoted: quoted[0].replace(" ", "\xa0"), command)
     lines = textwrap.wrap(joined, max(40, width - 12), break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\xa0", " ")
 
 
 def _advise(message: Warning | str, *_: object, **__: object) -> None:
-    """Write the client's advice as a line, without its place in our source."""
+    """Print a warning of the client as one line, without its source location."""
     from workbench.errors import visible
 
     say(f"Advice: {visible(str(message), 500)}")

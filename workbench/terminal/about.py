@@ -40,7 +40,7 @@ def list_assumptions(
     confidence: _Confidence | None = None,
     how: Output = Output(),
 ) -> None:
-    """List the assumptions about the service, the reason for each, and where to change it.
+    """List the assumptions about the service, with the reason for each and where to change it.
 
     Args:
         word: Only assumptions that contain this word.
@@ -68,7 +68,7 @@ def docs(
     """Show the rules of an operation or a kind of event, with their sources and assumptions.
 
     Args:
-        name: The operation, as simulate-refund, or the kind of event, as user.updated; a list of all if omitted.
+        name: The operation, as simulate-refund, or the kind of event, as user.updated; without it, list all.
         serve: Serve a sandbox with its OpenAPI document and a page of its operations.
         port: Port of the page; 0 chooses a free one.
     """
@@ -144,11 +144,11 @@ def _members(cls: type[object]) -> list[str]:
 def skeleton(
     operation: Annotated[str, Parameter(completer=complete_operations)], /, *, all_members: bool = False
 ) -> None:
-    """Print the body of an operation as JSON with example values, to start a file for --from with.
+    """Print an example body of an operation as JSON, for use with --from.
 
     Args:
         operation: The operation, as create-user-application.
-        all_members: Members that can be left out too.
+        all_members: Include optional members.
     """
     row = OPERATIONS.get(operation.replace("-", "_"))
     if row is None:
@@ -191,12 +191,12 @@ ENVIRONMENT = {
     "NO_COLOR": "anything: no colors",
     "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
 }
-"""The environment variables, and what each is for."""
+"""Environment variables and their purpose."""
 
 
 def config(*, how: Output = Output()) -> None:
-    """Show the files of this user and the environment variables: which are set, and what each is for. No value is
-    shown.
+    """Show the files of this user, and the environment variables with their purpose and whether they are set, never
+    their values.
     """
     rows = [
         {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},

@@ -1,6 +1,4 @@
-"""`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts of what is
-there.
-"""
+"""`workbench bulk …`, `rewards …` and `chart …`: many writes from a file, reads of any size, and charts."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -28,15 +26,14 @@ _Rows = Annotated[Path, Parameter(help="Rows: a CSV, JSON, NDJSON, XLSX or Parqu
 @Parameter(name="*")
 @attrs.frozen(kw_only=True)
 class Sending:
-    """How rows are checked and sent, and what their results are named by.
+    """Options for checking and sending rows.
 
     Attributes:
         workers: Concurrent calls (maximum 8).
-        on_unknown: What to do after a row with an unknown outcome; stop in production, else continue, if omitted.
+        on_unknown: What to do after a row with an unknown outcome; default: stop in production, otherwise continue.
         duplicates: Allow duplicate rows.
         implausible: Allow values that break no rule but look wrong, such as a birth date in the future.
-        rejects: Send the rows that are right, and write the others to this file, with reasons; resume takes it
-            corrected.
+        rejects: Send the valid rows, and write the others to this file with reasons; correct it and pass it to resume.
         key: Column or member that names a row in the results; nothing private.
     """
 
@@ -62,8 +59,9 @@ def run(
 ) -> int:
     """Send one request for each row of a file, at most once each. All rows are checked before the first call.
 
-    An empty cell means that the value is not given; a full refund is the word FULL. Exit code 4 if an outcome is
-    unknown, 5 if not all rows are done.
+    An empty cell is an omitted value; the word FULL is a full refund. Exit code 4 if an outcome is unknown, 5 if not
+    all
+    rows are done.
 
     Args:
         operation: The operation.
@@ -90,7 +88,7 @@ def resume(
     where: Where = Where(),
     how: Output = Output(),
 ) -> int:
-    """Resume an interrupted run. Rows that are done or refused are never sent again.
+    """Resume an interrupted run. Rows that are done or refused are not sent again.
 
     Args:
         path: The file that stores the run's progress.
@@ -124,7 +122,7 @@ def _resolved(text: str | None) -> dict[int, Literal["done", "not_sent"]] | None
 
 
 def _confirmed_plan(api: Any, operation: Any, rows: Path, sending: Sending) -> str | None:
-    """In production, show the plan, ask for its phrase and return it."""
+    """In production, show the plan, ask for its phrase and return the phrase."""
     if api.environment != "production":
         return None
     from workbench.bulk.plan import plan_of
@@ -181,7 +179,7 @@ def rewards(
 ) -> int:
     """Read all rewards activity of users and sum it exactly.
 
-    The service gives no totals: exit code 5 if the result may be incomplete, with the reason on stderr.
+    The service returns no totals: exit code 5 if the result may be incomplete, with the reason on stderr.
 
     Args:
         kind: Only items of this type.
@@ -226,7 +224,7 @@ def read_rewards(
 
 
 def _rows(frame: Any, *, several: bool, for_people: bool) -> list[dict[str, Any]]:
-    """Return the rows of a frame without missing values; names and amounts as on the wire for programs."""
+    """Return the rows of a frame without missing values; for programs with wire names and amounts."""
     columns = [name for name in frame.columns if several or name != "user_id"]
     held = frame[columns].astype(object).where(frame[columns].notna(), None)
     return [
@@ -287,9 +285,9 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Wher
     """Draw a chart in the terminal, or into a file.
 
     Args:
-        kind: What to draw.
-        users: Ids of the users, for charts of rewards; the sandbox's own if omitted.
-        out: File to write, .svg, .png or .pdf, in place of the terminal.
+        kind: The chart to draw.
+        users: Ids of the users, for charts of rewards; default: those of the sandbox's guide.
+        out: File to write, .svg, .png or .pdf, instead of the terminal.
     """
     if out is not None and out.suffix not in _ENDINGS:
         raise usage_error(
@@ -308,7 +306,7 @@ def chart(kind: _Kind, *users: str, out: Path | None = None, where: Where = Wher
 
 
 def _drawn(axes: Any, width: int) -> Iterator[str]:
-    """Yield the lines of a chart of bars: those of each category, or of each interval from left to right."""
+    """Yield the lines of a bar chart, one per category, or per interval from left to right."""
     yield from axes.get_title(loc="left").split("\n") if axes.get_title(loc="left") else axes.get_title().split("\n")
     bars = [(bar.get_x(), bar.get_y(), bar.get_width(), bar.get_height()) for bar in axes.patches]
     if not bars:

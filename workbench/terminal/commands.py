@@ -1,4 +1,4 @@
-"""The commands and the first page of help. No command is imported here, so that the page costs next to nothing."""
+"""Table of commands, and the first page of help. No command is imported here, to keep start-up fast."""
 
 import os
 import re
@@ -19,11 +19,11 @@ _FURTHER: dict[tuple[str, ...], str] = {
         for name in ("plan", "verify", "typed_data", "transaction", "explain")
     },
 }
-"""Where the commands are that stand beside an operation of the same noun."""
+"""Modules of commands that share a noun with an operation."""
 
 
 def _noun_rows() -> dict[str, str]:
-    """Return the nouns of the operations, each with what it has: the verbs, or the only operation's own line."""
+    """Return the nouns of the operations, each with its verbs, or with the help line of its only operation."""
     verbs: dict[str, list[str]] = {}
     for noun, verb in [*OPERATIONS, *_FURTHER]:
         verbs.setdefault(noun, []).append(verb)
@@ -54,7 +54,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
     },
 }
-"""The commands and groups of commands by section, with their line of help."""
+"""Commands and groups of commands by section, with their help line."""
 
 PLACES: dict[tuple[str, ...], str] = {
     **{path: f"operations:{name}" for path, name in OPERATIONS.items()},
@@ -77,10 +77,10 @@ PLACES: dict[tuple[str, ...], str] = {
     ("agent", "serve"): "shell:mcp",
     ("agent", "setup"): "shell:skill",
 }
-"""Where each command, or group of commands, is."""
+"""Module of each command or group of commands."""
 
 GROUPS = {path[0] for path, place in PLACES.items() if path[1:] or place.endswith("app")}
-"""The commands that are followed by another one."""
+"""Commands that take a subcommand."""
 
 _LAST = """\
 `workbench COMMAND --help` shows what a command takes, and `workbench --version` the version.
@@ -92,12 +92,12 @@ Exit codes: 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 
 
 
 def kebab(name: str) -> str:
-    """Return a name in kebab-case, the form used at a prompt."""
+    """Return a name in kebab-case, as used on the command line."""
     return name.replace("_", "-")
 
 
 def first_page() -> str:
-    """Return the first page of help, as wide as the terminal, in ASCII."""
+    """Return the first page of help at terminal width, in ASCII."""
     terminal = sys.stdout.isatty()
     width = max(40, min(140, shutil.get_terminal_size((100, 24)).columns)) if terminal else 100
     bold = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
@@ -113,10 +113,10 @@ def _row(name: str, doc: str, width: int) -> str:
 
 
 def read_duration(text: str) -> dict[str, float]:
-    """Return a duration such as `2d 3h` or `1h30m` as days, hours, minutes and seconds.
+    """Parse a duration such as `2d 3h` or `1h30m` into days, hours, minutes and seconds.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: The text is not a duration.
     """
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([dhms])", text)
     if not parts or "".join(map("".join, parts)) != "".join(text.split()):
@@ -177,6 +177,7 @@ _EXAMPLES = {
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
     "sandbox learn": "workbench sandbox learn traffic.har webhooks.ndjson --out acme.toml",
+    "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",
@@ -240,7 +241,7 @@ _NAMED_VALUE = re.compile(r"\b[A-Z]+(?:-[A-Z]+)*-(?:ID|ADDRESS)\b")
 
 
 def example_of(arguments: list[str]) -> str:
-    """Return an example of the command that a command line begins with, with ids of the user's own sandbox."""
+    """Return an example of the command that a command line starts, with ids of the user's sandbox."""
     text = _example(arguments)
     if not (names := set(_NAMED_VALUE.findall(text))):
         return text
@@ -263,7 +264,7 @@ def _example(arguments: list[str]) -> str:
 
 
 def _operation(name: str, command: str) -> str:
-    """Return a call with every required argument; one with a nested body takes it from a file."""
+    """Return a call with every required argument; a nested body is read from a file."""
     from workbench.interface.examples import example_of as example
     from workbench.schema.readers import text_of
     from workbench.schema.rules import FULL

@@ -43,7 +43,7 @@ def list_events(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """List the events of the sandbox or, for a profile, those that `listen` received.
+    """List the events of the sandbox or, with a profile, those that `listen` received.
 
     Args:
         kind: Only events of this kind.
@@ -61,7 +61,7 @@ def list_events(
 
 
 def _table(events: list[Any], how: Output) -> list[dict[str, Any]]:
-    """Return events as rows, without the columns that do not fit a narrow screen."""
+    """Return events as rows, without columns that do not fit a narrow screen."""
     width = screen_of(sys.stdout).width
     hidden = {name for name, columns in _COLUMNS.items() if width < columns}
     rows = [{name: text for name, text in _row(event, how).items() if name not in hidden} for event in events]
@@ -90,11 +90,11 @@ def _row(event: Any, how: Output) -> dict[str, Any]:
 
 
 def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where()) -> int:
-    """Redeliver an event, byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
+    """Redeliver an event byte for byte, signed with the key in WORKBENCH_WEBHOOK_KEY or the sandbox's key.
 
     Args:
         event: Id of the event.
-        forward_to: Send it to this http URL; to the registered endpoints if omitted.
+        forward_to: Send it to this http URL; default: the registered endpoints.
     """
     target = _target(forward_to) if forward_to else None
     if target is None:
@@ -111,10 +111,10 @@ def resend(event: str, /, *, forward_to: Url | None = None, where: Where = Where
 
 @contextmanager
 def _inbox(where: Where, *, unsigned: bool | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Yield the events of a sandbox, or those that `listen` received for a profile, and the key to sign with.
+    """Yield the events of a sandbox, or those that `listen` received for a profile, and the signing key.
 
     Args:
-        unsigned: To receive: whether unsigned deliveries are accepted; None only reads what is there.
+        unsigned: When receiving: whether unsigned deliveries are accepted; None only reads stored events.
     """
     key = os.environ.get(KEY_VARIABLE) or None
     if profile := chosen_profile(where):
@@ -149,7 +149,7 @@ def _headers(body: bytes, key: str | None) -> dict[str, str]:
 def trigger(
     kind: _Kind, /, *, forward_to: Url, set_: Annotated[list[Setting] | None, Parameter(name="--set")] = None
 ) -> int:
-    """Send a signed sample event, signed with the key in WORKBENCH_WEBHOOK_KEY or with the sandbox's key.
+    """Send a signed sample event, with the key in WORKBENCH_WEBHOOK_KEY or the sandbox's key.
 
     Args:
         kind: Kind of the event.
@@ -169,7 +169,7 @@ def trigger(
 
 
 def _overrides(kind: str, given: list[str]) -> dict[str, Any]:
-    """Return `name=value` as members of an event's body, nested ones by a dot."""
+    """Parse `name=value` texts as members of an event's body; a dot separates nested names."""
     known = dict(leaves(EVENT_KINDS[kind].body))
     overrides: dict[str, Any] = {}
     for override in given:
@@ -207,7 +207,7 @@ def listen(
         timeout: Stop after N seconds.
         earlier: Show earlier events too.
         unsigned: Accept unsigned deliveries and mark them unverified.
-        allow_host: Host name under which it is reached, as that of a tunnel.
+        allow_host: Further host name of the receiver, such as that of a tunnel.
     """
     target = _target(forward_to) if forward_to else None
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -263,7 +263,7 @@ def _target(url: str) -> Target:
     """Parse a URL to send to.
 
     Raises:
-        Exit: The URL is not http or https, holds a password, or its host is unknown.
+        Exit: The URL is not http or https, contains a password, or its host is unknown.
     """
     try:
         return check_url(url, reach=ANYWHERE)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the message on stderr. Never a traceback.
+"""Exit codes of commands, and their messages on stderr. Never a traceback.
 
 0 done, 2 wrong input, 3 refused, 4 outcome unknown, 5 partly done, 6 not sent; 130 interrupted, 143 terminated.
 """
@@ -43,7 +43,7 @@ def usage_error(message: str) -> Exit:
 
 
 def run_to_exit(command: Callable[[], int]) -> int:
-    """Run a command and return its exit code; errors become messages on stderr, worded for a prompt."""
+    """Run a command and return its exit code; errors become messages on stderr, worded for the terminal."""
     with worded_for("terminal"):
         return _run_to_exit(command)
 
@@ -126,12 +126,12 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 def keep_quiet() -> None:
-    """Write no messages but errors, in this command."""
+    """Suppress all messages of this command except errors."""
     _QUIET.set(True)
 
 
 def say(message: str, *, error: bool = False) -> None:
-    """Write a message to stderr; where stderr is gone too, or only errors are wanted, write nothing."""
+    """Print a message to stderr; nothing if stderr is closed, or if only errors are wanted."""
     if not message or (_QUIET.get() and not error):
         return
     try:
@@ -141,7 +141,7 @@ def say(message: str, *, error: bool = False) -> None:
 
 
 def _flushed(code: int) -> int:
-    """Write out what is buffered. A reader that is gone does not change how the call ended."""
+    """Flush the output and return the code; a closed pipe does not change it."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -158,7 +158,7 @@ def _unwritten(error: Exception, code: int) -> int:
 
 
 def _prepare_streams() -> None:
-    """Open closed streams on the null device, and let no character that a terminal cannot show end a command."""
+    """Redirect closed streams to the null device, and escape characters that the terminal cannot show."""
     from workbench.rendering.text import LIKENESS
 
     for name in ("stdout", "stderr"):
@@ -170,7 +170,7 @@ def _prepare_streams() -> None:
 
 
 def _discard(stream: Any) -> None:
-    """Point a broken stream to the null device, so that nothing more is reported when the process ends."""
+    """Redirect a broken stream to the null device, so that no error is reported at exit."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -199,7 +199,7 @@ def _importing(frame: FrameType | None) -> bool:
 
 
 def _call_later(seconds: float, handler: Callable[[int, FrameType | None], object]) -> bool:
-    """Call a function in the main thread after some time, where there is such a clock; return whether there is."""
+    """Call a function in the main thread after some time; return False if the system has no such timer."""
     if not hasattr(signal, "setitimer"):
         return False
     signal.signal(signal.SIGALRM, handler)
@@ -208,7 +208,7 @@ def _call_later(seconds: float, handler: Callable[[int, FrameType | None], objec
 
 
 def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[], None]:
-    """Handle signals, unless the parent ignored them; return a function that restores what was."""
+    """Handle signals, unless the parent ignored them; return a function that restores the previous handlers."""
     earlier: dict[int, Any] = {}
     for name in names:
         number = getattr(signal, name, None)
@@ -228,11 +228,10 @@ def _handle(names: Iterable[str], handler: Callable[..., object]) -> Callable[[]
 
 @contextmanager
 def waiting_for_signals() -> Iterator[Callable[..., None]]:
-    """Yield a function that waits, without end or some seconds, and ends the command if a signal has come.
+    """Yield a function that waits, forever or for some seconds, and ends the command after a signal.
 
-    Nothing is raised anywhere else meanwhile: an import, or a thread that starts, is never left half done. What is
-    still waiting for something 1.5 s after the signal, as a request for a file that another process holds, is
-    abandoned: what was acknowledged is stored.
+    No signal is raised anywhere else meanwhile, so an import or a starting thread is never interrupted. An operation
+    still blocked 1.5 s after the signal, such as waiting for a locked file, is abandoned; acknowledged data is stored.
     """
     received: SimpleQueue[int] = SimpleQueue()  # it may be used in a signal handler; an event may not
 

@@ -1,6 +1,4 @@
-"""`workbench journal …`, `profiles …` and `arm`: calls with an effect and their outcomes, connections, effects in
-production.
-"""
+"""`workbench journal …`, `profiles …` and `arm`: outcomes of calls, connections, and effects in production."""
 
 import json
 import os
@@ -44,9 +42,7 @@ _File = Annotated[Path | None, Parameter(help="Journal of an application, in thi
 
 @contextmanager
 def _journal(where: Where, file: Path | None) -> Iterator[Any]:
-    """Open the journal of a profile, of the user's own sandbox, or in a file, without a key and without a
-    connection.
-    """
+    """Open the journal of a profile, of the user's sandbox, or in a file, without key or connection."""
     if where.url or where.fresh:
         raise usage_error("A new or a served sandbox keeps no journal after its command ends.")
     name = chosen_profile(where)
@@ -88,7 +84,7 @@ def list_calls(
     Args:
         outcome: Only calls with this outcome.
         operation: Only calls of this operation.
-        text: Only calls whose description contains this, as an id.
+        text: Only calls whose description contains this text, such as an id.
         last: Show only the last N.
     """
     with _journal(where, path) as journal:
@@ -112,7 +108,7 @@ def list_unknown(*, path: _File = None, where: Where = Where(), how: Output = Ou
 def resolve(
     call: str, outcome: Literal["done", "not_sent"], /, *, note: Text = "", path: _File = None, where: Where = Where()
 ) -> None:
-    """Record the outcome of a call whose outcome was unknown, with who recorded it and when.
+    """Record the outcome of a call whose outcome was unknown, with the person and the time.
 
     Args:
         call: Id of the call, as the journal lists it.
@@ -128,7 +124,7 @@ def resolve(
 
 
 def export(*, path: _File = None, where: Where = Where()) -> None:
-    """Write the journal as NDJSON, private values masked."""
+    """Write the journal as NDJSON with private values masked."""
     with _journal(where, path) as journal:
         _show(list(journal), Output(output="ndjson"))
     sys.stdout.flush()
@@ -202,7 +198,7 @@ def check(
 
     Args:
         name: Profile to test with reads; without it only the file is checked.
-        user_id: Id of a user with rewards, for the assumptions about them.
+        user_id: Id of a user with rewards, to verify assumptions about rewards.
         live: Confirm the use of a production profile.
     """
     if name is None:
@@ -275,11 +271,11 @@ profiles_app.command(arm)
 
 
 def confirm(api: Any, operation: Operation[..., Any], request: object) -> None:
-    """Ask for a typed confirmation before a call in production that cannot be undone.
+    """Ask for a typed confirmation before an irreversible call in production.
 
     Raises:
         Exit: There is no terminal to type at.
-        InvalidRequest: Something else was typed; nothing was sent.
+        InvalidRequest: The typed text does not match; nothing was sent.
     """
     asked = confirmation(operation, request)
     if asked is not None:
@@ -292,7 +288,7 @@ def ask_typed(question: str, expected: str) -> None:
 
     Raises:
         Exit: There is no terminal to type at.
-        InvalidRequest: Something else was typed.
+        InvalidRequest: The typed text does not match.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise usage_error("This needs a terminal for a typed confirmation. Nothing was sent.")

@@ -1,4 +1,4 @@
-"""`workbench sandbox learn`: what recorded traffic shows about a service, and the sandbox that behaves like it."""
+"""`workbench sandbox learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def learn(
 ) -> int:
     """Show which assumptions recorded traffic confirms or refutes, and write a behavior file. Nothing is sent.
 
-    Exit code 5 if the traffic differs from the behavior that `--check` names.
+    Exit code 5 if the traffic differs from the behavior in `--check`.
 
     Args:
-        files: HAR files, logs with a JSON object a line, inboxes and journals.
-        out: Write the behavior file, for --behavior.
-        check: Behavior that the traffic is compared with: documented, observed, or a behavior file.
+        files: HAR files, logs with one JSON object per line, inboxes and journals.
+        out: Write a behavior file, for --behavior.
+        check: Behavior to compare the traffic with: documented, observed, or a behavior file.
         name: Name of a member in a log, as status=http.status_code.
     """
     from workbench.testing.learning import learn
@@ -41,3 +41,18 @@ def learn(
         learned.save(out, check)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
     return PARTLY if check is not None and not learned.ok else DONE
+
+
+def world(*files: Path, out: Path) -> None:
+    """Write the numbers of a card program: users, categories, amounts, declines, refunds. No id, name or time.
+
+    Args:
+        files: Logs of webhook events, one JSON object a line, plain or gzip.
+        out: The TOML file, for `sandbox serve --world`; an existing one is replaced.
+    """
+    from workbench.reports.worlds import world_from
+
+    if not files:
+        raise usage_error("FILES: give at least one log of events.")
+    world_from(list(files)).save(out)
+    say(f"World: {out}. Review it, then use it as --world {out}")

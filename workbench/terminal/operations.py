@@ -1,4 +1,4 @@
-"""The commands of the operations, made from their declarations. Each is an attribute of this module by its name."""
+"""Commands of the operations, generated from their declarations. Each is an attribute of this module."""
 
 import inspect
 import sys
@@ -46,14 +46,14 @@ Allowed = Literal["partial-address", "masked-value", "unusual-text", "unverified
 @Parameter(name="*", group=_CALL)
 @attrs.frozen(kw_only=True)
 class Calling:
-    """Options that say how the request is sent.
+    """Options for sending a request.
 
     Attributes:
         from_: Read the body from this JSON file (- for stdin); options override its members.
-        dry_run: Show the request as a curl command, its key masked, and send nothing.
+        dry_run: Show the request as a curl command with a masked key, and send nothing.
         again: Send the same write again within a day.
-        allow: Send what is refused otherwise: a part of an address, a value that holds •, invisible characters, a
-            mistyped blockchain address, or the call again after a 429.
+        allow: Allow what is refused by default: part of an address, a value with •, invisible characters, a mistyped
+            blockchain address, or a resend after a 429.
     """
 
     from_: Annotated[str | None, Parameter(name="--from", metavar="FILE", allow_leading_hyphen=True)] = None
@@ -69,7 +69,7 @@ def __getattr__(name: str) -> Callable[..., int | None]:
 
 
 def option_members(cls: type[Any]) -> Iterator[tuple[str, Member]]:
-    """Yield each member of a request that is a single value, with its dotted path."""
+    """Yield each scalar member of a request with its dotted path."""
     return ((path, member) for path, member in leaves(cls) if not isinstance(member.kind, Nested))
 
 
@@ -114,7 +114,7 @@ def make_command(
     parameters: Sequence[inspect.Parameter],
     run: Callable[[dict[str, Any], Where, Output], int | None],
 ) -> Callable[..., int | None]:
-    """Return a function with these parameters, and the options that say where it acts and how its result is written."""
+    """Return a function with these parameters, and the options for target and output."""
     options = (
         inspect.Parameter("where", inspect.Parameter.KEYWORD_ONLY, default=Where(), annotation=Where),
         inspect.Parameter("how", inspect.Parameter.KEYWORD_ONLY, default=Output(), annotation=Output),
@@ -172,7 +172,7 @@ def _send(
     *,
     all_pages: bool,
 ) -> int:
-    """Send a request of values by dotted path, or show it, and show its answer."""
+    """Send a request from values by dotted path, or show it, and show the answer."""
     with session(where) as api:
         if calling.from_ is not None:
             given = _read_body(operation, calling.from_, api.converter) | given
@@ -212,7 +212,7 @@ def _send(
 
 
 def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the texts of options as values by dotted path, and what is wrong with those that stay text."""
+    """Convert option texts to values by dotted path; also return the problems of those that cannot be converted."""
     values_read: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for path, member in option_members(operation.request):
@@ -226,7 +226,7 @@ def values(operation: Operation[..., Any], texts: Mapping[str, str | None]) -> t
 
 
 def _near(member: Member, text: str) -> str:
-    """Return what was probably meant, where a value is one of several words."""
+    """Return the probably intended value of an enum member."""
     from difflib import get_close_matches
 
     choices = list(map(str, member.kind.of)) if isinstance(member.kind, Choice) else []
@@ -251,7 +251,7 @@ def _read_body(operation: Operation[..., Any], place: str, converter: Any) -> di
 
     Raises:
         Exit: The file is too large, or stdin is a terminal.
-        InvalidRequest: The file is not JSON, or holds members the interface does not know.
+        InvalidRequest: The file is not JSON, or has undocumented members.
     """
     if place == "-":
         if sys.stdin is None or sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""What a command writes: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
+"""Output of commands: a table for people; JSON, NDJSON, CSV or Python for programs. Masked unless revealed."""
 
 import io
 import json
@@ -32,13 +32,13 @@ _LONG_COLUMN = 26  # characters; an id or an address is longer
 @Parameter(name="*", group=Group("Output", sort_key=9))
 @attrs.frozen(kw_only=True)
 class Output:
-    """Options that say how the result is written.
+    """Options for the output.
 
     Attributes:
         output: Output format.
         fields: Only these members, separated by commas, as id,address.city or tokens.balance.
         json: The same as --output json --fields FIELDS.
-        full: Show every member of each item of a list; the default is one row per item, as wide as the terminal.
+        full: Show every member of each item of a list; the default is one row per item at terminal width.
         reveal: Show private values unmasked.
     """
 
@@ -55,10 +55,10 @@ class Output:
 
 
 def show(x: Any, how: Output) -> None:
-    """Write a record, a list of them, or plain data, on stdout.
+    """Print a record, a list of records, or plain data to stdout.
 
     Raises:
-        Exit: A field is asked for that is not there.
+        Exit: A requested field does not exist.
     """
     fields = [name.strip().replace("-", "_") for name in (how.fields or "").split(",") if name.strip()]
     for field in fields:
@@ -83,7 +83,7 @@ def show(x: Any, how: Output) -> None:
 
 
 def page(text: str) -> None:
-    """Print text; where it is taller than the terminal, through the pager ($PAGER, else less), as git and gh do."""
+    """Print text; if it is taller than the terminal, through the pager ($PAGER, otherwise less), as git and gh do."""
     if sys.stdout.isatty() and sys.stdin is not None and sys.stdin.isatty():
         import subprocess
 
@@ -113,7 +113,7 @@ def _table(x: object, fields: list[str], how: Output) -> str:
 
 
 def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
-    """Return a grid with one line per item: of records, the members that are single values; None for anything else."""
+    """Return a grid with one line per record and its scalar members; None for other values."""
     first = type(rows[0])
     if is_record(rows[0]) and all(type(row) is first for row in rows):
         columns = [name for name in present_columns(first, rows) if "." not in name]
@@ -124,7 +124,7 @@ def _grid(rows: list[Any], reveal: Collection[str]) -> Grid | None:
 
 
 def _narrowed(grid: Grid, width: int) -> Grid:
-    """Return a grid with the columns that fit a line: short columns before long ones, the id in any case."""
+    """Return a grid with the columns that fit a line: short columns first, the id always."""
     cells = [[row[i] for row in grid.rows] for i in range(len(grid.columns))]
     widths = [
         max(len(head), *(len(cell.text) for cell in column))
@@ -149,14 +149,14 @@ def _narrowed(grid: Grid, width: int) -> Grid:
 
 
 def _single(kind: type[Any]) -> set[str]:
-    """Return the members of a record that are not within a list."""
+    """Return the members of a record outside lists."""
     known = dict(leaves(kind))
     lists = tuple(f"{path}." for path, field in known.items() if isinstance(field.kind, Array))
     return {path for path in known if not path.startswith(lists)}
 
 
 def _opened(x: object) -> Any:
-    """Return what prints masked as the plain mappings that it holds."""
+    """Return the plain mappings behind a masked object."""
     if isinstance(x, list):
         return [_opened(item) for item in x]
     return {name: _opened(value) for name, value in x.items()} if isinstance(x, Mapping) else x
@@ -174,7 +174,7 @@ def _require(x: object, field: str) -> None:
 
 
 def _inside(x: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the members that a value has, or could have, each with its value or the record that it would be."""
+    """Yield the actual and possible members of a value, each with its value or its record type."""
     if isinstance(x, list | tuple):
         for member in x:
             yield from _inside(member)
@@ -194,7 +194,7 @@ def _row(item: object, fields: list[str], how: Output) -> Any:
 
 
 def _pick(x: object, way: list[str]) -> Any:
-    """Return what a way of names leads to; of a list without a number, what it leads to in each item."""
+    """Return the value at a path of names; for a list without an index, the values of all items."""
     if not way:
         return x
     if isinstance(x, list) and not way[0].isdecimal():

@@ -1,4 +1,4 @@
-"""`workbench sandbox …`: serve and reset the sandbox, and its controls, made from their declarations."""
+"""`workbench sandbox …`: serve and reset the sandbox, and commands generated from its controls."""
 
 import inspect
 import json
@@ -40,11 +40,11 @@ _HELP = {
     "name": "Name of the snapshot.",
     "user_id": "Id of the user.",
 }
-"""What an argument is, where the control's own documentation does not say."""
+"""Help of arguments that the control's documentation does not describe."""
 
 
 def _command(control: Control) -> Callable[..., int | None]:
-    """Return the function of a control's command."""
+    """Return the command function of a control."""
     arguments = [declared for name, declared in control.signature.parameters.items() if name != "self"]
     taken = [argument for argument in arguments if argument.name not in _KEYS]
 
@@ -66,7 +66,7 @@ def _command(control: Control) -> Callable[..., int | None]:
 
 
 def _parameter(control: Control, parameter: inspect.Parameter, *, first: bool) -> inspect.Parameter:
-    """Return an argument of a control as one that takes text."""
+    """Return an argument of a control as a text parameter."""
     required = parameter.default is parameter.empty
     choices = ("true", "false") if _kind(parameter) is bool else control.choices.get(parameter.name, ())
     annotation: Any = Literal[choices] if choices else str
@@ -100,22 +100,22 @@ def _value_name(parameter: inspect.Parameter) -> str:
 
 
 def _described(doc: str, name: str) -> str:
-    """Return what a docstring says of an argument."""
+    """Return the description of an argument in a docstring."""
     match = re.search(rf"^( +){name}: (.+(?:\n\1 +.+)*)", doc, re.MULTILINE)
     return " ".join(match[2].split()) if match else ""
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
-    """Return the type that an argument has besides None."""
+    """Return the type of an argument, without None."""
     kinds = get_args(parameter.annotation) if isinstance(parameter.annotation, UnionType) else (parameter.annotation,)
     return get_origin(kinds[0]) or kinds[0]
 
 
 def _value(parameter: inspect.Parameter, text: str) -> Any:
-    """Return the text of an argument as the JSON value that the control takes.
+    """Convert the text of an argument to the JSON value that the control expects.
 
     Raises:
-        Exit: It is another kind of value.
+        Exit: The text has another type.
     """
     kind = _kind(parameter)
     if kind not in _ACCEPTED:
@@ -141,7 +141,7 @@ _ACCEPTED: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def _keys(control: str, arguments: list[inspect.Parameter]) -> dict[str, str]:
-    """Return the key a control takes, from the environment: keys are never command line arguments."""
+    """Return the key for a control from the environment; keys are never command-line arguments."""
     key = os.environ.get(KEY_VARIABLE)
     for argument in arguments:
         if argument.name == "signing_key" and key:
@@ -175,7 +175,7 @@ def advance(
     """Move the clock forward; scheduled changes on the way happen at their own times.
 
     Args:
-        duration: How far, with units, as 2h30m or 3d.
+        duration: Duration with units, as 2h30m or 3d.
         until: Time to move to, as 2026-02-01T12:00:00Z.
         days: Days to move the clock forward.
         hours: Hours to move the clock forward.
@@ -200,15 +200,15 @@ def advance(
 @Parameter(name="*")
 @attrs.frozen(kw_only=True)
 class Listening:
-    """Options that say where a server listens.
+    """Options for the address of a server.
 
     Attributes:
         port: Port; 0 chooses a free one.
-        host: Address to listen on; others can connect to any but 127.0.0.1, with API keys that are random.
+        host: Address to listen on. Other machines can connect unless it is 127.0.0.1; API keys are then random.
         host_name: Host name under which others reach it.
         certfile: Certificate for TLS, a PEM file.
-        keyfile: Private key of the certificate, if it is in another file.
-        self_signed: Make a certificate for TLS.
+        keyfile: Private key of the certificate, if in another file.
+        self_signed: Create a self-signed certificate for TLS.
     """
 
     port: Whole = 0
@@ -227,12 +227,12 @@ def serve_until_stopped(
     own_certificate: Path,
     kept: str,
 ) -> None:
-    """Serve what `make` returns until a signal comes, and end the command.
+    """Serve the result of `make` until a signal arrives, and end the command.
 
     Args:
-        make: Returns what has `serve` and `close`.
-        introduce: Returns what is said once it is served, by the server and its URL.
-        own_certificate: File of the certificate that `--self-signed` makes.
+        make: Returns an object with `serve` and `close`.
+        introduce: Returns the text to print once it is served, from the server and its URL.
+        own_certificate: File for the certificate of `--self-signed`.
         kept: Description of where the state is stored.
     """
     if at.self_signed and (at.certfile or at.keyfile):
@@ -273,7 +273,7 @@ def serve(
     environment: Literal["sandbox", "production"] | None = None,
     behavior: Name | None = None,
     clock: Text | None = None,
-    world: Literal["small", "program", "large"] | None = None,
+    world: Name | None = None,
     public: Annotated[bool, Parameter(name="--public-webhooks")] = False,
     webhook_host: list[Name] | None = None,
     api_key_file: Path | None = None,
@@ -282,17 +282,17 @@ def serve(
     """Serve a sandbox over HTTP for other programs. Stop it with Ctrl-C.
 
     Args:
-        db: Keep the state in this file; in memory if omitted.
-        own: Serve the sandbox that commands act on.
-        seed: Random seed of a new sandbox; 1 if omitted.
-        environment: Environment to imitate; sandbox if omitted.
+        db: Store the state in this file; default: in memory.
+        own: Serve the sandbox that commands use.
+        seed: Random seed of a new sandbox; default: 1.
+        environment: Environment to imitate; default: sandbox.
         behavior: Behavior where the interface document is silent: documented (the default), observed, or a TOML file of
             settings.
-        clock: Clock of a new sandbox: now, a time from which it runs, a speed as x60, or fixed.
-        world: Size of a new world; small if omitted.
+        clock: Clock of a new sandbox: now, a start time, a speed as x60, or fixed.
+        world: World of a new sandbox: small (the default), program, large, or a TOML file of a card program.
         public: Deliver webhooks to public addresses too.
         webhook_host: Deliver webhooks to this host, whatever its address.
-        api_key_file: File with the full API key of a new sandbox; WORKBENCH_SANDBOX_KEY gives it too.
+        api_key_file: File with the full API key of a new sandbox; or set WORKBENCH_SANDBOX_KEY.
     """
     path = kept_path() if own else db
     api_key = _given_key(api_key_file)
@@ -354,6 +354,12 @@ app.command(
     "workbench.terminal.learning:learn",
     name="learn",
     help="Show what recorded traffic confirms or refutes, and write a behavior file.",
+    group=_SERVE,
+)
+app.command(
+    "workbench.terminal.learning:world",
+    name="world",
+    help="Write the numbers of a card program, from logs of its events, as a file for `sandbox serve --world`.",
     group=_SERVE,
 )
 for _name, _control in CONTROLS.items():

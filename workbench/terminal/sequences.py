@@ -1,4 +1,4 @@
-"""`workbench sequences …`: what a service does with scripted traffic."""
+"""`workbench sequences …`: run, compare and check scripted transactions."""
 
 import json
 from difflib import get_close_matches
@@ -35,7 +35,7 @@ def _sequence(name: str) -> Any:
 
 
 def read_parameters(given: list[str]) -> dict[str, Any]:
-    """Return `name=value` as parameters; numbers, true and false are values, anything else text."""
+    """Parse `name=value` texts as parameters; numbers, true and false become values, anything else text."""
     values = {}
     for pair in given:
         name, sign, text = pair.partition("=")
@@ -62,7 +62,7 @@ def run(
 
     Args:
         set_: Value of a parameter, as amount=2500.
-        path: Store the run in this file; a run that is there already is resumed.
+        path: Store the run in this file; an interrupted run in it is resumed.
     """
     loaded = _sequence(sequence)
     values = read_parameters(set_ or [])
@@ -84,12 +84,12 @@ def compare(
     sequence: Annotated[tuple[Name, ...], Parameter(completer=_names)] = (),
     how: Output = Output(),
 ) -> int:
-    """Run sequences and reads on two services and list what differs. Exit code 5 if anything does.
+    """Run sequences and reads on two services and list the differences. Exit code 5 if there are any.
 
     Args:
         a: documented, observed, the URL of a served sandbox, a profile, or a recording (.har).
         b: The other one.
-        sequence: Name or TOML file of a sequence; all of the catalogue if omitted.
+        sequence: Name or TOML file of a sequence; default: the entire catalogue.
     """
     from workbench import compare_behavior, testing
 
@@ -110,7 +110,7 @@ def list_sequences(*, how: Output = Output()) -> None:
 
 
 def show_sequence(sequence: _Sequence, /) -> None:
-    """Show a sequence as a TOML file, to start your own from."""
+    """Print a sequence as TOML, as a template for your own."""
     print(_sequence(sequence).to_toml(), end="")
 
 

@@ -1,6 +1,4 @@
-"""`workbench shell`, `lab`, `dashboard` and `mcp`: the workbench in IPython, as an extension of it too, and for
-agents.
-"""
+"""`workbench shell`, `lab`, `dashboard` and `mcp`: IPython and its extension, JupyterLab, and a server for agents."""
 
 import os
 import re
@@ -36,7 +34,7 @@ wb, pd   the workbench, and pandas (loaded when first used)
 
 
 class LazyModule:
-    """A module that is loaded when it is first used."""
+    """A module that is imported on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -83,13 +81,13 @@ def shell(
 
 
 def load(ipython: Any, api: Any = None) -> Callable[[], None]:
-    """Add the display of records, the magics, and a history without keys to an IPython shell or a notebook kernel.
+    """Add record display, magics, and a history without keys to an IPython shell or notebook kernel.
 
     Args:
-        api: Session of the magics; the shell's variable `api` if omitted.
+        api: Session for the magics; default: the shell's variable `api`.
 
     Returns:
-        A function that removes all of it.
+        A function that removes all of them.
     """
 
     def session_of() -> Any:
@@ -134,7 +132,7 @@ _CALL = re.compile(r"""\.(\w+)\((?:[^()]|\([^()]*\))*$""")
 
 
 def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
-    """Return a completer of argument values: choices of the interface, and ids of the sandbox."""
+    """Return a completer of argument values: enum values of the interface, and ids of the sandbox."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def values(context: Any) -> Any:
@@ -160,7 +158,7 @@ def _matcher(sandbox_in_use: Callable[[], Any]) -> Callable[[Any], Any]:
 
 
 def _keep_no_keys(ipython: Any) -> Callable[[], None]:
-    """Keep inputs that hold a key out of the history."""
+    """Exclude inputs that contain a key from the history."""
     manager = ipython.history_manager
     usual = manager.store_inputs
 
@@ -178,7 +176,7 @@ def _keep_no_keys(ipython: Any) -> Callable[[], None]:
 
 
 def holds_key(text: str) -> bool:
-    """Whether a text holds a key: a literal assigned to a name of keys, or a key in the environment."""
+    """Return whether a text contains a key: a literal assigned to a key variable, or a key from the environment."""
     if re.search(r"""(?i)\b(?:api_?key|secret|password|token)\w*["']?\s*[:=]\s*(?:Key\()?["'][^"']""", text):
         return True
     held = [value for name, value in os.environ.items() if name.startswith("WORKBENCH_") and name.endswith("KEY")]
@@ -198,7 +196,7 @@ def _run_magic(magics: Any, name: str, line: str) -> Any:
 
 
 def _magics(session_of: Callable[[], Any]) -> Any:
-    """Return the line magics for frequent calls, as commands."""
+    """Return the line magics for frequent calls."""
     app = App(result_action="return_value", print_error=False, exit_on_error=False, help_flags=(), version_flags=())
 
     @app.command
@@ -255,15 +253,15 @@ def dashboard(
     every: Text | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write a dashboard of approvals, declines, spend, points, reviews and deliveries into an HTML file.
+    """Write a dashboard of approvals, declines, spend, points, reviews and deliveries to an HTML file.
 
-    The file needs no server or network: its lists sort, filter and open. Without options it shows your own sandbox;
-    with --fresh a year of a program with 240 people.
+    The file needs no server or network: its lists sort, filter and open. By default it shows your own sandbox; with
+    --fresh a year of a program with 240 people.
 
     Args:
-        out: File to write; one that exists is left unchanged.
+        out: File to write; an existing file is not overwritten.
         open_: Open the file in a browser.
-        every: Write the file again after this time, as 30s, until Ctrl-C; the open page reloads and keeps its filters.
+        every: Rewrite the file at this interval, as 30s, until Ctrl-C; the open page reloads and keeps its filters.
     """
     import webbrowser
 
@@ -303,17 +301,17 @@ def close(
     rewards: Path | None = None,
     where: Where = Where(),
 ) -> None:
-    """Write the close of a month: workbook, page and postings, from what was known when the month ended.
+    """Write the monthly close: workbook, page and postings, from what was known when the month ended.
 
     The same events make the same bytes, and later events change nothing in the close of an earlier month.
 
     Args:
-        logs: Event logs, one JSON object per line; without them the events that the sandbox or the inbox has.
-        month: Month to close, as 2026-06; it has to be over.
-        out: Folder for the files; files that exist are left unchanged.
+        logs: Event logs, one JSON object per line; default: the events of the sandbox or the inbox.
+        month: Month to close, as 2026-06; it must be over.
+        out: Folder for the files; existing files are not overwritten.
         tz: Time zone of the month, as America/New_York.
         currency: Currency of the amounts.
-        ledger: CSV file with transaction_id, net_cents and at, to be reconciled with the postings.
+        ledger: CSV file with transaction_id, net_cents and at, to reconcile with the postings.
         signed_by: Name of the person who signs off the reconciliation.
         rewards: Parquet file of all rewards, to roll points forward.
     """
@@ -334,10 +332,10 @@ def close(
 
 
 def lab(folder: Path | None = None, /) -> int:
-    """Open JupyterLab on a folder, without news and updates; in a checkout it begins with the course.
+    """Open JupyterLab in a folder, without news and update checks; in a checkout it opens the course.
 
     Args:
-        folder: Folder to show; this one if omitted.
+        folder: Folder to open; default: the current one.
     """
     shown = (folder or Path()).absolute()
     first = Path("notebooks/01-start-here.ipynb")
@@ -355,10 +353,11 @@ def lab(folder: Path | None = None, /) -> int:
 
 
 def mcp(*, where: Where = Where()) -> None:
-    """Serve operations, controls, sequences and rules as tools and resources, over standard input and output.
+    """Serve operations, controls, sequences and rules as MCP tools and resources, over standard input and output.
 
-    Without options it acts on your own sandbox. A production profile needs --live, effects an armed session, and each
-    of them the confirmation of the person at the client.
+    By default it uses your own sandbox. A production profile needs --live; calls with an effect need an armed session
+    and
+    the confirmation of the person at the client.
     """
     import asyncio
 
@@ -370,7 +369,7 @@ def mcp(*, where: Where = Where()) -> None:
 
 
 def skill() -> None:
-    """Print what a coding agent needs: operations, events, rules and the configuration, as the text of a `SKILL.md`."""
+    """Print documentation for coding agents (operations, events, rules and configuration) as a `SKILL.md`."""
     from workbench.testing.skill import skill as text
 
     print(text(), end="")

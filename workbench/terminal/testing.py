@@ -1,4 +1,4 @@
-"""`workbench test …`: try your application in many universes, also behind HTTP, and compare two versions of it."""
+"""`workbench test …`: explore an application in simulated universes, also behind HTTP, or compare two versions."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ KEY_VARIABLE = "WORKBENCH_WEBHOOK_KEY"
 
 
 def _load(name: str) -> Callable[..., Any]:
-    """Return what `module:name` names; modules of the present folder are found."""
+    """Return the object named by `module:name`; modules of the current folder can be imported."""
     module, colon, attribute = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
@@ -51,15 +51,16 @@ def explore(
     behavior: Name | None = None,
     export: Path | None = None,
 ) -> int:
-    """Run an application in many universes until an invariant breaks. Exit code 5 if one does, 130 if stopped.
+    """Run an application in many simulated universes until an invariant breaks. Exit code 5 if one does, 130 if
+    stopped.
 
     Args:
-        application: MODULE:NAME of the class or function that makes it, as shop:Application.
+        application: MODULE:NAME of its class or factory function, as shop:Application.
         universes: Number of universes.
-        seed: Seed of all of them.
+        seed: Random seed of the exploration.
         first: Number of the first universe, to resume.
-        universe: Run this universe alone.
-        threads: Have a delivery that comes twice at the same time handled by two threads.
+        universe: Run only this universe.
+        threads: Handle concurrent duplicates of a delivery in two threads.
         behavior: documented, observed, or a TOML file.
         export: Write a failure as a pytest file.
     """
@@ -96,23 +97,24 @@ def http(
     first: Whole = 0,
     universe: Whole | None = None,
 ) -> int:
-    """Try an application behind HTTP, in any language: deliveries in parallel, and crashes while it handles them.
+    """Explore an application behind HTTP, in any language, with parallel deliveries and crashes while it handles them.
 
-    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if
-    something broke.
+    Deliveries are signed with the key in WORKBENCH_WEBHOOK_KEY, or `universe-signing-key-1`. Exit code 5 if an
+    invariant
+    broke.
 
     Args:
-        deliveries: URL that takes deliveries.
-        books: URL that returns JSON: cents by the id of the transaction.
-        reset: URL that empties the books (POST); then a failure is made smaller.
-        kill: Command that kills the process; without it there is no crash.
-        start: Command that starts it, and returns.
-        api_port: Port at which the sandbox is served to it, for its own calls.
-        unknown: URL that returns a JSON array: the calls whose outcome it does not know.
+        deliveries: URL that receives deliveries.
+        books: URL that returns a JSON object of cents by transaction id.
+        reset: URL that empties the books (POST); needed to make a failure smaller.
+        kill: Command that kills the process; without it there are no crashes.
+        start: Command that starts the process and returns.
+        api_port: Port at which the sandbox is served for the application's calls.
+        unknown: URL that returns a JSON array of the calls with an unknown outcome.
         universes: Number of universes.
-        seed: Seed of all of them.
+        seed: Random seed of the exploration.
         first: Number of the first universe, to resume.
-        universe: Run this universe alone.
+        universe: Run only this universe.
     """
     from workbench import testing
     from workbench.testing.deliveries import KEY
@@ -132,10 +134,10 @@ def http(
 
 
 def regress(*, log: Path, old: Name, new: Name) -> int:
-    """Hand the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
+    """Send the deliveries of a log to two versions of an application. Exit code 5 if their books differ.
 
     Args:
-        log: File with an event on each line.
+        log: File with one event per line.
         old: MODULE:NAME of the old version.
         new: MODULE:NAME of the new one.
     """

@@ -1,4 +1,4 @@
-"""`workbench course demo`: the walk-through of tour.md, whose statements are run and shown with what they return."""
+"""`workbench course demo`: run the statements of tour.md and show their results."""
 
 import ast
 import re
@@ -62,7 +62,7 @@ def _write_statement(statement: str, screen: Screen) -> None:
 
 
 def _run(statement: str, names: dict[str, Any], screen: Screen) -> None:
-    """Run a statement and show its value; an error of this package is shown, as a prompt would."""
+    """Run a statement and show its value, or the error of this package that it raises."""
     (parsed,) = ast.parse(statement).body
     try:
         if not isinstance(parsed, ast.Expr):

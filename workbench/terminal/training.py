@@ -1,4 +1,4 @@
-"""`workbench class …` and `workbench course …`: a class on one server, its results, and incidents to solve."""
+"""`workbench class …` and `workbench course …`: a class on one server, its results, and drills."""
 
 import json
 import webbrowser
@@ -34,8 +34,8 @@ def serve(
     """Serve a class: a sandbox for each learner, and a board for the trainer. Stop it with Ctrl-C; nothing is lost.
 
     Args:
-        learners: CSV file with a name in its first column, or a number.
-        notebook_seed: Random seed of all sandboxes; 7, of the notebooks, if omitted.
+        learners: CSV file with names in its first column, or a number of learners.
+        notebook_seed: Random seed of all sandboxes; default: 7, as in the notebooks.
     """
 
     def make() -> Any:
@@ -78,7 +78,7 @@ def board(
     open_: Annotated[bool, Parameter(name="--open", help="Open its page in the browser of this machine.")] = False,
     how: Output = Output(),
 ) -> None:
-    """Show the trainer's board of a class that is served: who did what, and who is stuck."""
+    """Show the trainer's board of a served class: results, and who is stuck."""
     from workbench.course.trainer import board as read_board
     from workbench.course.trainer import last_problem
 
@@ -100,7 +100,7 @@ def board(
 
 
 def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, folder: _Folder) -> None:
-    """Add a learner to a class, which may be served, and print the link to join."""
+    """Add a learner to a class, even while it is served, and print the link to join."""
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         late = kept.enroll_late(name)
         print(kept.link(late))
@@ -109,10 +109,11 @@ def add(name: Annotated[str, Parameter(help="Name of the learner.")], /, *, fold
 def grade(
     notebooks: Annotated[list[Path], Parameter(help="Notebooks of learners.")], /, *, form: _Form = "csv"
 ) -> None:
-    """Run notebooks that learners handed in, and print what a class server of each saw. Your progress stays unchanged.
+    """Run notebooks of learners, and print the results by what a class server received from each.
 
-    A notebook runs in a separate process with limits of time, memory and files, without your environment, profiles
-    and HOME.
+    Your own progress is not changed. A notebook runs in a separate process with limits of time, memory and files,
+    without
+    your environment, profiles and HOME.
     """
     from workbench.course.classroom.class_state import DEFAULT_SEED
     from workbench.course.classroom.exports import export
@@ -126,12 +127,12 @@ _Page = Literal["sheets", "answers", "product", "support", "developer"]
 
 
 def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None = None) -> None:
-    """Print a page as HTML: sheets with each learner's link, the answer key, or the plan of half a day for a role.
+    """Print a page as HTML: sheets with each learner's link, the answer key, or the half-day plan of a role.
 
     Args:
-        what: Sheets, one for each learner; answers, the key; or the role of the plan.
+        what: sheets (one for each learner), answers (the key), or the role of the plan.
         folder: Folder of the class, for sheets.
-        url: URL under which learners reach the class; that of its last start if omitted.
+        url: URL under which learners reach the class; default: that of its last start.
     """
     from workbench.course.classroom.exports import answers, handout, sheets
     from workbench.course.classroom.server import inline_style
@@ -150,7 +151,7 @@ def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None =
 
 
 def verify(file: Annotated[Path, Parameter(help="Results as JSON.")], /, *, folder: _Folder) -> int:
-    """Check that results were written by a class and have not been changed. Exit code 5 if they were."""
+    """Verify that results were signed by a class and have not been changed. Exit code 5 if they were."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -167,7 +168,7 @@ def join(
     *,
     no_lab: Annotated[bool, Parameter(help="Do not open JupyterLab.")] = False,
 ) -> int:
-    """Join a class by a link, and open JupyterLab; notebooks and commands then use your sandbox there."""
+    """Join a class by link and open JupyterLab; notebooks and commands then use your sandbox there."""
     from workbench.terminal import shell
 
     print(course.join(link))
@@ -175,7 +176,7 @@ def join(
 
 
 def leave() -> None:
-    """Leave the class that was joined by a link. Your progress is kept."""
+    """Leave the class that was joined by link. Your progress is not lost."""
     from workbench.course.joining import leave as leave_class
 
     print(leave_class())
@@ -226,7 +227,7 @@ def _run(name: str, where: Where, do: Any) -> Any:
 
 
 def start(name: _Drill, /, *, where: Where = Where()) -> None:
-    """Set a drill up in the sandbox, and show the situation. A drill that is on is shown again."""
+    """Set up a drill in the sandbox, and show the situation. An active drill is shown again."""
     _run(name, where, repr)
 
 
@@ -242,7 +243,7 @@ def answer(
     set_: Annotated[list[Setting], Parameter(name="--set", help="What is reported, as earned=120.")],
     where: Where = Where(),
 ) -> None:
-    """Report what a drill asks for."""
+    """Submit an answer to a drill's question."""
     _run(name, where, lambda run: run.answer(**read_parameters(set_)))
 
 
@@ -265,12 +266,12 @@ def ledger(name: _Drill, /, *, where: Where = Where(), how: Output = Output()) -
 
 
 def debrief(name: _Drill, /, *, where: Where = Where()) -> None:
-    """Show what the service received since a drill began, and what a good answer does."""
+    """Show what the service received since a drill began, and a good answer."""
     _run(name, where, lambda run: run.debrief())
 
 
 def stop(name: _Drill, /, *, where: Where = Where()) -> None:
-    """End a drill: remove its fault rules and endpoints. What it made in the sandbox stays."""
+    """End a drill: remove its fault rules and endpoints. Its records stay in the sandbox."""
     _run(name, where, lambda run: run.stop())
 
 
@@ -281,10 +282,10 @@ def exam(
     junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
     how: Output = Output(),
 ) -> int:
-    """Examine a program by drills, each in a new sandbox, by what that holds at the end. Exit code 5 if it fails one.
+    """Examine a program with drills, each graded by the final state of a new sandbox. Exit code 5 if it fails one.
 
-    WORKBENCH_DRILL names the drill. WORKBENCH_CLASS is the URL of the sandbox, on which sessions, commands and
-    `workbench agent serve` of the program act. `drill.json` in its folder has the situation and the ids.
+    WORKBENCH_DRILL names the drill. WORKBENCH_CLASS is the URL of the sandbox that the program's sessions, commands and
+    `workbench agent serve` use. `drill.json` in its folder contains the situation and the ids.
     """
     from workbench.course.classroom.exam import examine, to_junit
 

@@ -1,4 +1,4 @@
-"""`workbench events watch` and `events tail`: what happens in a sandbox, on a screen or line by line."""
+"""`workbench events watch` and `events tail`: follow a sandbox on a screen or line by line."""
 
 import asyncio
 import json
@@ -65,13 +65,13 @@ def tail(
 
 
 def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
-    """Watch requests, events and deliveries on one time line, and act on them.
+    """Watch requests, events and deliveries on one timeline, and act on them.
 
     Keys: / filter, Enter details, w why, r resend, s settle, v review, f inject a fault, c clear faults, t move the
     clock, u copy as curl, p copy as Python, q quit.
 
     Args:
-        journal: Journal of your application, in this file: its entries are shown next to their requests.
+        journal: Journal file of your application; its entries are shown next to their requests.
     """
     if not sys.stdout.isatty():
         raise usage_error("watch needs a terminal; without one: workbench events tail")
@@ -86,7 +86,7 @@ def watch(*, journal: Path | None = None, where: Where = Where()) -> int:
 
 
 def screen(api: Any, journal: Any = None) -> Any:
-    """Return the screen of a session, as a Textual application."""
+    """Return the Textual application of a session."""
     from rich.text import Text
     from textual.app import App as TextualApp
     from textual.binding import Binding
@@ -150,7 +150,7 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.set_interval(_POLL_INTERVAL, self.look)
 
         def look(self) -> None:
-            """Show what is new, below what was there."""
+            """Append new entries below the earlier ones."""
             try:
                 happenings = list(_new(api.sandbox, self.seen, journal))
             except WorkbenchError as error:
@@ -196,7 +196,7 @@ def screen(api: Any, journal: Any = None) -> Any:
             self.query_one(DataTable).focus()
 
         def ask(self, what: str, usual: str, answered: Callable[[str], None] | None) -> None:
-            """Ask for a line of text; Enter takes the usual one, Escape none."""
+            """Ask for a line of text; Enter accepts the default, Escape cancels."""
             field = self.query_one(Input)
             self.answered = answered
             field.placeholder, field.value = what, usual

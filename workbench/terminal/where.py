@@ -1,7 +1,6 @@
-"""Where a command acts: the user's own sandbox kept in a file, that of a class, a new or served one, or the service of
-a profile.
+"""Target of a command: the user's sandbox in a file, that of a class, a new or served one, or the service of a profile.
 
-And what a shell completes: ids come from the user's own sandbox, where there is one; cyclopts writes the scripts.
+Shell completion takes ids from the user's sandbox, if there is one; cyclopts writes the scripts.
 """
 
 import json
@@ -43,13 +42,13 @@ Address = Annotated[str, Parameter(metavar="ADDRESS")]
 Hex = Annotated[str, Parameter(metavar="HEX")]
 Usd = Annotated[str, Parameter(metavar="USD")]
 Units = Annotated[str, Parameter(metavar="INT")]
-"""Texts that help calls after what they hold."""
+"""Text with a placeholder for its unit in help."""
 MAX_ARMED_MINUTES = 60
 _MAX_LISTED = 10  # unknown calls listed when a command is interrupted
 
 
 def kept_path() -> Path:
-    """Return the file of the user's own sandbox, which commands share."""
+    """Return the file of the user's sandbox, which commands share."""
     return state_folder() / "sandbox.db"
 
 
@@ -61,7 +60,7 @@ def complete_profiles(context: object) -> Iterable[str]:
 @Parameter(name="*", group=Group("Where", sort_key=8))
 @attrs.frozen(kw_only=True)
 class Where:
-    """Options that say where a command acts.
+    """Options for the target of a command.
 
     Attributes:
         profile: Use the service of this profile.
@@ -87,7 +86,7 @@ def chosen_profile(where: Where) -> str | None:
 
 @contextmanager
 def session(where: Where) -> Iterator[Any]:
-    """Yield a session where the command acts.
+    """Yield a session on the target of a command.
 
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
@@ -109,7 +108,7 @@ def session(where: Where) -> Iterator[Any]:
 
 
 def arguments_of(where: Where) -> dict[str, Any]:
-    """Return the arguments of `connect` for where a command acts.
+    """Return the arguments of `connect` for the target of a command.
 
     Raises:
         Exit: Options contradict each other, or a production profile was not confirmed.
@@ -136,12 +135,12 @@ def arguments_of(where: Where) -> dict[str, Any]:
 
 
 def armed_path(profile: str) -> Path:
-    """Return the file in which `workbench profiles arm` records what it allowed."""
+    """Return the file in which `workbench profiles arm` records its permission."""
     return state_folder() / f"armed-{profile}.json"
 
 
 def _arm_if_allowed(api: Any, profile: str) -> None:
-    """Arm a session with the operations, and until the time, that `workbench profiles arm` allowed."""
+    """Arm a session with the operations and expiry permitted by `workbench profiles arm`."""
     path = armed_path(profile)
     try:
         armed = json.loads(path.read_text(encoding="utf-8"))
@@ -172,7 +171,7 @@ _BRANCHES = {
     "collateral_contract_id": ("contracts",),
     "contract_id": ("contracts",),
 }
-"""Where the sandbox's guide has ids for an argument of a name."""
+"""Branch of the sandbox's guide with ids for an argument, by name."""
 
 
 def script(shell: Literal["bash", "fish", "zsh"], /) -> None:
@@ -200,7 +199,7 @@ def completion_script(shell: Literal["bash", "fish", "zsh"]) -> str:
 
 
 def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
-    """Return a completer of a member's values: its choices, or ids that the user's own sandbox knows."""
+    """Return a completer of a member's values: its choices, or ids of the user's sandbox."""
     choices: list[str] = [*member.kind.of] if isinstance(member.kind, Choice) else []
     if isinstance(member.kind, Boolean):
         choices = ["true", "false"]
@@ -208,7 +207,7 @@ def complete_member(member: Member) -> Callable[[Any], Iterable[str]]:
 
 
 def complete_ids(name: str) -> Callable[[Any], Iterable[str]]:
-    """Return a completer of ids for an argument of a name."""
+    """Return a completer of ids for an argument name."""
 
     def complete(context: Any) -> Iterable[str]:
         from workbench.sandbox import Sandbox
@@ -235,7 +234,7 @@ def complete_documented(context: object) -> Iterable[str]:
 
 
 def ids_of(name: str, sandbox: Any) -> list[str]:
-    """Return the ids that a sandbox knows for an argument of a name."""
+    """Return the ids of a sandbox for an argument name."""
     if name == "transaction_id":
         return [str(event.payload["body"]["id"]) for event in sandbox.events("transaction.created")[-50:]]
     guide = sandbox.guide()
@@ -249,7 +248,7 @@ def _texts(x: object) -> list[str]:
 
 
 def example_values() -> dict[str, str]:
-    """Return ids and addresses for the examples in help, by their names, from the user's own sandbox or a new one.
+    """Return ids and addresses for the examples in help by argument name, from the user's sandbox or a new one.
 
     Names without a value are missing: a new sandbox has no open authorization.
     """

@@ -1,7 +1,7 @@
 """`workbench withdrawals …`: plan, verify and prepare what a wallet signs, from files; `sign` is the operation.
 
-plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, the wallet, transaction >
-transaction.json
+Files: plan > plan.json, sign --from plan.json > signed.json, typed-data > message.json, then the wallet, then
+transaction > transaction.json.
 """
 
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ _Signed = Annotated[Path, Parameter(help="What `withdrawals sign --from PLAN --r
 @Parameter(name="*", group=Group("Withdrawal", sort_key=2))
 @attrs.frozen(kw_only=True)
 class Terms:
-    """What the interface does not say of a withdrawal.
+    """Values of a withdrawal that the interface does not state.
 
     Attributes:
-        decimals: The token's decimals, if you know them; those of the sandbox in a sandbox.
-        allow: The last 8 characters of the recipient, to continue in spite of a problem that can be overridden.
-        nonce: The contract's nonce, on EVM chains the value of adminNonce(); in a sandbox that of its chain if omitted.
+        decimals: The token's decimals if known; in a sandbox those of its token.
+        allow: The last 8 characters of the recipient, to override a problem that allows it.
+        nonce: The contract's nonce, on EVM chains the value of adminNonce(); default in a sandbox: that of its chain.
     """
 
     decimals: Whole | None = None
@@ -55,9 +55,7 @@ def plan(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """Check all of a withdrawal before anything is requested. With -o json, print the request that `sign --from`
-    takes.
-    """
+    """Check a withdrawal completely before anything is requested. With -o json, print the request for `sign --from`."""
     if (amount is None) == (native_units is None):
         raise usage_error("Give --amount in dollars and cents, or --native-units.")
     with session(where) as api:
@@ -83,7 +81,7 @@ def verify(
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> int:
-    """Check that the service's signature is over this withdrawal. Exit code 3 if it is not."""
+    """Verify the service's signature for this withdrawal. Exit code 3 if it does not match."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         fits = withdrawal.verify(signer or published.get("signer"), nonce=_nonce(terms, published))
         print(f"{withdrawal.summary}\n{withdrawal.countdown()}")
@@ -103,7 +101,7 @@ def typed_data(
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> None:
-    """Print the EIP-712 message for an admin's wallet to sign, as JSON. It holds no secret."""
+    """Print the EIP-712 message for an admin's wallet to sign, as JSON. It contains no secret."""
     with session(where) as api, _withdrawal(api, plan, signed, terms) as (withdrawal, published):
         message = withdrawal.typed_data(nonce=_required(_nonce(terms, published)), salt=salt, admin=admin)
         say(str(message))
@@ -122,13 +120,12 @@ def transaction(
     where: Where = Where(),
     how: Output = Output(),
 ) -> None:
-    """Build the transaction that a wallet sends. It holds the signatures: --reveal prints it as JSON, else it is
-    masked.
+    """Build the transaction that a wallet sends. Its signatures are masked; --reveal prints it as JSON.
 
     Args:
-        message: What `withdrawals typed-data` printed, for each admin.
-        signature: File with the wallet's signature over it, as hex or JSON with `signature`; in the same order.
-        direct_transfer: Argument of contracts of version 2; what it means depends on the contract.
+        message: Output of `withdrawals typed-data` for each admin.
+        signature: File with the wallet's signature, as hex or JSON with `signature`; in the same order.
+        direct_transfer: Argument of version 2 contracts; its meaning depends on the contract.
     """
     if len(message) != len(signature):
         raise usage_error("Give --signature once for each --message.")
@@ -158,7 +155,7 @@ def explain(
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> int:
-    """Say what a transaction or call data would do. Exit code 3 where it differs from the plan."""
+    """Explain what a transaction or call data would do. Exit code 3 if it differs from the plan."""
     text = _read_text(transaction)
     data = _read(transaction) if text.startswith("{") else text
     if plan is None or signed is None:
@@ -172,7 +169,7 @@ def explain(
 
 @contextmanager
 def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the withdrawal of a plan and its answer, and what a sandbox publishes of the contract."""
+    """Yield the withdrawal of a plan and its answer, and the contract data that a sandbox publishes."""
     request, mistyped, unknown = api.converter.read_request(Operations.sign_withdrawal, _read(plan), {})
     if mistyped or unknown or request.collateral_contract_id is None:
         raise usage_error(f"{visible(str(plan), 200)} is not what `withdrawals plan -o json` prints.")
@@ -192,7 +189,7 @@ def _withdrawal(api: Any, plan: Path, signed: Path, terms: Terms) -> Iterator[tu
 
 
 def _published(api: Any, contract_id: str, token: str) -> dict[str, Any]:
-    """Return signer and nonce of a contract, and decimals of its token, where a sandbox publishes them."""
+    """Return signer and nonce of a contract, and decimals of its token, if a sandbox publishes them."""
     rows = api.sandbox.guide()["contracts"] if sandbox_of(api) is not None else ()
     row = next((row for row in rows if row["id"] == contract_id), {"tokens": ()})
     of_token: dict[str, Any] = next(

@@ -1,4 +1,4 @@
-"""Test applications that use the service: sessions on sandboxes, assertions with explanations, and coverage.
+"""Test applications that use the service: sandbox sessions, assertions with explanations, and coverage.
 
 pytest discovers the fixtures of the installed package automatically; see docs/testing.md.
 """

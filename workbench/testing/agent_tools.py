@@ -1,8 +1,7 @@
 """Model Context Protocol server for coding agents: four tools, and the rules as resources.
 
-Operations, controls and sequences are called by name, with JSON arguments in the names of the interface. Answers are
-JSON and masked. In production an effect needs an armed session, and each call the confirmation of the person at the
-client.
+Operations, controls and sequences are called by name, with JSON arguments in wire names. Answers are masked JSON. In
+production a call with an effect needs an armed session, and the confirmation of the person at the client.
 """
 
 import asyncio
@@ -69,10 +68,10 @@ _INSTRUCTIONS = (
 
 
 def make_server(api: Any) -> Server[Any]:
-    """Return the server of a session.
+    """Return the MCP server of a session.
 
     Args:
-        api: A session on a sandbox, or on a service; in production, effects need it to be armed.
+        api: A session on a sandbox or a service; in production, calls with an effect require it to be armed.
     """
     tools = _Tools(api)
     return Server(
@@ -86,7 +85,7 @@ def make_server(api: Any) -> Server[Any]:
 
 
 async def serve(api: Any) -> None:
-    """Serve a session over standard input and output, until they are closed."""
+    """Serve a session over standard input and output until they are closed."""
     server = make_server(api)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
@@ -108,7 +107,7 @@ class _Tools:
     async def call(
         self, context: object, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Run a tool; a rejected call returns an error result."""
+        """Run a tool; a refused call returns an error result."""
         with worded_for("agent"):
             return await self._called(context, params)
 
@@ -155,7 +154,7 @@ class _Tools:
         raise WorkbenchError(f"nothing is called {visible(name, 60)!r}; describe without a name lists all names")
 
     def _request(self, name: str | None, arguments: Mapping[str, Any]) -> tuple[Operation[..., Any], Any]:
-        """Return an operation, and the request for its arguments."""
+        """Return the operation and its request record for tool arguments."""
         operation = self._operations().get(name or "")
         if operation is None:
             raise WorkbenchError(f"no operation {visible(str(name), 60)!r} (known: {', '.join(self._operations())})")
@@ -192,11 +191,11 @@ class _Tools:
     async def _confirm(
         self, context: Any, operation: Operation[..., Any], request: Any, params: types.CallToolRequestParams
     ) -> types.InputRequiredResult | None:
-        """Ask the person at the client to confirm an effect in production; return the question while it is open.
+        """Ask the person at the client to confirm an effect in production; return the question while it is unanswered.
 
         Raises:
-            WorkbenchError: The call would be refused anyway, cannot be shown completely, was not confirmed, or the
-                person cannot be asked.
+            WorkbenchError: The call would be refused anyway, is too large to show, was not confirmed, or the client
+                cannot ask a person.
         """
         if not operation.effect or self._api.environment != "production" or self._sandbox is not None:
             return None
@@ -235,10 +234,10 @@ class _Tools:
 
 
 def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the name and the arguments of a tool call.
+    """Return the name and arguments of a tool call.
 
     Raises:
-        WorkbenchError: The arguments have an invalid form or are too large.
+        WorkbenchError: The arguments are malformed or too large.
     """
     given = dict(params.arguments or {})
     name, arguments = given.pop("name", None), given.pop("arguments", None)
@@ -256,7 +255,7 @@ def _tool_arguments(params: types.CallToolRequestParams) -> tuple[str | None, Ma
 
 
 def _check_names(given: Mapping[str, Any], known: Mapping[str, Any], of: str, required: Any = ()) -> None:
-    """Raise for unknown or missing arguments."""
+    """Raise an error for unknown or missing arguments."""
     unknown = [visible(str(name), 60) for name in given if name not in known]
     missing = [name for name in required if name not in given]
     if unknown or missing:
@@ -265,7 +264,7 @@ def _check_names(given: Mapping[str, Any], known: Mapping[str, Any], of: str, re
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON, with private values masked and its members in the names of the interface.
+    """Return a value as JSON with wire names and private values masked.
 
     Raises:
         TypeError: The value has no JSON form.
@@ -352,7 +351,7 @@ _RUN = _tool(
 
 
 def _operation_schema(operation: Operation[..., Any], of: Schema) -> Schema:
-    """Return what an operation does, and the schema of its arguments, from an OpenAPI document."""
+    """Return the description of an operation and the schema of its arguments, from an OpenAPI document."""
     described = of["paths"][operation.path][operation.method.lower()]
     parameters = described.get("parameters", ())
     properties: Schema = {
@@ -377,7 +376,7 @@ def _operation_schema(operation: Operation[..., Any], of: Schema) -> Schema:
 
 
 def _parts(schema: Schema, definitions: Mapping[str, Schema]) -> Iterator[Schema]:
-    """Yield the schemas that apply together: one, and those of its `allOf`."""
+    """Yield a schema and the schemas of its `allOf`, which apply together."""
     if "$ref" in schema:
         schema = definitions[schema["$ref"].rpartition("/")[2]]
     yield schema
@@ -388,7 +387,7 @@ def _parts(schema: Schema, definitions: Mapping[str, Schema]) -> Iterator[Schema
 def _unknown(
     given: Any, schema: Schema, definitions: Mapping[str, Schema] | None = None, path: str = ""
 ) -> Iterator[str]:
-    """Yield the paths of arguments that a schema does not know; they would be left out."""
+    """Yield the paths of arguments that a schema does not define, which would be ignored."""
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     known: Schema = {}
     for part in _parts(schema, definitions):
@@ -402,7 +401,7 @@ def _unknown(
 
 
 def _local(schema: Schema, of: Schema) -> Schema:
-    """Return a schema whose references point into itself, with the definitions it uses."""
+    """Return a self-contained schema, with the definitions that it uses."""
     used: Schema = {}
 
     def read(part: Any) -> Any:
@@ -417,7 +416,7 @@ def _local(schema: Schema, of: Schema) -> Schema:
 
 
 def _control_schema(row: Any) -> Schema:
-    """Return what a control does, and the schema of its arguments."""
+    """Return the description of a control and the schema of its arguments."""
     parameters = [parameter for parameter in row.signature.parameters.values() if parameter.name not in _WITHHELD]
     properties = {
         camel(parameter.name): _argument(parameter.annotation, row.choices.get(parameter.name))
@@ -434,7 +433,7 @@ def _argument(annotation: Any, choices: tuple[str, ...] | None) -> Schema:
 
 
 def _sequence_schema(sequence: Sequence) -> Schema:
-    """Return what a sequence does, and the schema of its parameters."""
+    """Return the description of a sequence and the schema of its parameters."""
     properties = {
         camel(parameter.name): {
             "type": _PARAMETER_TYPES.get(parameter.type, "string"),
@@ -453,7 +452,7 @@ _DOCUMENT = document()
 
 
 def _resources() -> Mapping[str, tuple[str, Any]]:
-    """Return what each address leads to, with what it is."""
+    """Return the description and content of each resource by address."""
     paths, kinds = _DOCUMENT["paths"], _DOCUMENT["webhooks"]
     assumed = [
         {name: str(getattr(row, name)) for name in _ASSUMPTION_MEMBERS if hasattr(row, name)} for row in assumptions()

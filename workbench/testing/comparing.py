@@ -1,4 +1,4 @@
-"""Compare two services or sandboxes: by running sequences, or by the records of two worlds."""
+"""Compare two services or sandboxes, by running sequences or by their stored records."""
 
 import json
 import re
@@ -45,14 +45,14 @@ READS = tuple(
         ("list_rewards_activity", {"user_id": ref("guide.users.approved"), "limit": 100}),
     )
 )
-"""The reads of the interface, which no sequence of the catalogue calls."""
+"""Reads of the interface that no sequence of the catalogue calls."""
 
 Facts = dict[tuple[str, str, str], tuple[Any, str]]
-"""By sequence or kind of record, step or id, and path: a value without ids and times, to compare, and the masked value,
-to show.
+"""Facts by sequence or kind of record, step or id, and path: a value without ids and times to compare, and a masked
+one to show.
 """
 Rests = dict[tuple[str, str], set[str]]
-"""By sequence and step: the assumptions that the response rests on."""
+"""Assumptions that a response relies on, by sequence and step."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +71,7 @@ class Difference:
 
 
 class Comparison:
-    """The differences between two services, as `wb.to_frame(comparison)`, and how much was compared."""
+    """Differences between two services, also as `wb.to_frame(comparison)`, and the number of items compared."""
 
     if not TYPE_CHECKING:  # a type checker would accept any name
         __getattr__ = former_members("a", "comparison")
@@ -92,17 +92,17 @@ class Comparison:
         self._differences = sorted(differences, key=lambda difference: order.get(difference.of, len(order)))
 
     def rows(self) -> list[Difference]:
-        """Return the differences, in the order of what was compared."""
+        """Return the differences, in order of comparison."""
         return self._differences
 
     @property
     def ok(self) -> bool:
-        """Whether the comparison is not empty and has no differences."""
+        """Whether something was compared and there are no differences."""
         return bool(self.counts["values"]) and not self._differences
 
     @property
     def verdict(self) -> str:
-        """How much was compared, the number of differences by severity, and what was not compared, as text."""
+        """Number of items compared, number of differences by severity, and what was not compared, as text."""
         compared = ", ".join(f"{number:,} {unit if number != 1 else unit[:-1]}" for unit, number in self.counts.items())
         by_severity = Counter(difference.severity for difference in self._differences)
         listed = ", ".join(f"{by_severity[name]} of {name}" for name in _SEVERITIES if by_severity[name])
@@ -126,16 +126,17 @@ class Comparison:
 def compare_behavior(
     a: object, b: object, *, sequences: Iterable[str | Sequence] | None = None, **values: object
 ) -> Comparison:
-    """Compare how two services answer: run the same sequences and reads on both, and list what differs.
+    """Run the same sequences and reads on two services, and list the differences in their answers and events.
 
-    Ids and times are compared by where they come from, so another seed makes no difference. Embedded sandboxes, and
-    sessions on them, stay unchanged: their forks are used. Between two of them a setting that differs without any
-    difference in an answer or event is listed too.
+    Ids and times are compared by their origin, so different seeds make no difference. Embedded sandboxes, and sessions
+    on them, are not changed: forks are used. Between two embedded sandboxes, a setting that differs without affecting
+    an
+    answer or event is listed too.
 
     Args:
-        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or what `connect` takes.
+        a: A behavior ("documented", "observed"), a `Sandbox`, a session, a client, or an argument of `connect`.
         b: The other one.
-        sequences: Names in the catalogue, or sequences; all of the catalogue and each read if omitted.
+        sequences: Names in the catalogue, or sequences; default: the entire catalogue and each read.
         values: Parameters of the sequences.
 
     Raises:
@@ -182,14 +183,14 @@ def compare_behavior(
 
 @hide_arguments
 def compare_records(a: object, b: object) -> Comparison:
-    """Compare the stored records of two sandboxes, such as a world and its `fork()`; no call is made.
+    """Compare the stored records of two sandboxes, such as a world and its `fork()`, without a call.
 
     Args:
         a: A `Sandbox`, or a session on one, embedded or served.
         b: The other one.
 
     Raises:
-        UsageError: An argument has no sandbox whose records could be compared.
+        UsageError: An argument has no sandbox.
     """
     facts, other_facts = _record_facts(_side(a)), _record_facts(_side(b))
     keys = facts.keys() | other_facts.keys()
@@ -203,7 +204,7 @@ def compare_records(a: object, b: object) -> Comparison:
 
 @attrs.define
 class _Played:
-    """Facts that sequences showed on one service, the assumptions behind them, and the sequences that could not run."""
+    """Facts from sequences on one service, the assumptions behind them, and the sequences that could not run."""
 
     facts: Facts = attrs.field(factory=dict)
     rests: Rests = attrs.field(factory=dict)
@@ -212,7 +213,7 @@ class _Played:
 
 
 def _played(side: object, sequences: Iterable[Sequence], values: Mapping[str, Any]) -> _Played:
-    """Run sequences on a service, each on a fork where it is an embedded sandbox."""
+    """Run sequences on a service, each on a fork if it is an embedded sandbox."""
     played = _Played()
     for sequence in sequences:
         api = _fork(side)
@@ -230,7 +231,7 @@ def _played(side: object, sequences: Iterable[Sequence], values: Mapping[str, An
 
 
 def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
-    """Return sequences by their names, for either behavior; all of the catalogue if none are given."""
+    """Return sequences by name, for either behavior; default: the entire catalogue."""
     chosen = list(catalogue if sequences is None else sequences)
     for name in chosen:
         if isinstance(name, str) and name not in catalogue:
@@ -248,11 +249,11 @@ def _chosen(sequences: Iterable[str | Sequence] | None) -> list[Sequence]:
 def compare_recording(recording: str | Path, b: object) -> Comparison:
     """Repeat the calls of a recording in order, and compare each response with the recorded one.
 
-    Ids of earlier answers are replaced by those that the service gave. The fork of an embedded sandbox is used.
+    Ids from recorded answers are replaced by those of the service. An embedded sandbox is forked.
 
     Args:
-        recording: Path of a HAR file that `testing.record` wrote.
-        b: The service, as `compare_behavior` takes it.
+        recording: Path of a HAR file written by `testing.record`.
+        b: The service, as for `compare_behavior`.
     """
     recorded = Recording(Path(recording))
     side = _fork(_side(b))
@@ -291,7 +292,7 @@ def _embedded(side: object) -> Sandbox | None:
 
 
 def _fork(side: Any) -> Any:
-    """Return the fork of an embedded sandbox, or a session like this one on it; another service as it was given."""
+    """Return a fork of an embedded sandbox, or a session on a fork; any other service unchanged."""
     sandbox = _embedded(side)
     if sandbox is None:
         return side
@@ -324,7 +325,7 @@ def _differences(
 
 
 class _Reader:
-    """Collects facts: ids are named by where they were first seen, times by how long after the start."""
+    """Collector of facts: ids are named by their first occurrence, times by their offset from the start."""
 
     def __init__(self, of: str, started: datetime | None) -> None:
         self.facts: Facts = {}
@@ -333,7 +334,7 @@ class _Reader:
         self._seen: dict[str, str] = {}  # an id by where it was first seen
 
     def put(self, step: str, path: str, value: object, shown: object) -> None:
-        """Add a value and what is shown of it; of a mapping or a list, each part."""
+        """Add a value with its displayed form; mappings and lists are added part by part."""
         parts, shown_parts = _parts(value), _parts(shown)
         if parts is not None:
             for name, inner in parts.items():
@@ -350,14 +351,14 @@ class _Reader:
 
 
 def _parts(value: object) -> Mapping[Any, Any] | None:
-    """Return the members of a mapping, or the parts of a list by their number; None for anything else."""
+    """Return the members of a mapping, or the items of a list by position; None for other values."""
     return (
         dict(enumerate(value, 1)) if isinstance(value, list | tuple) else value if isinstance(value, Mapping) else None
     )
 
 
 def _shapes(value: object, path: str = "answer") -> Iterator[tuple[str, str]]:
-    """Yield the members of an answer with their JSON types; the items of a list together."""
+    """Yield the members of an answer with their JSON types; the items of a list are combined."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             yield from _shapes(inner, f"{path}.{name}")
@@ -369,7 +370,7 @@ def _shapes(value: object, path: str = "answer") -> Iterator[tuple[str, str]]:
 
 
 def _facts(run: Run) -> Facts:
-    """Return what a run showed: outcomes, errors, answers and events. Of a read of lists, which members they have."""
+    """Return the facts of a run: outcomes, errors, answers and events; for reads of lists only the members present."""
     reader = _Reader(run.sequence.name, run.started)
     put = reader.put
     for result in run.steps:

@@ -1,7 +1,7 @@
-"""The decisions of a universe, and how its story names them.
+"""Decisions of a universe, and their names in its story.
 
-Every decision has a name, as "call simulate_refund 1", and a number; 0 is the course of events in which nothing goes
-wrong. The decisions that are not 0 are all that is needed to run the universe again, and to make it smaller.
+Every decision has a name, such as "call simulate_refund 1", and a number; 0 means that nothing goes wrong. The nonzero
+decisions suffice to run the universe again and to make it smaller.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ import attrs
 
 @attrs.define
 class Decisions:
-    """The decisions of a universe, by name.
+    """Decisions of a universe, by name.
 
     Args:
-        seed: Seed of those that are drawn; None draws none.
-        fixed: Decisions that are known; where they are given, only those about the traffic are drawn.
+        seed: Seed of the random decisions; None makes all others 0.
+        fixed: Known decisions; if given, only decisions about the traffic are random.
     """
 
     seed: str | None = None
@@ -30,7 +30,7 @@ class Decisions:
             self.scale = (0.4, 1.0, 1.0, 2.5)[hashlib.blake2b(self.seed.encode(), digest_size=1).digest()[0] % 4]
 
     def choose(self, name: str, options: int, probability: float) -> int:
-        """Return a number below `options`: 0, or with some probability another."""
+        """Return 0, or with some probability another number below `options`."""
         if self.fixed is not None and name in self.fixed:
             number = self.fixed[name] % options
         elif self.seed is None or (self.fixed is not None and not name.startswith("traffic ")):
@@ -47,7 +47,7 @@ class Decisions:
 
 @attrs.frozen
 class Moment:
-    """A line of the story: seconds since the start, its topic, such as "call" or "crash", and what happened."""
+    """A line of the story: seconds since the start, topic (such as "call" or "crash"), and description."""
 
     at: float
     kind: str
@@ -63,7 +63,7 @@ class Moment:
 
 @attrs.frozen
 class Breach:
-    """A broken invariant, and how it shows."""
+    """A broken invariant and its evidence."""
 
     invariant: str
     found: str

@@ -1,6 +1,4 @@
-"""Events on their way to an application: late, twice, at the same time, forged, of unknown kinds, with a rotated
-key.
-"""
+"""Simulated deliveries to an application: late, duplicate, concurrent, forged, of unknown kinds, with a rotated key."""
 
 import hashlib
 import inspect
@@ -21,9 +19,9 @@ from workbench.testing.sessions import STATUS_MEMBERS
 from workbench.webhooks.verify import SECONDARY, SIGNATURE, sign
 
 KEY = "universe-signing-key-1"
-"""The key that deliveries are signed with, which the application knows."""
+"""Signing key of deliveries, known to the application."""
 NEXT_KEY = "universe-signing-key-2"
-"""The key that the service changes to; until the change is over, the secondary header is signed with the first one."""
+"""Signing key after the rotation; until it is complete, the secondary header is signed with the first key."""
 _FORGER = "not-the-signing-key"
 _TIMEOUT = 10.0  # seconds in which a delivery has to be answered
 _RETRIES = (10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 86_400.0)
@@ -52,8 +50,8 @@ class Deliveries(Life):
     """A life in which events are delivered.
 
     Args:
-        threads: Whether a delivery that comes twice at the same time is handled by two threads.
-        options: As of a life.
+        threads: Whether concurrent duplicates are handled by two threads.
+        options: Arguments of `Life`.
     """
 
     def __init__(self, *given: Any, threads: bool = False, **options: Any) -> None:
@@ -67,7 +65,7 @@ class Deliveries(Life):
         self._seen = self.sandbox._last_event()
 
     def collect(self) -> None:
-        """Plan the deliveries of new events."""
+        """Plan deliveries of new events."""
         if self.sandbox._last_event() == self._seen:
             return
         drained, self._seen = self.sandbox._drain(self._seen)
@@ -85,7 +83,7 @@ class Deliveries(Life):
             self._plan(event)
 
     def _plan(self, event: dict[str, Any]) -> None:
-        """Plan the deliveries of an event."""
+        """Plan the deliveries of one event."""
         body, kind = event["body"], f"{event['resource']}.{event['action']}"
         record = f"{kind} of {self.names.get(body.get('id', ''), short(body.get('id', '')))}"
         record += f", {self.cause}" if self.cause else ""
@@ -184,7 +182,7 @@ class Deliveries(Life):
             self._guard(process, label, lambda: ended(_call(receive, headers, body)))
 
     def _in_threads(self, process: Process, delivery: Delivery, copies: int, ended: Callable[[Any], None]) -> None:
-        """Handle a delivery by several threads at the same time."""
+        """Handle concurrent copies of a delivery in several threads."""
         barrier, statuses = threading.Barrier(copies), [0] * copies
 
         def run(i: int) -> None:

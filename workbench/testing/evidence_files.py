@@ -1,6 +1,6 @@
-"""Recorded traffic as exchanges and deliveries, one at a time: HAR files, JSON lines, inboxes and journals.
+"""Recorded traffic as exchanges and deliveries: HAR files, JSON lines, inboxes and journals.
 
-A file is read in pieces, so that its size does not matter; each exchange and delivery has its place in the file.
+Files are read in pieces, so their size does not matter. Each exchange and delivery records its position in the file.
 """
 
 import base64
@@ -25,9 +25,9 @@ from workbench.interface.table import OPERATIONS, PREFIX, Operation
 from workbench.sandbox.extensions import ROWS
 
 Json = Any
-"""A value of JSON."""
+"""A JSON value."""
 SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
-"""Operations by name: those of the interface, and the assumed ones."""
+"""Operations by name: documented and assumed ones."""
 CHUNK = 1 << 20
 MAX_ENTRY = 64 * CHUNK  # bytes of one entry or line
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
@@ -46,12 +46,12 @@ DEFAULT_NAMES = {
     "headers": "headers",
     "body": "body",
 }
-"""The members of a line of JSON, by what they hold; those of a gateway's log are given by `names`."""
+"""Members of a JSON line by their meaning; `names` maps those of other log formats."""
 
 
 @attrs.define(slots=True)
 class Exchange:
-    """One request and its answer. Header names are in lower case."""
+    """One request and its answer. Header names are lower-case."""
 
     place: str  # the file, and the number of the entry in it
     method: str
@@ -76,14 +76,14 @@ class Exchange:
 
     @property
     def members(self) -> Mapping[str, Any]:
-        """The members of the request: of its path, query and body."""
+        """Members of the request's path, query and body."""
         body = self.body if isinstance(self.body, dict) else {}
         return {**dict(self.query), **body, **self.path_members}
 
 
 @attrs.define(slots=True)
 class Delivery:
-    """One delivery of an event."""
+    """One webhook delivery."""
 
     place: str
     headers: Mapping[str, str]
@@ -92,24 +92,24 @@ class Delivery:
 
     @property
     def body(self) -> Mapping[str, Any]:
-        """The body of the event; empty where it is not an object."""
+        """Body of the event; empty if it is not an object."""
         body = self.event.get("body")
         return body if isinstance(body, dict) else {}
 
     @property
     def resource_id(self) -> str:
-        """The id of what the event is about."""
+        """Id of the event's resource."""
         return str(self.body.get("id", ""))
 
     @property
     def content(self) -> bytes:
-        """A digest of the event without its envelope id: the same for its retries."""
+        """Digest of the event without its envelope id, equal for its retries."""
         rest = {name: value for name, value in self.event.items() if name != "id"}
         return hashlib.blake2b(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
 
 def traffic(path: Path, names: Mapping[str, str]) -> Iterator[Exchange | Delivery]:
-    """Yield what a file holds, in its order.
+    """Yield the exchanges and deliveries of a file, in order.
 
     Raises:
         UnusableFile: It cannot be read, is damaged, or holds neither exchanges nor deliveries.
@@ -232,7 +232,7 @@ def _exchange(
     received: bytes,
     started: object,
 ) -> Exchange | None:
-    """Return an exchange; None for one without an answer, or outside the service's prefix."""
+    """Return an exchange; None if it has no answer or is outside the service's prefix."""
     target, _, query = url.partition("?")
     _, prefix, path = target.partition(PREFIX + "/")
     if not prefix or not status:
@@ -290,7 +290,7 @@ def _time(value: object) -> float | None:
 
 
 def _lines(file: BinaryIO, path: Path, names: Mapping[str, str]) -> Iterator[Exchange | Delivery | None]:
-    """Yield the lines of a log: entries as in a HAR file, flat exchanges, deliveries with headers, or bare events."""
+    """Yield the lines of a log: HAR entries, flat exchanges, deliveries with headers, or bare events."""
     number = 0
     while line := file.readline(MAX_ENTRY + 1):
         number += 1

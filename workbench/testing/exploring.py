@@ -1,4 +1,4 @@
-"""Run an application in many universes, and report the shortest story of a failure.
+"""Run an application in many simulated universes, and report the shortest story of a failure.
 
 from workbench import testing
 
@@ -29,7 +29,7 @@ from workbench.testing.sessions import Coverage
 from workbench.testing.universe import Universe
 
 Invariant = Callable[[Universe], object]
-"""A function of a universe that has ended, which raises AssertionError where the application is wrong."""
+"""Function of a finished universe that raises AssertionError if the application is wrong."""
 _RUNNING: list[Universe] = []
 _MAX_SHRINKS = 1_000
 _SHRINK_SECONDS = 60.0  # a universe of an application behind HTTP takes long
@@ -37,18 +37,20 @@ _MAX_EFFECTS = 8  # of one transaction that are looked at to name what broke
 
 
 def sometimes(what: str, condition: object = True) -> None:
-    """Note in an application that something happened, so that `explore` can tell what never did; elsewhere do nothing.
+    """Record that a situation occurred in an application, so that `explore` can report those that never did.
+
+    Outside an exploration it does nothing.
 
     Args:
-        what: What happens, as "a lost answer happened".
-        condition: Whether it happened now.
+        what: The situation, such as "a lost answer happened".
+        condition: Whether it occurred now.
     """
     if _RUNNING:
         _RUNNING[-1].sometimes[what] += bool(condition)
 
 
 def transactions_agree(universe: Universe) -> None:
-    """Check that the books show the net of each transaction as the service posted it, each event once and none lost."""
+    """Check that the books show the net posted amount of each transaction: each event counted once, none lost."""
     books, service = universe.books, universe.service
     odd = [name for name, cents in books.items() if type(cents) is not int]
     if odd:
@@ -71,7 +73,7 @@ def transactions_agree(universe: Universe) -> None:
 
 
 def refunds_are_made_once(universe: Universe) -> None:
-    """Check that the application did not make the same refund twice."""
+    """Check that the application did not make a refund twice."""
     for (target, body), count in universe.refunds.items():
         if count > 1:
             raise InvariantBroken("no refund is made twice", f"{target} {body} was carried out {count} times")
@@ -84,11 +86,11 @@ def outcomes_are_resolved(universe: Universe) -> None:
 
 
 MONEY: tuple[Invariant, ...] = (transactions_agree, refunds_are_made_once, outcomes_are_resolved)
-"""The built-in invariants about money; that forgeries are refused and events acknowledged is always checked."""
+"""Built-in invariants about money. Refused forgeries and acknowledged events are always checked."""
 
 
 class InvariantBroken(AssertionError):
-    """An invariant that does not hold."""
+    """A broken invariant."""
 
     def __init__(self, invariant: str, broken: str, transaction: str = "") -> None:
         super().__init__(f"{invariant}: {broken}")
@@ -97,9 +99,9 @@ class InvariantBroken(AssertionError):
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """A universe in which the application is wrong, made as small as possible.
+    """A universe in which the application fails, made as small as possible.
 
-    `seed` and `universe` replay the one that was found; `decisions` the small one, which `story` and `trace` tell.
+    `seed` and `universe` replay the one originally found; `decisions`, `story` and `trace` belong to the small one.
     """
 
     if not TYPE_CHECKING:  # a type checker would accept any name
@@ -115,7 +117,7 @@ class Failure:
     books: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """Return the story as numbered lines, then both books."""
+        """Return the story as numbered lines, followed by both books."""
         told = [f"{number:>3}  {moment}" for number, moment in enumerate(self.story, 1)]
         return [*told, *self.books, f"broken: {self.breach.invariant}: {self.breach.found}"]
 
@@ -124,7 +126,7 @@ class Failure:
 
         Args:
             path: File to write.
-            application: Where the application is, as "module:Application".
+            application: Import path of the application, as "module:Application".
         """
         module, _, name = application.partition(":")
         decisions = "".join(f"    {key!r}: {value},\n" for key, value in self.decisions.items())
@@ -141,7 +143,7 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Exploration(Shown):
-    """Result of an exploration: the universes tried, and the failure, if any."""
+    """Result of an exploration: the universes run, and the failure, if any."""
 
     seed: int
     universes: int
@@ -154,10 +156,10 @@ class Exploration(Shown):
     following: int | None = None  # the number of the universe where it was stopped
 
     def check(self) -> None:
-        """Raise AssertionError with the story where something broke, or where something never happened.
+        """Raise AssertionError with the story if an invariant broke, or if an expected situation never occurred.
 
         Raises:
-            AssertionError: An invariant does not hold.
+            AssertionError: An invariant broke, or a situation in `expected` never occurred.
         """
         never = [what for what, count in self.sometimes.items() if not count]
         if self.failure is not None or (never and self.universes > 1):
@@ -186,7 +188,7 @@ class Exploration(Shown):
 
 
 class _Explorer:
-    """Shared settings of all universes of an exploration."""
+    """Settings shared by all universes of an exploration."""
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class _Explorer:
 
     @property
     def repeatable(self) -> bool:
-        """Whether each universe begins with empty books."""
+        """Whether each universe starts with empty books."""
         return not isinstance(self._application, HttpApplication) or self._application.reset is not None
 
     def run(self, decisions: Decisions) -> tuple[Universe, Breach | None]:
@@ -275,7 +277,7 @@ class _Explorer:
 
 
 class _Same(Exception):
-    """The universe breaks the same invariant as the one that was found."""
+    """The universe breaks the same invariant as the original one."""
 
 
 def explore(
@@ -296,30 +298,32 @@ def explore(
 ) -> Exploration:
     """Run an application in many universes until an invariant breaks, and make that universe as small as possible.
 
-    Of an application that is not asynchronous, every point is failed first in every way, one at a time; then each pair
-    of faults, in turn with universes that are drawn as for an asynchronous one. Of an application behind HTTP the
-    universes are drawn, and its time is real.
+    For a synchronous application, first every possible fault is injected alone; then pairs of faults alternate with
+    random universes. For an asynchronous application all universes are random. An application behind HTTP gets random
+    universes in real time.
 
     Args:
-        application: Makes the application: called with the universe at the start and after each crash. It has
-            `receive(headers, body)`, which returns the status of the response, and `books()`, which returns cents by
-            transaction; `main()`, if it has one, runs from its start, or every five minutes if it is not asynchronous.
-        invariants: Functions of a universe that has ended, which raise AssertionError where the application is wrong.
+        application: Factory of the application, called with the universe at the start and after each crash. The
+            application has `receive(headers, body)`, which returns an HTTP status, and `books()`, which returns cents
+            by
+            transaction. An optional `main()` runs from its start, or every five minutes if it is not asynchronous.
+        invariants: Functions of a finished universe that raise AssertionError if the application is wrong.
         universes: Number of universes.
-        seed: Seed of all of them.
+        seed: Seed of the exploration.
         first: Number of the first universe, to resume an exploration.
-        universe: Run this universe alone, as it was found.
-        decisions: Run the universe of these decisions alone, as a failure has them.
-        scenario: Called with each universe to plan its traffic; default: purchases with all that follows.
+        universe: Run only this universe, as it was found.
+        decisions: Run only the universe of these decisions, from a failure.
+        scenario: Called with each universe to plan its traffic; default: purchases and their follow-ups.
         sandbox: Sandbox whose forks are used; default: a new one.
-        settle: Seconds that the application is given at the end, when nothing goes wrong any more.
-        threads: Whether a delivery that comes twice at the same time is handled by two threads.
-        expected: What `sometimes` has to have noted.
-        progress: True for a line with the universes per second, or a function that is called with the progress. An
-            interrupt or `stop()` ends the exploration with what was tried; its `following` is where to resume.
+        settle: Seconds without faults at the end, in which the application can catch up.
+        threads: Whether concurrent duplicates of a delivery are handled by two threads.
+        expected: Situations that `sometimes` must have recorded.
+        progress: True for a line with universes per second, or a function that is called with the progress. An
+            interrupt
+            or `stop()` ends the exploration with the results so far; its `following` is where to resume.
 
     Raises:
-        NotSimulated: The application does something that cannot be reproduced, as to start a thread.
+        NotSimulated: The application does something that cannot be reproduced, such as starting a thread.
     """
     with tempfile.TemporaryDirectory() as folder:
         explorer = _Explorer(
@@ -384,10 +388,10 @@ def explore(
 
 @attrs.define
 class _Plans:
-    """The decisions of each universe; those of a number are always the same.
+    """Decisions of each universe; a universe number always gives the same decisions.
 
-    Of an application that is not asynchronous, every fault comes once alone; then pairs of faults, each once, in turn
-    with universes that are drawn. `singles` and `pairs` are the faults and how many of them were planned so far.
+    For a synchronous application, every fault comes once alone; then pairs of faults, each once, alternate with random
+    universes. `singles` and `pairs` count the planned faults and pairs.
     """
 
     explorer: _Explorer
@@ -397,14 +401,14 @@ class _Plans:
     planned: Counter[str] = attrs.field(factory=Counter)
 
     def systematic(self) -> str:
-        """Return how many faults and pairs of faults were planned, of how many; empty where none is."""
+        """Return the progress of planned faults and pairs as text; empty if there are none."""
         if not self.singles:
             return ""
         text = f"one fault at a time: {self.planned['one']:,} of {len(self.singles):,}"
         return f"{text}; two: {self.planned['two']:,} of {len(self.pairs):,}" if self.pairs else text
 
     def plan(self, numbers: range) -> Iterator[tuple[int, Decisions]]:
-        """Yield the decisions of universes."""
+        """Yield the decisions of a range of universes."""
         traffic = ""
         if numbers and numbers[-1] and self.explorer.in_process and not self._run(Decisions()).asynchronous:
             traffic, rich = self._traffic()
@@ -430,13 +434,13 @@ class _Plans:
         return self.explorer.run(decisions)[0]
 
     def _traffic(self) -> tuple[str, Universe]:
-        """Return little traffic, but with calls of the application if it makes any."""
+        """Return small traffic that includes calls of the application, if it makes any."""
         seeds = [f"{self.seed}/traffic {i}" for i in range(12)]
         runs = [(seed, self._run(Decisions(seed=seed, fixed={}))) for seed in seeds]
         return max(runs, key=lambda run: (min(run[1].counts["calls"], 2), -len(run[1].decisions.options)))
 
     def _pairs(self, traffic: str, tried: Mapping[int, Decisions]) -> list[dict[str, int]]:
-        """Return each fault with each that can follow it, also one that is possible only then, in a drawn order."""
+        """Return each fault with each possible second fault, including those the first one enables, in random order."""
         pairs = []
         alone = {name for single in self.singles for name in single}
         for number, single in enumerate(self.singles, 1):

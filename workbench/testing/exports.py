@@ -1,4 +1,4 @@
-"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by made-up ones."""
+"""Export calls as a test, a notebook, a HAR file or a curl command; private values are replaced by fictitious ones."""
 
 import re
 import threading
@@ -39,7 +39,7 @@ _KEPT_HEADERS = ("content-type", "date", "retry-after", "x-ratelimit-limit")
 
 @attrs.frozen(kw_only=True)
 class _Call:
-    """One call, as the journal or the log of a sandbox has it, with made-up values for the private ones."""
+    """One call from a journal or sandbox log, with fictitious values in place of private ones."""
 
     operation: str
     outcome: Outcome
@@ -54,21 +54,21 @@ class _Call:
 def to_text(
     calls: Iterable[Any], to: Format, *, last: int | None = None, name: str = "recorded", seed: int | None = None
 ) -> str:
-    """Return calls as text: a test of pytest, a notebook, or a HAR file. As a sequence: `from_journal`.
+    """Return calls as the text of a pytest test, a notebook, or a HAR file. For a sequence use `from_journal`.
 
-    Ids of earlier answers become references (in a HAR file they stay), other ids stay. Private values, which a journal
-    holds masked,
-    are replaced by made-up ones.
+    Ids from earlier answers become references (unchanged in a HAR file); other ids stay. Private values, which a
+    journal
+    masks, are replaced by fictitious ones.
 
     Args:
-        calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or what `api.responses()` collected.
+        calls: `api.journal`, some of its entries, `api.sandbox.requests()`, or the list of `api.responses()`.
         to: "pytest", "notebook" or "har".
         last: Only the last N calls.
         name: Name of the sequence.
-        seed: Seed of the sandbox that the test or notebook runs on; the ids of other seeds are not in it.
+        seed: Seed of the sandbox that the test or notebook runs on, whose ids must occur in the calls.
 
     Raises:
-        UsageError: There is no call that was done or refused.
+        UsageError: No call was done or refused.
     """
     exported = [call for call in map(_call, calls) if call is not None]
     exported = exported[-last:] if last is not None else exported
@@ -85,11 +85,11 @@ def to_text(
 
 
 def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> str | None:
-    """Return one call as a curl command or a line of Python; None for one without an outcome.
+    """Return one call as a curl command or a line of Python; None if its outcome is unknown.
 
     Args:
         entry: An entry of a journal, or one of `api.sandbox.requests()`.
-        to: "curl", which takes WORKBENCH_API_KEY from its environment, or "python".
+        to: "curl", which reads the key from the variable WORKBENCH_API_KEY, or "python".
         base_url: Base URL of the service.
     """
     if (call := _call(entry)) is None:
@@ -102,7 +102,7 @@ def call_as(entry: object, to: Literal["curl", "python"], *, base_url: str) -> s
 
 
 def _call(entry: Any) -> _Call | None:
-    """Return a call of a journal or of a sandbox's log; None for one without an outcome, or that no step may make."""
+    """Return a call from a journal or sandbox log; None if it has no outcome or cannot be a step."""
     operation = SCRIPTED.get(entry.operation or "")
     if isinstance(entry, messages.Response):
         return None if operation is None else _of_response(operation, entry)
@@ -126,9 +126,7 @@ def _call(entry: Any) -> _Call | None:
 
 
 def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean: Clean) -> Any:
-    """Return a body as JSON values, or as text; private values of an answer are made up, and those of an error
-    masked.
-    """
+    """Return a body as JSON values or text, with fictitious private values in answers and masked ones in errors."""
     try:
         answer = strict_json.loads(body) if body else None
     except strict_json.NotJson:
@@ -139,7 +137,7 @@ def read_answer(operation: Operation[..., Any], status: int, body: bytes, clean:
 
 
 def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _Call:
-    """Return a complete call of a client, including a failed one."""
+    """Return a complete call of a client, including failed ones."""
     clean = entry.request.clean
     ends = {2: Outcome.DONE, 4: Outcome.REFUSED}
     return _Call(
@@ -154,11 +152,11 @@ def _of_response(operation: Operation[..., Any], entry: messages.Response) -> _C
 
 
 def _made_up(cls: Any, raw: object, clean: Clean | None = None) -> Any:
-    """Return wire members with made-up values for masked and private ones.
+    """Return wire members with fictitious values in place of masked and private ones.
 
     Args:
-        clean: Masks private values in the others; then members that the document does not name, and values of another
-            form than declared, are made up too. None: private values are known to be masked.
+        clean: Masks private values in the other members; undocumented members and values of unexpected types are then
+            replaced too. None means that private values are already masked.
     """
     if isinstance(raw, list | tuple):
         return [_made_up(cls, item, clean) for item in raw]
@@ -262,10 +260,10 @@ _BASE = "https://recording.workbench.invalid" + PREFIX
 
 @contextmanager
 def record(api: Any, path: str | Path) -> Iterator[None]:
-    """Record the calls that a client makes in a block, in this thread or task, as a HAR file.
+    """Record the calls of a client within a `with` block, in this thread or task, as a HAR file.
 
-    Private values of requests and responses are replaced by made-up ones; an API key is never part of it. Ids stay.
-    If the block raises, the calls that were answered before are written all the same.
+    Private values of requests and responses are replaced by fictitious ones; API keys are never included. Ids stay.
+    If the block raises, the calls answered before are still written.
 
     Args:
         api: A session or client, of a sandbox or of a real service.
@@ -290,10 +288,10 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
 
 
 class Recording:
-    """The calls of a HAR file, to be played back in their order.
+    """The calls of a HAR file, to be played back in order.
 
     Args:
-        path: A file that `record` wrote, or an export of the format "har".
+        path: A file written by `record`, or an export in the format "har".
 
     Raises:
         UnusableFile: The file does not exist or is not a recording.
@@ -331,12 +329,14 @@ class Recording:
 
 
 def _body(operation: Operation[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a request that are not in its path."""
+    """Return the members of a request's body."""
     return {name: value for name, value in request.items() if f"{{{name}}}" not in operation.path}
 
 
 def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the operation of a request, "" for none, and what it holds by wire name; private values are made up."""
+    """Return the operation of a request ("" if unknown) and its members by wire name, with fictitious private
+    values.
+    """
     path, _, query = target.partition("?")
     for name, operation in OPERATIONS.items():
         if operation.method == method and (in_path := operation.in_path(path)) is not None:
@@ -347,7 +347,7 @@ def _sent(method: str, target: str, body: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
-    """Return a call's operation, what it sent, and its response."""
+    """Return the operation, request members and response of a recorded call."""
     request, response = entry["request"], entry["response"]
     parts = urlsplit(request["url"])
     target = parts.path.partition(PREFIX)[2] + (f"?{parts.query}" if parts.query else "")
@@ -358,9 +358,9 @@ def _read(entry: Any) -> tuple[str, dict[str, Any], Response]:
 
 @contextmanager
 def replay(path: str | Path) -> Iterator[Client]:
-    """Open a client that answers from a recording: the same calls, in the same order, and all of them.
+    """Open a client that answers from a recording. The same calls must be made in the same order, all of them.
 
-    Private values are not compared, since the recording has made-up ones.
+    Private values are not compared, because the recording contains fictitious ones.
 
     Raises:
         UnusableFile: The file is not a recording.

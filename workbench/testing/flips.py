@@ -1,7 +1,8 @@
-"""Find what tests rest on: they run again with one assumption about the service flipped at a time.
+"""Find the assumptions that tests rely on, by running them again with one assumption about the service changed at a
+time.
 
-Only the assumptions that a test's own calls and events touched are flipped, and only those that a sandbox can be set
-to. A test that fails then rests on the assumption; one that passes would not notice the difference.
+Only assumptions that a test's calls and events touched, and that a sandbox setting can change, are tried. A test that
+then fails relies on the assumption; one that passes would not notice the difference.
 """
 
 import warnings
@@ -21,12 +22,12 @@ from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.schema.walk import leaves, record_of
 
 UNKNOWN_VALUES = ("status", "applicationStatus", "completionReason", "declinedReason")
-"""The members that get a word of a later release when `unknown_values` is flipped."""
+"""Members that get a value of a later release when `unknown_values` is changed."""
 
 
 @cache
 def optional_members() -> tuple[str, ...]:
-    """Return the members that an answer or an event may leave out: null when `null_values` is flipped."""
+    """Return the optional members of answers and events, which are null when `null_values` is changed."""
     tops = {*(row.answer for row in OPERATIONS.values()), *(kind.body for kind in EVENT_KINDS.values())}
     members = [member for top in tops for _, member in leaves(top) if record_of(member.kind) is None]
     required = {member.wire for member in members if member.required}
@@ -34,7 +35,7 @@ def optional_members() -> tuple[str, ...]:
 
 
 class TouchedSettings(dict[str, Any]):
-    """The settings of a sandbox, which note what was looked up."""
+    """Settings of a sandbox that record which of them are read."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__(settings)
@@ -54,14 +55,14 @@ class TouchedSettings(dict[str, Any]):
 
 
 def touch(sandbox: Any) -> TouchedSettings:
-    """Make a sandbox note which of its settings are looked up."""
+    """Make a sandbox record which of its settings are read."""
     environment = sandbox._engine.environment
     environment.settings = settings = TouchedSettings(environment.settings)
     return settings
 
 
 def flipped(name: str, value: object) -> Any:
-    """Return another value of a setting, or `...` if it has none."""
+    """Return an alternative value of a setting, or `...` if it has none."""
     if name == "tightened_roles":
         return ...  # each test that makes the call would fail
     if name == "unknown_values":
@@ -76,7 +77,7 @@ def flipped(name: str, value: object) -> Any:
 
 
 def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | None:
-    """Return a behavior with one setting flipped."""
+    """Return a behavior with one setting changed."""
     if not flip:
         return behavior
     name, settings = read_behavior(behavior)
@@ -85,7 +86,7 @@ def with_flip(behavior: Behavior | None, flip: Mapping[str, Any]) -> Behavior | 
 
 @attrs.frozen(kw_only=True)
 class Flip:
-    """An assumption that was flipped for a test, and how the test failed; empty where it passed."""
+    """An assumption changed for a test, and the test's failure; empty if it passed."""
 
     assumption: str
     value: Any
@@ -94,19 +95,19 @@ class Flip:
 
 
 class Flips(Shown):
-    """The assumptions that a suite rests on, the test that shows each, and those whose flip no test noticed."""
+    """Assumptions that a suite relies on, with the test that shows each, and those that no test noticed."""
 
     def __init__(self, rows: list[Flip]) -> None:
         self.rows = rows
 
     @property
     def rests_on(self) -> dict[str, Flip]:
-        """The assumptions the suite rests on, with the first test that shows it: what to ask the provider."""
+        """Assumptions the suite relies on, with the first test that shows it: questions for the provider."""
         return {row.assumption: row for row in reversed(self.rows) if row.failure}
 
     @property
     def unnoticed(self) -> tuple[str, ...]:
-        """The assumptions that were flipped without a test that failed."""
+        """Assumptions that were changed without a failing test."""
         return tuple(sorted({row.assumption for row in self.rows} - self.rests_on.keys()))
 
     def sheet(self) -> Grid:
@@ -139,13 +140,13 @@ class FlipPlugin:
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the tests that passed."""
+        """Record the tests that passed."""
         if report.when == "call" and report.passed:
             self.passed.add(report.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Iterator[None]:
-        """Run the tests, then run them again with each flip."""
+        """Run the tests, then rerun them with each change."""
         result = yield
         for item in session.items:
             if item.nodeid in self.passed:
@@ -158,13 +159,13 @@ class FlipPlugin:
 
     @pytest.hookimpl
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print what was found."""
+        """Print the result."""
         terminalreporter.section("assumptions of the card service")
         terminalreporter.write_line(str(Flips(self.rows)))
 
 
 def _failure(item: pytest.Item) -> str:
-    """Run a test again and return how it fails, empty if it passes."""
+    """Rerun a test and return its failure; empty if it passes."""
     from _pytest.runner import runtestprotocol  # pytest has no public way to run a test once more
 
     item._initrequest()  # type: ignore[attr-defined]

@@ -31,7 +31,7 @@ MERCHANTS: tuple[tuple[str, str, int, int], ...] = (
     ("Harbour Hotel", "7011", 9000, 60000),
     ("Book Cellar", "5942", 800, 5000),
 )
-"""Merchant, category code, smallest and largest amount in cents. All are made up."""
+"""Fictitious merchants: name, category code, minimum and maximum amount in cents."""
 
 
 MAX_PURCHASES = 200_000
@@ -61,15 +61,15 @@ def traffic(
     """Return random purchases on many cards over days of sandbox time, as a sequence.
 
     Args:
-        seed: The same seed and arguments give the same sequence.
-        cards: Ids of active cards, or how many of the guide's active ones.
+        seed: Random seed; the same seed and arguments give the same sequence.
+        cards: Ids of active cards, or the number of active cards to take from the guide.
         days: Days of sandbox time.
-        a_day: Purchases on each card and day, on average.
+        a_day: Average purchases per card and day.
         mix: Shares of declines, reversals and refunds.
-        merchants: Merchant, category code, smallest and largest amount in cents.
+        merchants: Name, category code, minimum and maximum amount in cents of each merchant.
 
     Returns:
-        Steps in order of time, with `advance` steps between them.
+        Steps in chronological order, with `advance` steps between them.
 
     Raises:
         UsageError: A number is out of range.
@@ -146,11 +146,10 @@ def _purchase(
 
 
 def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str = "from-the-journal") -> Sequence:
-    """Return the calls of a journal that were done or refused as a sequence, oldest first.
+    """Return the done or refused calls of a journal as a sequence, oldest first.
 
-    Ids of earlier answers become references. A private value is masked in the journal, so it becomes a parameter that
-    has to be given. A settlement is a control of the sandbox, not a call, so one is added before the first refund of a
-    transaction.
+    Ids from earlier answers become references. Private values are masked in the journal, so they become parameters.
+    Settlements are controls of the sandbox, not calls, so one is added before the first refund of a transaction.
 
     Args:
         journal: `api.journal`, or some of its entries.
@@ -158,7 +157,7 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
         name: Name of the sequence.
 
     Raises:
-        UsageError: The journal holds no such call.
+        UsageError: The journal contains no such call.
     """
     if isinstance(journal, str | bytes | Mapping):
         raise UsageError("expected a journal or its entries", of="from_journal")
@@ -175,7 +174,7 @@ def from_journal(journal: Iterable[Any], *, last: int | None = None, name: str =
 
 
 class _JournalReader:
-    """Makes the steps of entries, and the parameters they need."""
+    """Builder of steps from journal entries, with the parameters that they need."""
 
     def __init__(self) -> None:
         self.parameters: dict[str, Parameter] = {}

@@ -1,7 +1,7 @@
-"""An application behind HTTP, in any language: its universes have real time, real concurrency and real crashes.
+"""Applications behind HTTP, in any language, explored with real time, real concurrency and real crashes.
 
-Deliveries that are due together are sent in parallel; the process is killed by a command while it handles them, and
-started again by another. So a universe that is run again may go another way: what it says is what was tried.
+Simultaneous deliveries are sent in parallel. The process is killed by a command while it handles them, and started by
+another. A repeated universe may therefore take another course: its story reports what was tried.
 """
 
 import heapq
@@ -42,24 +42,24 @@ _CALLS = {
     "closed": "lost before it was carried out",
     "reset": "reset before it was carried out",
 }
-"""Kinds of fault rules, and what happens to a call."""
+"""Kinds of fault rules, and their effect on a call."""
 
 
 @attrs.frozen(kw_only=True)
 class HttpApplication:
-    """Where an application is reached.
+    """Addresses and commands of an application behind HTTP.
 
     Args:
-        url: URL that takes deliveries.
-        books: URL that returns a JSON object: cents by the id of the transaction.
-        reset: URL that empties the books (POST); without it each universe adds to them, and none is made smaller.
-        kill: Command that kills the process, as "pkill -9 -f shop"; without it there is no crash.
-        start: Command that starts it, and returns.
-        key: Key that it checks deliveries with.
-        api_port: Port at which the sandbox is served to it, for its own calls; None: it makes none.
-        unknown: URL that returns a JSON array: the calls whose outcome it does not know, in any form.
-        patience: Seconds at the end until its books agree with the service and no outcome is unknown. All of them pass
-            where one of its calls failed and there is no `unknown`, since it may send the call again.
+        url: URL that receives deliveries.
+        books: URL that returns a JSON object of cents by transaction id.
+        reset: URL that empties the books (POST). Without it books accumulate over universes, and none is made smaller.
+        kill: Command that kills the process, as "pkill -9 -f shop"; without it there are no crashes.
+        start: Command that starts the process and returns.
+        key: Key that the application verifies deliveries with.
+        api_port: Port at which the sandbox is served for the application's calls; None if it makes none.
+        unknown: URL that returns a JSON array of the calls with an unknown outcome, in any form.
+        patience: Maximum seconds at the end for the books to agree and unknown outcomes to be resolved. The full time
+            passes if a call failed and `unknown` is not given, because the application may send the call again.
     """
 
     url: str
@@ -82,7 +82,7 @@ class HttpApplication:
         return HttpUniverse(self, sandbox, decisions, folder, **options)
 
     def receive(self, delivery: Delivery) -> int:
-        """Send a delivery and return the status of the response, or 0 without a response."""
+        """Send a delivery and return the status of the response; 0 without one."""
         try:
             return self.client.post(self.url, content=delivery.body, headers=delivery.headers).status_code
         except httpx.HTTPError:
@@ -100,7 +100,7 @@ class HttpApplication:
         return books
 
     def read_unknown(self) -> list[object]:
-        """Return the calls whose outcome the application does not know.
+        """Return the calls that the application reports with an unknown outcome.
 
         Raises:
             InvalidRequest: They are not a JSON array.
@@ -122,7 +122,7 @@ class HttpApplication:
         subprocess.run(shlex.split(self.kill), check=False, timeout=_START_SECONDS)
 
     def boot(self) -> None:
-        """Start the process, and wait until it answers."""
+        """Start the process and wait until it responds."""
         if self.start:
             subprocess.run(shlex.split(self.start), check=False, timeout=_START_SECONDS)
         self.wait()
@@ -172,7 +172,7 @@ class HttpUniverse(Universe):
         return self
 
     def _serve(self, url: str) -> Handler:
-        """Return a handler that answers the calls of the application, and notes them."""
+        """Return a handler that answers and records the calls of the application."""
         handle = self.sandbox._http_app(url).handle
 
         async def answer(request: Request) -> Response:
@@ -189,7 +189,7 @@ class HttpUniverse(Universe):
         return answer
 
     def _deliver(self, delivery: Delivery, copies: int = 1) -> None:
-        """Take a delivery into the next batch."""
+        """Add a delivery to the next batch."""
         delivery.attempts += 1
         attempt = "" if delivery.attempts == 1 else f", attempt {delivery.attempts}"
         if not self._batch:
@@ -197,7 +197,7 @@ class HttpUniverse(Universe):
         self._batch.append((delivery, attempt))
 
     def _send(self) -> None:
-        """Send a batch in parallel, and kill the process meanwhile if it is decided so."""
+        """Send a batch in parallel, and kill the process meanwhile if decided."""
         batch, self._batch = self._batch, []
         killed = 0
         if self._http.kill:
@@ -225,11 +225,11 @@ class HttpUniverse(Universe):
             self._http.boot()
 
     def unknown_outcomes(self) -> list[str]:
-        """Return the calls whose outcome the application said it does not know."""
+        """Return the calls that the application reported with an unknown outcome."""
         return [visible(json.dumps(call), 200) for call in self._unknown]
 
     def _finish(self) -> None:
-        """Read the books of this universe, when they agree with the service or the patience is over."""
+        """Read the books of this universe once they agree with the service, or the patience has expired."""
         deadline = time.monotonic() + self._http.patience
         while True:
             books, self._unknown = self._http.read_books(), self._http.read_unknown()

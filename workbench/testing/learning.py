@@ -1,8 +1,8 @@
-"""Learn from recorded traffic how a service behaves: which assumptions it confirms, and what is on no list.
+"""Learn a service's behavior from recorded traffic: which assumptions it confirms, and what is undocumented.
 
-One loop goes through exchanges and events. What each shows about an assumption is declared in `observations`. The
-result is a report and a behavior file for `connect(behavior=…)`. Values of requests and answers are never part of it:
-only statuses, words of enumerations, counts, times between, and names of members.
+One loop reads exchanges and events; `observations` declares what each shows about an assumption. The result is a report
+and a behavior file for `connect(behavior=…)`. It never contains values of requests and answers: only statuses, enum
+values, counts, intervals, and names of members.
 """
 
 import os
@@ -25,6 +25,7 @@ from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior, read_behavior
 from workbench.sandbox.extensions import LATER
 from workbench.schema import walk
+from workbench.system import toml
 from workbench.system.files import write_file
 from workbench.testing import observations
 from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
@@ -52,12 +53,12 @@ _USUAL_ORDER = frozenset(
     }
 )
 _AT_LEAST = {"settle_by_clock": 2}
-"""Observations that are needed before a setting is changed: a control can settle, too."""
+"""Minimum number of observations before a setting is changed, because a control can settle, too."""
 
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """What the traffic shows about one assumption."""
+    """Evidence of the traffic on one assumption."""
 
     id: str
     status: str  # "refuted", "mixed", "confirmed" or "not seen"
@@ -69,7 +70,7 @@ class Finding:
 
 @attrs.frozen(kw_only=True)
 class Unlisted:
-    """Something that neither the interface document nor the sandbox has."""
+    """Something that neither the interface document nor the sandbox lists."""
 
     kind: str  # "member", "value", "status", "error", "header", "event", "order" or "delay"
     name: str
@@ -78,7 +79,7 @@ class Unlisted:
 
 
 class Learned(Shown):
-    """What traffic showed: a finding for each assumption, what is on no list, and the settings that fit."""
+    """Result of learning: a finding for each assumption, what is unlisted, and the matching settings."""
 
     row_type = Finding
 
@@ -89,13 +90,13 @@ class Learned(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether something was observed, and nothing differs from what was assumed."""
+        """Whether something was observed, and nothing contradicts an assumption."""
         shown = {finding.status for finding in self.findings}
         return "confirmed" in shown and not shown & {"refuted", "mixed"}
 
     @property
     def behavior(self) -> dict[str, Any]:
-        """The settings in which the service differs, as `connect(behavior=…)` takes them."""
+        """Settings in which the service differs, for `connect(behavior=…)`."""
         rows = (finding for finding in self.findings if finding.status == "refuted" and finding.id in BEHAVIORS)
         return {finding.id: finding.value for finding in rows if BEHAVIORS[finding.id].settable}
 
@@ -104,7 +105,7 @@ class Learned(Shown):
         return list(self.findings)
 
     def sheet(self) -> Grid:
-        """Return the findings as they are shown: what was observed, then what is on no list."""
+        """Return a sheet of the findings: observations first, then what is unlisted."""
         observed = [finding for finding in self.findings if finding.status != "not seen"]
         cells: list[tuple[str, ...]] = [
             (finding.status, finding.id, finding.seen, _text(finding.value), _text(finding.expected), finding.place)
@@ -120,10 +121,10 @@ class Learned(Shown):
         return Grid(title=title, columns=columns, rows=rows, total=len(rows))
 
     def to_toml(self, base: Behavior | None = None) -> str:
-        """Return the behavior file: each setting with its evidence as a comment.
+        """Return the text of a behavior file: each setting with its evidence as a comment.
 
         Args:
-            base: The behavior that was given as `against`, whose settings stay.
+            base: The behavior passed as `against`, whose settings are included.
         """
         name, kept = read_behavior(base)
         values = {**kept, **self.behavior}
@@ -132,7 +133,7 @@ class Learned(Shown):
             "# How the service behaved, learned from recorded traffic. Review it: few observations are no proof.",
             f"# {', '.join(f'{number:,} {what}' for what, number in self.counts.items())}.",
             "",
-            f"behavior = {_toml(name or 'documented')}",
+            f"behavior = {toml.dumps(name or 'documented')}",
         ]
         for key in sorted(values):
             finding = by_id.get(key)
@@ -141,7 +142,7 @@ class Learned(Shown):
             else:
                 was = f"; assumed was {_text(finding.expected)}" if finding.status == "refuted" else ""
                 evidence = f"{finding.status}, {finding.seen}, {finding.place}{was}"
-            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {_toml(values[key])}"]
+            lines += ["", f"# {BEHAVIORS[key].says}", f"# {evidence}", f"{key} = {toml.dumps(values[key])}"]
         for title, status in (("Mixed: review and choose.", "mixed"), ("Confirmed:", "confirmed")):
             rows = [finding for finding in self.findings if finding.status == status and finding.id not in values]
             if rows:
@@ -171,19 +172,9 @@ def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value, default=list).decode()
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f"{orjson.dumps(str(key)).decode()} = {_toml(item)}" for key, item in value.items()) + " }"
-        )
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return orjson.dumps(value).decode()
-
-
 @attrs.define
 class _Tally:
-    """The observations of one assumption by value, each with its count and first place."""
+    """Observations of one assumption by value, each with count and first position."""
 
     values: dict[Any, list[Any]] = attrs.field(factory=dict)
 
@@ -197,7 +188,7 @@ class _Tally:
 
 
 class _Learner:
-    """Goes through traffic once."""
+    """One pass over recorded traffic."""
 
     def __init__(self, base: Mapping[str, Any]) -> None:
         self.base = base
@@ -216,7 +207,7 @@ class _Learner:
                 self.tallies.setdefault(assumption, _Tally()).add(item, place)
 
     def note_unlisted(self, kind: str, name: str, place: str) -> None:
-        """Count something that is on no list."""
+        """Count something unlisted."""
         row = self.unlisted.get((kind, name))
         if row is not None:
             row[0] += 1
@@ -243,7 +234,7 @@ class _Learner:
         observations.remember(state, x)
 
     def _declared(self, x: Exchange) -> None:
-        """Compare an exchange with what is declared of its operation: members, statuses and error bodies."""
+        """Compare an exchange with the declaration of its operation: members, statuses and error bodies."""
         operation, place = x.operation, x.place
         if x.ok:
             if operation.assumed:
@@ -282,7 +273,7 @@ class _Learner:
         self.note("error_bodies", parts, place)
 
     def _sent(self, cls: type[Any], raw: Mapping[str, Any], place: str) -> None:
-        """Confirm assumed names of members in a request that was carried out; one without a needed one refutes it."""
+        """Confirm assumed member names in a request that was carried out; a missing required one refutes the name."""
         for wire, assumption, of, inner in _assumed_members(cls):
             value = raw.get(wire)
             if assumption and (of == "need" or value is not None):
@@ -291,7 +282,7 @@ class _Learner:
                 self._sent(inner, value, place)
 
     def _received(self, cls: type[Any], raw: Mapping[str, Any], path: str, x: Exchange | Delivery) -> None:
-        """Confirm assumed members of an answer or event, and note members and values that are on no list."""
+        """Confirm assumed members of an answer or event, and record unlisted members and values."""
         for wire, assumption, _, inner in _assumed_members(cls):
             value = raw.get(wire)
             if value is None:
@@ -370,7 +361,7 @@ class _Learner:
         self._latest[x.resource_id] = (resource, label, at)
 
     def finish(self) -> Learned:
-        """Return what was learned, with what only the end of the traffic shows."""
+        """Return the result, including findings that need the complete traffic."""
         state = self.state
         for spend in state.spends.values():
             if place := spend.get("reversed"):
@@ -400,7 +391,7 @@ class _Learner:
         return Learned(findings.values(), unlisted, self.counts)
 
     def _retries(self) -> None:
-        """Learn the waits between the attempts of deliveries."""
+        """Learn the intervals between delivery attempts."""
         waits: dict[int, list[float]] = {}
         for times in self.state.attempts.values():
             for number, (earlier, later) in enumerate(pairwise(times), 1):
@@ -544,7 +535,7 @@ def _assembled(key: str, setting: Json, changes: Mapping[Any, Json]) -> Json:
 
 
 def _example(value: object) -> Any:
-    """Return a made-up value of the same JSON type."""
+    """Return a fictitious value of the same JSON type."""
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):
@@ -555,19 +546,19 @@ def _example(value: object) -> Any:
 
 
 def _is_value(name: str, x: Exchange | Delivery) -> bool:
-    """Return whether the name of a member is also a value of the exchange: then it may be private."""
+    """Return whether a member name also occurs as a value of the exchange, and so may be private."""
     raw = orjson.dumps(x.event) if isinstance(x, Delivery) else x.sent + x.received
     return name == LATER or re.search(rb'"' + re.escape(name.encode()) + rb'"(?!\s*:)', raw, re.IGNORECASE) is not None
 
 
 _ELSEWHERE = {"User": frozenset({"isTermsOfServiceAccepted"})}
-"""Members that an assumption of their own is about."""
+"""Members covered by a separate assumption."""
 _ASSUMED: dict[type[Any], tuple[tuple[str, str, str, type[Any] | None], ...]] = {}
 _CHOICES: dict[type[Any], tuple[tuple[str, frozenset[str]], ...]] = {}
 
 
 def _assumed_members(cls: type[Any]) -> tuple[tuple[str, str, str, type[Any] | None], ...]:
-    """Return members that are assumed or hold records: wire name, assumption, what of it, and the record."""
+    """Return members that are assumed or contain records: wire name, assumption, aspect, and record."""
     if cls not in _ASSUMED:
         _ASSUMED[cls] = tuple(
             (
@@ -602,20 +593,20 @@ def learn(
     against: Behavior | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Learned:
-    """Read recorded traffic, and return which assumptions it confirms or refutes, and what is on no list.
+    """Read recorded traffic, and report which assumptions it confirms or refutes, and what is unlisted.
 
-    Nothing is sent. The result has no values of requests and answers: only statuses, codes, counts, names of members.
+    Nothing is sent. The result contains no values of requests and answers: only statuses, codes, counts, member names.
 
     Args:
-        paths: HAR files, recordings, logs with a JSON object a line (exchanges, events, or deliveries with their
-            headers), inboxes and journals. Files with events alone come last.
-        against: The behavior that is assumed: "documented" (default), "observed", or a behavior file.
+        paths: HAR files, recordings, logs with one JSON object per line (exchanges, events, or deliveries with their
+            headers), inboxes and journals. Files with only events are read last.
+        against: The assumed behavior: "documented" (default), "observed", or a behavior file.
         names: Names of the members of a log, as {"status": "http.response.status_code"}, for `method`, `url`,
             `status`, `time`, `request_headers`, `request_body`, `response_headers`, `response_body`, and for deliveries
             `headers`, `body`, `time`.
 
     Raises:
-        UnusableFile: A file cannot be read, is damaged, or holds nothing of this kind.
+        UnusableFile: A file cannot be read, is damaged, or contains no such traffic.
         UsageError: No file is given, or a name is unknown.
     """
     files = [Path(path) for path in _given(paths)]
@@ -634,10 +625,10 @@ def learn(
 
 
 def _given(paths: object) -> list[str | os.PathLike[str]]:
-    """Return the paths that were given, one or several.
+    """Return the given paths, one or several, as a list.
 
     Raises:
-        UsageError: Something else was given.
+        UsageError: The argument is not a path or paths.
     """
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
     if isinstance(several, Iterable) and not isinstance(several, bytes | bytearray):
@@ -648,7 +639,7 @@ def _given(paths: object) -> list[str | os.PathLike[str]]:
 
 
 def _learn_from(learner: _Learner, items: Iterator[Exchange | Delivery], only_exchanges: bool = False) -> bool:
-    """Learn from a file; return False for one that begins with an event, where only exchanges are wanted."""
+    """Learn from a file; return False if it begins with an event but only exchanges are wanted."""
     for number, item in enumerate(items):
         if isinstance(item, Exchange):
             learner.exchange(item)

@@ -1,4 +1,4 @@
-"""The course of a universe: its time, what is planned, the process of the application, and where that is killed."""
+"""Course of a universe: its time, planned actions, the application's process, and its crashes."""
 
 import hashlib
 import heapq
@@ -21,7 +21,7 @@ from workbench.testing.loop import LABEL, NotSimulated, VirtualLoop
 from workbench.testing.process import Connected, ConnectedAsync, Database, Process, ProcessKilled, UniverseClock
 
 MAX_FAULTS = {"call": 4, "crash": 3, "event": 6, "acknowledgment": 3}
-"""How often something goes wrong in one universe, by the first word of the decision."""
+"""Maximum number of faults in one universe, by the first word of the decision."""
 _RESTART = 2.0
 _ROUND_TRIP = 0.05
 _MINUTE = 60.0
@@ -30,18 +30,18 @@ FAULTS = (
     "", "lost before it was carried out", "lost after it was carried out", "cut", "answered too late",
     "carried out too late", "not connected", "answered 503", "answered 429",
 )  # fmt: skip
-"""What happens to a call."""
+"""Possible faults of a call."""
 
 
 class Life:
-    """An application that runs, is killed and runs again, in virtual time, against a fork of a sandbox.
+    """An application that runs, crashes and restarts in virtual time, against a fork of a sandbox.
 
     Args:
-        application: Makes the application: called with the universe at the start and after each crash.
-        sandbox: The sandbox that is forked.
-        decisions: What happens.
-        folder: An empty folder, for what the application stores.
-        fork: Whether the sandbox is forked, and not used itself.
+        application: Factory of the application, called with the universe at the start and after each crash.
+        sandbox: The sandbox to fork.
+        decisions: Decisions about what happens.
+        folder: An empty folder for files of the application.
+        fork: Whether to fork the sandbox; false uses it directly.
     """
 
     def __init__(
@@ -78,17 +78,17 @@ class Life:
     # what the application uses
 
     def connect_async(self, **options: object) -> AsyncSession:
-        """Return a session of the application whose operations are awaited; the arguments are those of a client."""
+        """Return an asynchronous session for the application; the arguments are those of a client."""
         session: AsyncSession = self._connect(ConnectedAsync, options)
         return session
 
     def connect(self, **options: object) -> Session:
-        """Return a session of an application that is not asynchronous."""
+        """Return a synchronous session for the application."""
         session: Session = self._connect(Connected, options)
         return session
 
     def database(self, name: str = "application.db") -> sqlite3.Connection:
-        """Open a SQLite database of the application: what was committed survives a crash, and nothing else."""
+        """Open a SQLite database of the application. Only committed data survive a crash."""
         process = self._alive()
         database = sqlite3.connect(self.folder / name, factory=Database, check_same_thread=False)
         database.universe, database.process = self, process
@@ -100,7 +100,7 @@ class Life:
 
     @property
     def trace(self) -> str:
-        """The hash of everything that happened, in order: the same for the same seed."""
+        """Hash of everything that happened, in order; equal for equal seeds."""
         return hashlib.sha256("\n".join(map(str, self.story)).encode()).hexdigest()[:16]
 
     def add_line(self, kind: str, text: str) -> None:
@@ -109,7 +109,7 @@ class Life:
             self.story.append(Moment(round(self.now, 3), kind, text))
 
     def move(self, to: float) -> None:
-        """Move the time of the universe and of its sandbox; what is due there happens."""
+        """Advance the time of the universe and its sandbox; due actions happen on the way."""
         self.now = max(to, self.now)
         step = int(self.now * 1000) - self._moved
         if step > 0:
@@ -118,7 +118,7 @@ class Life:
             self.collect()
 
     def point(self, process: Process, name: str) -> None:
-        """Kill the process here, if it is decided so."""
+        """Kill the process at this point, if decided."""
         process.check()
         label = f"crash {LABEL.get()} {name}"
         self._ordinals[label] += 1
@@ -127,7 +127,7 @@ class Life:
             raise ProcessKilled
 
     def commit(self, process: Process, run: Callable[[], Any]) -> None:
-        """Commit, with a point before and one after at which the process may be killed."""
+        """Commit, with possible crash points before and after."""
         self.point(process, "before a commit")
         run()
         self.counts["commits"] += 1
@@ -141,7 +141,7 @@ class Life:
         send: Callable[[Request], Response],
         pause: Callable[[float], Awaitable[object]],
     ) -> Response | Broken:
-        """Return the answer to a call of the application, or what became of it instead."""
+        """Return the answer to a call of the application, or the fault that replaced it."""
         name, effect = outgoing.operation.name, outgoing.operation.effect
         self.point(process, f"before {name}")
         self._ordinals[name] += 1
@@ -204,7 +204,7 @@ class Life:
         heapq.heappush(self._agenda, (when, next(self._count), action))
 
     def _decide(self, name: str, options: int, probability: float) -> int:
-        """Decide about a fault; there are at most `MAX_FAULTS`, and none at the end."""
+        """Decide about a fault; at most `MAX_FAULTS` occur, and none at the end."""
         kind = name.partition(" ")[0]
         if self.calm or self.threaded or self._faults[kind] >= MAX_FAULTS[kind]:
             return 0
@@ -233,7 +233,7 @@ class Life:
         self._guard(process, "start", start)
 
     def _tick(self, process: Process) -> None:
-        """Run the jobs of an application that is not asynchronous, now and every five minutes."""
+        """Run the periodic job of a synchronous application, now and every five minutes."""
 
         def again() -> None:
             self._ticks -= 1
@@ -247,9 +247,9 @@ class Life:
             self._at(self.now + _TICK, again)
 
     def _guard(self, process: Process, label: str, run: Callable[[], Any]) -> Any:
-        """Run code of the application outside a task; None where it is killed meanwhile.
+        """Run code of the application outside a task; return None if it is killed meanwhile.
 
-        A job or a request that fails is a line of the story, as a task that fails is.
+        A failing job or request is recorded in the story, like a failing task.
         """
         token = LABEL.set(label)
         try:
@@ -275,7 +275,7 @@ class Life:
         self.add_line("crash", f"the process is killed: {where}{f', in {label}' if label else ''}")
 
     def _bury(self, process: Process) -> None:
-        """Close what a dead process left open, and have it started again."""
+        """Close the resources of a dead process, and schedule its restart."""
         if process.dead and process.application is not _BURIED:
             process.application = _BURIED
             process.loop.dispose()
@@ -298,7 +298,7 @@ class Life:
             self.add_line("error", f"a task failed: {type(error).__name__}: {error}")
 
     def _before(self, label: str) -> None:
-        """Kill the process at an await, if it is decided so."""
+        """Kill the process at an await, if decided."""
         process = self._process
         if not label or process is None or self.calm:
             return
@@ -320,17 +320,17 @@ class Life:
         return answer
 
     def _count_call(self, name: str, target: str, body: bytes, status: int, headers: Mapping[str, str]) -> None:
-        """Count a call of the application that the service answered, and a refund that it carried out."""
+        """Count an answered call of the application, and a refund that was carried out."""
         self.answers["answer", f"{name} {status}"] += 1
         if name == "simulate_refund" and status < 300 and "idempotency-cached" not in headers:
             self.refunds[target, body.decode()] += 1
 
     def unknown_outcomes(self) -> list[str]:
-        """Return the calls whose outcome the application has left unknown."""
+        """Return the calls whose outcome the application left unknown."""
         return [entry.what for entry in self.journal.unknown()]
 
     def collect(self) -> None:
-        """Look at what the service has done since the last time."""
+        """Process what the service has done since the last call."""
 
 
 _BURIED = object()
@@ -342,5 +342,5 @@ def short(value: object) -> str:
 
 
 def what(body: bytes) -> str:
-    """Return the beginning of the body of a call, after a space."""
+    """Return the beginning of a call's body, after a space."""
     return f" {body.decode()[:80]}" if body else ""

@@ -1,7 +1,8 @@
-"""An asyncio event loop of virtual time: nothing waits, and a function chooses which of the ready callbacks runs next.
+"""Asyncio event loop with virtual time: nothing waits, and a function chooses which ready callback runs next.
 
-One loop is one process of an application: `kill()` drops everything that was pending, as the end of a process does.
-Threads, sockets and subprocesses are refused. Private names of asyncio: `_get_running_loop` and `_set_running_loop`.
+One loop is one process of an application: `kill()` drops everything pending, like the end of a process. Threads,
+sockets
+and subprocesses are rejected. Private names of asyncio used: `_get_running_loop` and `_set_running_loop`.
 """
 
 import asyncio
@@ -15,15 +16,15 @@ from typing import Any, NoReturn
 from workbench.errors import WorkbenchError
 
 LABEL: ContextVar[str] = ContextVar("label", default="")
-"""What the current task of the application works on, as "delivery 3"; tasks that it starts inherit it."""
+"""Current topic of the application's task, such as "delivery 3"; tasks that it starts inherit it."""
 
 
 class NotSimulated(WorkbenchError):
-    """The application does something that a universe cannot reproduce: a thread, a socket or another event loop."""
+    """The application uses something that a universe cannot reproduce: a thread, a socket or another event loop."""
 
 
 class _Callback(asyncio.Handle):
-    """A callback that is ready."""
+    """A callback ready to run."""
 
     def __init__(
         self, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
@@ -37,7 +38,7 @@ class _Callback(asyncio.Handle):
 
 
 class _Timer(asyncio.TimerHandle):
-    """A callback that becomes ready at a time."""
+    """A callback that becomes ready at a given time."""
 
     def __init__(
         self, when: float, callback: Callable[..., object], args: Any, loop: "VirtualLoop", context: Context | None
@@ -51,12 +52,12 @@ class _Timer(asyncio.TimerHandle):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """An event loop whose time is moved by its owner.
+    """An event loop whose time is controlled by its owner.
 
     Args:
         now: Returns the virtual time in seconds.
         choose: Returns which of N ready callbacks runs next, from 0.
-        on_error: Called with what asyncio reports about a task that failed.
+        on_error: Called with asyncio's report about a failed task.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Run one ready callback; return False if none is ready.
 
         Args:
-            before: Called with the label of the callback before it runs; it may raise, and then it is not run.
+            before: Called with the label of the callback before it runs; if it raises, the callback is not run.
         """
         while (when := self.next_time()) is not None and self._timers and self._timers[0][0] <= self._now():
             self._ready.append(heapq.heappop(self._timers)[2].ready)
@@ -121,13 +122,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return task
 
     def kill(self) -> None:
-        """Drop all tasks, callbacks and timers. No code of the application runs on because of it."""
+        """Drop all tasks, callbacks and timers without running any code of the application."""
         self._closed = True
         self._ready.clear()
         self._timers.clear()
 
     def dispose(self) -> None:
-        """Close the coroutines of a killed loop; what they do in `finally` must be without effect by now."""
+        """Close the coroutines of a killed loop; their `finally` blocks must have no effect by then."""
         for task in self._tasks:
             if not task.done() and (coroutine := task.get_coro()) is not None:
                 with suppress(BaseException):  # it is dead: whatever it raises, nothing waits for it

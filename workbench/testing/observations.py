@@ -1,8 +1,10 @@
-"""What an exchange or an event shows about an assumption: one small function for each.
+"""Evidence of exchanges and events on assumptions: one small function for each.
 
-A function gets what earlier traffic showed, and one exchange or event. It returns the value of the setting that fits,
-a `Part` of a setting that is a mapping or a list, or None where nothing is shown. Only traffic counts: no header of the
-sandbox that names assumptions is read.
+A function receives the state of earlier traffic and one exchange or event. It returns the matching value of the
+setting,
+a `Part` of a setting that is a mapping or a list, or None without evidence. Only traffic counts: the sandbox's header
+of
+assumptions is not read.
 """
 
 import re
@@ -29,14 +31,14 @@ from workbench.schema.rules import EMAIL_ADDRESS, UUID
 from workbench.testing.evidence_files import Delivery, Exchange, Json
 
 MAX_REMEMBERED = 50_000
-"""Records of each kind that are remembered, so that memory is bounded; older ones are forgotten."""
+"""Maximum number of remembered records of each kind, to bound memory; the oldest are dropped."""
 CODE = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
-"""Texts that can be shown: words without digits or an @. Other values of answers never leave the reader."""
+"""Text that may be shown: words without digits or an @. Other values never leave the reader."""
 V = TypeVar("V")
 
 
 class Recent(dict[Any, V]):
-    """A mapping of the newest entries."""
+    """A mapping limited to its newest entries."""
 
     def __setitem__(self, key: object, value: V) -> None:
         super().__setitem__(key, value)
@@ -46,7 +48,7 @@ class Recent(dict[Any, V]):
 
 @attrs.frozen
 class Part:
-    """A part of a setting that is a mapping or a list: its key and value."""
+    """Key and value of one part of a setting that is a mapping or a list."""
 
     key: Json
     value: Json
@@ -54,7 +56,7 @@ class Part:
 
 @attrs.define
 class Transaction:
-    """A transaction as its calls left it."""
+    """State of a transaction after its calls."""
 
     authorized: int
     card: str
@@ -66,7 +68,7 @@ class Transaction:
 
 @attrs.define
 class Signature:
-    """A withdrawal signature, until it expires."""
+    """A withdrawal signature that has not expired."""
 
     expires: float
     contract: str
@@ -76,7 +78,7 @@ class Signature:
 
 @attrs.define
 class State:
-    """What earlier traffic showed."""
+    """State of earlier traffic."""
 
     transactions: Recent[Transaction] = attrs.field(factory=lambda: Recent())
     spends: Recent[dict[str, Any]] = attrs.field(factory=lambda: Recent())  # transactions as their events showed them
@@ -102,7 +104,7 @@ BY_KIND: dict[str, list[tuple[str, Observer]]] = {}
 
 
 def observed(assumption: str, *operations: str, events: str | None = None) -> Callable[[Observer], Observer]:
-    """Register how an assumption is observed: in the exchanges of operations, or in the events of a resource."""
+    """Register an observer of an assumption, for exchanges of operations or events of a resource."""
     assert BEHAVIORS[assumption].settable, assumption
 
     def register(function: Observer) -> Observer:
@@ -137,7 +139,7 @@ def _message(x: Exchange) -> str:
 
 
 def _broken(x: Exchange) -> list[str]:
-    """Return the ids of the assumptions that a refused request breaks, in the order in which they are checked."""
+    """Return the ids of the assumptions that a refused request breaks, in order of checking."""
     if "broken" in x.notes:
         known_broken: list[str] = x.notes["broken"]
         return known_broken
@@ -198,7 +200,7 @@ def _id_case(state: State, x: Exchange) -> str | None:
 
 
 def _earlier(x: Exchange) -> bool:
-    """Return whether something is wrong that is checked before the members of the body."""
+    """Return whether the request fails a check that comes before the body's members."""
     return (
         _id_case(State(), x) is not None
         or _wrong_type(x)
@@ -281,7 +283,7 @@ def _rate_limit(state: State, x: Exchange) -> int | str | None:
 
 
 NONE = "none"
-"""Stands for the value None of a setting, where it was observed."""
+"""Placeholder for an observed setting value of None."""
 
 
 @observed("success_codes", "*")
@@ -442,7 +444,7 @@ def _currency(state: State, x: Exchange) -> Part | None:
 
 
 def shown(value: object) -> str | None:
-    """Return a text that can be shown, else None."""
+    """Return a text that may be shown, otherwise None."""
     return value if isinstance(value, str) and CODE.fullmatch(value) and value != LATER else None
 
 
@@ -697,7 +699,7 @@ def _stellar_contracts(state: State, x: Exchange) -> bool | None:
 
 
 def question(x: Exchange) -> tuple[str, ...]:
-    """Return what is asked for by a request for a signature."""
+    """Return the subject of a signature request."""
     asked = x.members
     return tuple(str(asked.get(name, "")).lower() for name in _ASKED)
 
@@ -714,7 +716,7 @@ _ASKED = (
 
 
 def contract_of(state: State, x: Exchange) -> str:
-    """Return the proxy address of a request's contract as far as it is known, else what names the contract."""
+    """Return the proxy address of a request's contract if known, otherwise the members that select the contract."""
     parameters = _member(x, "parameters")
     if isinstance(parameters, list) and parameters and isinstance(parameters[0], str):
         return parameters[0].lower()
@@ -734,12 +736,12 @@ def _fits(contract: Mapping[str, Any], x: Exchange) -> bool:
 
 
 def active(state: State, x: Exchange) -> list[Signature]:
-    """Return the signatures that have not expired at the time of a request."""
+    """Return the signatures that are unexpired at the time of a request."""
     return [signature for signature in state.signatures if x.at is not None and signature.expires > x.at]
 
 
 def expiry(x: Exchange) -> float | None:
-    """Return when the signature of an answer expires, in unix seconds."""
+    """Return the expiry of an answer's signature in Unix seconds."""
     text = _member(x, "expiresAt")
     if isinstance(text, str) and text.isdigit():
         return float(text)
@@ -783,7 +785,7 @@ def _withdrawal_other_while_active(state: State, x: Exchange) -> str | None:
 
 @observed("withdrawal_scope", "sign_withdrawal")
 def _withdrawal_scope(state: State, x: Exchange) -> str | None:
-    """Return the scope; "contract" counts only where a second signature for one contract was refused."""
+    """Return the scope; "contract" counts only if a second signature for one contract was refused."""
     signatures, contract = active(state, x), contract_of(state, x)
     if not signatures or any(signature.contract == contract for signature in signatures):
         return None
@@ -852,7 +854,7 @@ def _time(text: object) -> float | None:
 
 
 def event_time(x: Delivery) -> float | None:
-    """Return when what an event reports happened, by the service's clock; None if it does not say."""
+    """Return the time of an event's occurrence by the service's clock; None if it is not stated."""
     spend = _spend(x)
     times = (x.event.get("eventReceivedAt"), spend.get("postedAt"), spend.get("authorizedAt"))
     return next((at for at in map(_time, times) if at is not None), None)
@@ -973,7 +975,7 @@ def _event_ids(state: State, x: Delivery) -> str | None:
 
 
 def remember(state: State, x: Exchange) -> None:
-    """Note what an exchange did."""
+    """Update the state with an exchange."""
     name = "" if x.operation is None else x.operation.name
     if not x.ok or not isinstance(x.answer, dict | list):
         return
@@ -1035,7 +1037,7 @@ def remember(state: State, x: Exchange) -> None:
 
 
 def remember_event(state: State, x: Delivery) -> None:
-    """Note what an event showed."""
+    """Update the state with an event."""
     state.seen_events.setdefault(x.content, (str(x.event.get("id")), x.place))
     if x.event.get("resource") == "transaction" and x.resource_id:
         spend = state.spends.get(x.resource_id)

@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures on sandboxes, and `--workbench-coverage`. pytest loads it by its entry point."""
+"""Pytest plugin, loaded by its entry point: sandbox fixtures and `--workbench-coverage`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A session on a sandbox of the test's own; `@pytest.mark.workbench(behavior=…, faults=…)` says how it behaves."""
+    """Session on a new sandbox for the test; configure it with `@pytest.mark.workbench(behavior=…, faults=…)`."""
     from workbench.testing.sessions import session
 
     given = {name: value for name, value in _marked(request).items() if name != "universes"}
@@ -56,7 +56,9 @@ def workbench_session(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def explore(request: pytest.FixtureRequest) -> Any:
-    """`workbench.testing.explore` with the universes of the marker; it raises AssertionError with the story."""
+    """Function `workbench.testing.explore` with the marker's number of universes; raises AssertionError with the
+    story.
+    """
     from workbench.sandbox import Sandbox
     from workbench.testing.exploring import explore
 
@@ -75,20 +77,20 @@ def explore(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def sandbox(workbench_session: Any) -> Any:
-    """The sandbox of `workbench_session`."""
+    """Sandbox of `workbench_session`."""
     return workbench_session.sandbox
 
 
 @pytest.fixture
 def served_sandbox(sandbox: Any) -> Iterator[str]:
-    """The URL of the test's sandbox, served over HTTP on this machine."""
+    """URL of the test's sandbox, served over HTTP on this machine."""
     with sandbox.serve() as url:
         yield url
 
 
 @pytest.fixture
 def inbox(workbench_session: Any) -> Any:
-    """The inbox of `workbench_session`."""
+    """Inbox of `workbench_session`."""
     return workbench_session.inbox
 
 
@@ -105,7 +107,7 @@ def _collect(config: pytest.Config, sandbox: object) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the counts of a worker of pytest-xdist to its controller."""
+    """Send the counts of a pytest-xdist worker to its controller."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["workbench"] = [[*item, count] for item, count in session.config.stash.get(_COUNTS, Counter()).items()]
@@ -113,7 +115,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take the counts of a worker."""
+    """Add the counts of a worker."""
     counter = Counter(
         {(group, what): count for group, what, count in getattr(node, "workeroutput", {}).get("workbench", ())}
     )

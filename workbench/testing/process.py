@@ -1,4 +1,4 @@
-"""A process of an application in a universe: its event loop, its sessions and databases, which end with it."""
+"""A process of an application in a universe: its event loop, sessions and databases, which end with it."""
 
 import itertools
 import sqlite3
@@ -38,11 +38,11 @@ class World(Protocol):
 
 
 class ProcessKilled(BaseException):
-    """The process of the application ends here; nothing that it does afterwards has an effect."""
+    """End of the application's process; nothing it does afterwards has an effect."""
 
 
 class UniverseClock(Clock):
-    """The time of a universe, with the probability and the ids of calls always the same."""
+    """Clock of a universe, with deterministic randomness and call ids."""
 
     def __init__(self, universe: "World") -> None:
         self._universe = universe
@@ -75,11 +75,11 @@ class _Connection:
 
 
 class Connected(_Connection, Session):
-    """A session of an application that is not asynchronous."""
+    """Session of a synchronous application."""
 
 
 class ConnectedAsync(_Connection, AsyncSession):
-    """A session of an asynchronous application."""
+    """Session of an asynchronous application."""
 
 
 class Cursor(sqlite3.Cursor):
@@ -95,7 +95,7 @@ class Cursor(sqlite3.Cursor):
 
 
 class Database(sqlite3.Connection):
-    """A connection whose commits are points at which the process may be killed."""
+    """A connection whose commits are possible crash points."""
 
     universe: "World"
     process: "Process"
@@ -111,7 +111,7 @@ class Database(sqlite3.Connection):
         return self.cursor().executemany(sql, *parameters)
 
     def guarded(self, sql: str, run: Callable[[], Any], result: object) -> Any:
-        """Run a statement; one that commits by itself is a commit."""
+        """Run a statement; one that commits implicitly counts as a commit."""
         self.process.check()
         first = sql.lstrip()[:8].upper()
         by_itself = self.isolation_level is None and not self.in_transaction and first.startswith(_WRITES)
@@ -139,7 +139,7 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 
 @attrs.define(eq=False)
 class Process:
-    """One life of the application, from its start to a crash."""
+    """One process of the application, from its start to a crash."""
 
     number: int
     loop: VirtualLoop

@@ -1,4 +1,4 @@
-"""Regression tests with a log: send the same deliveries to two versions of an application, and compare their books."""
+"""Regression test with a log: send the same deliveries to two versions of an application, and compare their books."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _SHOWN = 20
 
 @attrs.frozen
 class Difference:
-    """A transaction in which the books differ, in cents."""
+    """A transaction whose books differ, with amounts in cents."""
 
     transaction: str
     old: Any
@@ -34,10 +34,11 @@ class Difference:
 
 @attrs.frozen(kw_only=True)
 class Regression(Shown):
-    """What was compared, and how the books differ.
+    """Result of a regression test: what was compared, and the differences of the books.
 
-    `first` names the first event after which they do: its line in the log, kind and id. `answers` counts the deliveries
-    that the two answered differently.
+    `first` is the first event after which they differ: its line in the log, kind and id. `answers` counts the
+    deliveries
+    that the two versions answered differently.
     """
 
     events: int
@@ -48,7 +49,7 @@ class Regression(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether the comparison is not empty and has no differences."""
+        """Whether something was compared and there are no differences."""
         return bool(self.events) and not self.differences and not self.answers
 
     def sheet(self) -> Grid:
@@ -64,7 +65,7 @@ class Regression(Shown):
 
 
 class _Version(Universe):
-    """A version of an application that is handed deliveries one after the other, and nothing goes wrong."""
+    """One version of an application, given deliveries one after the other without faults."""
 
     def __init__(self, application: Application, folder: str) -> None:
         super().__init__(application, Sandbox(seed=1), Decisions(), Path(folder))
@@ -72,7 +73,7 @@ class _Version(Universe):
         self._boot()
 
     def take(self, body: bytes) -> Any:
-        """Send a delivery, and return the status of the response."""
+        """Send a delivery and return the status of the response."""
         process = self._alive()
         statuses: list[Any] = []
         headers = {"content-type": "application/json", SIGNATURE: sign(body, KEY)}
@@ -88,7 +89,7 @@ class _Version(Universe):
 
 
 def bodies_of(path: str | Path) -> Iterator[bytes]:
-    """Yield the deliveries of a log: an event on each line, or an object with it as `event`.
+    """Yield the deliveries of a log: one event per line, or an object with the event as `event`.
 
     Raises:
         InvalidRequest: A line is not an event.
@@ -114,9 +115,9 @@ def regress(
     """Send the deliveries of a log, signed again, to two versions of an application, and compare their books.
 
     Args:
-        log: File with an event on each line, or the bodies of the deliveries.
-        old: Makes the version whose books are right, as for `explore`.
-        new: Makes the other one.
+        log: File with one event per line, or the bodies of the deliveries.
+        old: Factory of the correct version, as for `explore`.
+        new: Factory of the version to test.
         progress: True for a line, or a function that is called with the progress.
 
     Raises:
@@ -150,7 +151,7 @@ def regress(
 
 
 def _first(bodies: Sequence[bytes], chunk: int, old: Application, new: Application) -> str:
-    """Return the event of a chunk after which the books differ, as they do at its end."""
+    """Return the first event of a chunk after which the books differ."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
         versions = _Version(old, folder), _Version(new, other)
         for number, body in enumerate(bodies, 1):

@@ -1,6 +1,6 @@
-"""Sessions for tests, each on a new sandbox, and assertions on the requests and events of the sandbox.
+"""Sessions for tests, each on a new sandbox, and assertions on the sandbox's requests and events.
 
-Coverage tells which operations, answers, events and words of events a session or a test run has touched, and what would
+Coverage reports which operations, answers, events and event statuses a session or test run has used, and what would
 fill the gaps.
 """
 
@@ -57,10 +57,10 @@ def assert_requests(
 
     Args:
         sandbox: The sandbox of a session, embedded or served.
-        operation: As "simulate_refund".
-        times: How often; None: at least once.
-        status: Only those answered with this status.
-        members: Only those with these members of the body or the query, by wire name.
+        operation: Name of the operation, such as "simulate_refund".
+        times: Exact number; None requires at least one.
+        status: Only requests answered with this status.
+        members: Only requests with these members of the body or query, by wire name.
     """
     seen = sandbox.requests()
     called = (call for call in seen if call.operation == operation and status in (None, call.status))
@@ -74,9 +74,9 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
 
     Args:
         sandbox: The sandbox of a session, embedded or served.
-        kind: As "transaction.completed".
-        times: How often; None: at least once.
-        members: Only those with these members of the body, by wire name; `__` stands for a dot, as `spend__amount=420`.
+        kind: Kind of event, such as "transaction.completed".
+        times: Exact number; None requires at least one.
+        members: Only events with these members of the body, by wire name; `__` stands for a dot: `spend__amount=420`.
     """
     seen = [(event_kind(event.payload), event.payload["body"]) for event in sandbox.events()]
     named = {name.replace("__", "."): value for name, value in members.items()}
@@ -88,7 +88,7 @@ def assert_events(sandbox: Any, kind: str, times: int | None = None, **members: 
 
 
 def assert_balance(sandbox: Any, card_id: str, **cents: int) -> None:
-    """Assert the money of a card in cents: any of `limit`, `available`, `held`, `posted`, `refunded`."""
+    """Assert a card's balances in cents: any of `limit`, `available`, `held`, `posted`, `refunded`."""
     balance = sandbox.balance(card_id)
     wrong = {name: wanted for name, wanted in cents.items() if getattr(balance, name) != wanted}
     if wrong:
@@ -118,7 +118,7 @@ def _short(body: Any) -> str:
 
 
 def _explained(message: str, lines: list[str]) -> str:
-    """Return a message with the last requests or events."""
+    """Return a message followed by the last requests or events."""
     skipped = len(lines) - _SHOWN
     more = [f"  ({skipped} earlier)"] if skipped > 0 else []
     listed = [*more, *(f"  {line}" for line in lines[-_SHOWN:])]
@@ -126,13 +126,13 @@ def _explained(message: str, lines: list[str]) -> str:
 
 
 Item = tuple[str, str]
-"""A group ("answer", "event" or "word", of an event) and what was touched of it."""
+"""A group ("answer", "event", or "word" of an event), and the item covered in it."""
 STATUS_MEMBERS = {
     "user.updated": ("applicationStatus", "application status"),
     "transaction.created": ("spend.declinedReason", "declined"),
     "card.updated": ("status", "card status"),
 }
-"""The members of events whose every word counts, and what they are called here."""
+"""Members of events whose every value counts for coverage, with their display name."""
 
 
 def possible() -> list[Item]:
@@ -145,7 +145,7 @@ def possible() -> list[Item]:
 
 
 def touched(sandbox: Any) -> Counter[Item]:
-    """Return what the requests to a sandbox, and its events, have touched, with how often."""
+    """Return the items that a sandbox's requests and events covered, with counts."""
     counter: Counter[Item] = Counter(
         ("answer", f"{request.operation} {request.status}")
         for request in sandbox.requests()
@@ -169,22 +169,21 @@ class Coverage(Shown):
 
     @classmethod
     def of(cls, *sandboxes: object) -> "Coverage":
-        """Return what the requests to these sandboxes (or sessions on them), and their events, have touched."""
+        """Return the coverage of the requests and events of sandboxes, or of sessions on them."""
         counter: Counter[Item] = Counter()
         for sandbox in sandboxes:
             counter += touched(getattr(sandbox, "sandbox", sandbox))
         return cls(counter)
 
     def gaps(self) -> list[Item]:
-        """Return what was not touched."""
+        """Return the items not covered."""
         return [item for item, count in self.counts.items() if not count]
 
     def rows(self, *, gaps: bool = False) -> list[dict[str, Any]]:
-        """Return a row for each thing: group, what, count and, of a gap, the sequence of the catalogue that would fill
-        it.
+        """Return one row per item: group, item, count, and for a gap the catalogue sequence that would fill it.
 
         Args:
-            gaps: Only the gaps.
+            gaps: Return only the gaps.
         """
         listed = ((item, count, "" if count else fillers().get(item, "")) for item, count in self.counts.items())
         return [

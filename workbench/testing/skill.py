@@ -43,7 +43,7 @@ def skill() -> str:
 
 
 def llms() -> str:
-    """Return the text of `llms.txt`: what the documentation has, in the form that language models look for."""
+    """Return the text of `llms.txt`, an index of the documentation in the format for language models."""
     lines = [
         "# Card issuing workbench",
         "",

@@ -1,6 +1,6 @@
-"""Hypothesis strategies made from the rules of the interface: requests, answers and deliveries of events.
+"""Hypothesis strategies derived from the rules of the interface: requests, answers and deliveries of events.
 
-Strategies are cached, since creating one takes longer than drawing from it.
+Strategies are cached, because creating one takes longer than drawing from it.
 """
 
 import string
@@ -38,11 +38,11 @@ from workbench.schema.walk import (
 from workbench.webhooks.verify import SIGNATURE, Sample, read_delivery, sign
 
 PLAIN = st.text(st.sampled_from(string.ascii_letters + string.digits + " .,-'éßøж東"), min_size=1, max_size=20)
-"""Text that a careful client sends without asking."""
+"""Text without unusual characters, sent without a warning."""
 
 _CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 ANY_TEXT = st.text(_CHARACTERS, max_size=20)
-"""Text that can be sent."""
+"""Any text that can be encoded."""
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**80), 2**80) | ANY_TEXT,
@@ -69,7 +69,7 @@ _MOMENTS = st.datetimes(timezones=st.just(UTC))
 
 @cache
 def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
-    """Return texts that keep a rule."""
+    """Return texts that satisfy a rule."""
     if rule.format is not None and rule.format in _FORMATS:
         return _FORMATS[rule.format]
     if rule.pattern is not None:
@@ -87,7 +87,7 @@ def texts(rule: Rule, plain: bool = True) -> st.SearchStrategy[str]:
 
 @cache
 def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.SearchStrategy[Any]:
-    """Return values of a member of a request that keep its rule; nested records as mappings of attribute names."""
+    """Return values of a request member that satisfy its rule; nested records as mappings of attribute names."""
     kind, rule = kind or one.kind, one.about.rule
     if plain and one.name in _NAMED:
         return _NAMED[one.name]
@@ -112,11 +112,11 @@ def values(one: Member, kind: Kind | None = None, plain: bool = True) -> st.Sear
 @cache
 @st.composite
 def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bool = True, having: str = "") -> Any:
-    """Return arguments of a request by attribute name that keep every rule.
+    """Return arguments of a request by attribute name that satisfy every rule.
 
     Args:
-        whole: Give every member that the rules over several members let stand together.
-        having: A member that is given in any case.
+        whole: Include every member that the rules allow together.
+        having: Name of a member to include always.
     """
     by_name = {one.name: one for one in members(cls)}
     chosen = {
@@ -143,7 +143,7 @@ def arguments(draw: st.DrawFn, cls: type[Any], *, whole: bool = False, plain: bo
 
 
 def requests(operation: Operation[..., Any], **how: Any) -> st.SearchStrategy[Any]:
-    """Return requests of an operation that keep every rule; `how` as for `arguments`."""
+    """Return requests of an operation that satisfy every rule; `how` as for `arguments`."""
     values = arguments(operation.request, **how)  # type: ignore[arg-type]
     return values.map(lambda given: build(operation.request, given))
 
@@ -179,7 +179,9 @@ def _answered(one: Member, kind: Kind, missing: bool) -> st.SearchStrategy[Any]:
 @cache
 @st.composite
 def answers(draw: st.DrawFn, cls: type[Any], *, missing: bool = True) -> Any:
-    """Return answers as a service may send them: members missing, texts beside their patterns, unknown words."""
+    """Return answers that a service may send: with missing members, texts outside their patterns, and unknown enum
+    values.
+    """
     given: dict[str, Any] = {}
     for one in members(cls):
         empty = () if isinstance(one.kind, Array) else None
@@ -195,10 +197,10 @@ def _status_is_text(cls: type[Any]) -> bool:
 @cache
 @st.composite
 def deliveries(draw: st.DrawFn, kind: str | None = None, *, key: str, missing: bool = False) -> Sample:
-    """Return signed deliveries of events, as a service may send them.
+    """Return signed deliveries of events that a service may send.
 
     Args:
-        kind: Kind of event, as "transaction.completed"; by default any.
+        kind: Kind of event, such as "transaction.completed"; default: any.
         key: Key that signs them.
         missing: Whether members of the body may be missing.
     """

@@ -1,4 +1,4 @@
-"""A universe: one run of an application against a fork of a sandbox, in which a seed decides what goes wrong."""
+"""A universe: one run of an application against a fork of a sandbox, with faults decided by a seed."""
 
 import heapq
 import inspect
@@ -21,17 +21,17 @@ _GAPS = (30.0, 1.0, 600.0, 3_600.0)
 _PAUSES = (30.0, 1.0, 3_600.0, 86_400.0)
 _AMOUNTS = (1_000, 420, 9_999, 101, 2_500, 735, 5_500, 4)
 _SHAPES = ("1", "2", "3", "4", "12", "13", "14", "23", "24", "34", "123", "124", "134", "234", "1234")
-"""Which of four purchases there are: the few first, so that a smaller universe may keep any of them."""
+"""Subsets of four purchases, smallest first, so that shrinking can keep any of them."""
 
 
 class Universe(Deliveries):
-    """One run of an application, which gets its sessions, database and clock from it.
+    """One run of an application, which gets its sessions, database and clock from the universe.
 
     Args:
-        given: The application, the sandbox, the decisions and a folder, as of a life.
-        scenario: Called with the universe to plan its traffic; default: one to four purchases with all that follows.
-        settle: Seconds that the application is given at the end, when nothing goes wrong any more.
-        options: As of deliveries.
+        given: Application, sandbox, decisions and folder, as for `Life`.
+        scenario: Called with the universe to plan its traffic; default: one to four purchases and their follow-ups.
+        settle: Seconds without faults at the end, in which the application can catch up.
+        options: Arguments of `Deliveries`.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Universe(Deliveries):
         self._at(self.now + seconds, action)
 
     def request(self, method: str, *arguments: object) -> None:
-        """Call a method of the application, as a person or a client of it does; a crash loses the request."""
+        """Call a method of the application, like a user or client would; a crash loses the request."""
         process = self._process
         if process is None or process.dead:
             self.add_line("request", f"{method}: the application is down")
@@ -70,7 +70,7 @@ class Universe(Deliveries):
             self._guard(process, f"request {method}", lambda: called(*arguments))
 
     def purchase(self, name: str, at: float = 0.0) -> None:
-        """Plan a purchase: its amount, and whether it is declined, reversed, settled and refunded."""
+        """Plan a purchase: amount, and whether it is declined, reversed, settled and refunded."""
         choose = self.decisions.choose
         cents = _AMOUNTS[choose(f"traffic {name} amount", len(_AMOUNTS), 0.9)]
         fate = choose(f"traffic {name} fate", 5, 0.35)

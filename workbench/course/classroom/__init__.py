@@ -2,7 +2,7 @@
 
     workbench class serve --learners roster.csv --folder my-class
 
-Learners join by their link: `workbench class join http://127.0.0.1:8700/olive-4f7m-qjxa`, or `wb.course.join(LINK)`.
+Learners join by link: `workbench class join http://127.0.0.1:8700/olive-4f7m-qjxa`, or `wb.course.join(LINK)`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Table of trainer actions: the board builds its inputs from it, and the server runs the actions."""
+"""Trainer actions as a table, from which the board builds its inputs and the server runs them."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _MAX_NOTE = 2_000
 
 @attrs.frozen
 class Field:
-    """An argument of an action: its name, its label, and what it can be: "text", "number", or one of these choices."""
+    """An argument of an action: name, label, and type: "text", "number", or a list of choices."""
 
     name: str
     label: str
@@ -31,12 +31,11 @@ class Field:
 
 @attrs.frozen
 class Action:
-    """An action of the board with its label and its arguments; the sandbox's control of the same name unless others are
-    meant.
+    """An action of the board with its label and arguments; by default the sandbox control of the same name.
 
     Attributes:
-        for_all: Whether it concerns the class, not single learners.
-        final: Whether it cannot be undone, so that the board asks first.
+        for_all: Whether it applies to the class, not to single learners.
+        final: Whether it is irreversible, so that the board asks for confirmation.
     """
 
     name: str
@@ -96,7 +95,7 @@ EVENTS: Mapping[str, Callable[[Sandbox], Any]] = {
     "a card locked (card.updated)": lambda learner: learner.cards.lock(_last_card(learner)),
     "the last event, delivered again": _again,
 }
-"""Events by what the board calls them, and what sends them in a sandbox."""
+"""Events by their label on the board, with the function that sends them in a sandbox."""
 
 
 LESSONS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES.values()))
@@ -130,11 +129,11 @@ ACTIONS: Mapping[str, Action] = {
         Action("enroll", "Add a learner", (Field("name", "Name"),), for_all=True),
     )
 }
-"""What the board offers; `act` takes the sandbox's other controls as well."""
+"""Actions of the board; `act` accepts the sandbox's other controls as well."""
 
 
 def note_of(action: str, arguments: Mapping[str, Any]) -> str | None:
-    """Return the text of a note that an action is, None if it is another."""
+    """Return the text of an action that is a note; None for other actions."""
     if action == "note":
         return str(arguments["text"])[:_MAX_NOTE]
     if action == "drill":

@@ -44,7 +44,7 @@ FINGERPRINT_DIGITS = 32  # of a link: 128 bits, which nobody finds another certi
 
 @attrs.frozen
 class Learner:
-    """A learner. The code opens the learner's sandbox, so it is shown to that learner alone."""
+    """A learner. The code gives access to the learner's sandbox, so only that learner sees it."""
 
     name: str
     code: str = attrs.field(repr=False)
@@ -55,8 +55,8 @@ class ExerciseResult:
     """Result of a learner in an exercise.
 
     Attributes:
-        done: Whether the class server found it done by its own check.
-        reported: Whether the learner's session calls an exercise done that no sandbox shows; never a score.
+        done: Whether the class server's check found it done.
+        reported: Whether the learner's session reports an exercise done that no sandbox can verify; never scored.
     """
 
     exercise: str
@@ -72,7 +72,7 @@ class ExerciseResult:
 
 
 def read_roster(source: str | Path) -> list[str]:
-    """Return the names of the learners: of the first column of a CSV file, or "Learner 1" and so on for a number.
+    """Return the names of the learners: the first column of a CSV file, or "Learner 1" and so on for a number.
 
     Raises:
         UsageError: The file does not exist or has no names, duplicate names or too many names.
@@ -147,11 +147,11 @@ class Results:
         return self.learners()
 
     def link(self, learner: Learner, url: str = "") -> str:
-        """Return the link by which a learner joins: the code, and the fingerprint of the server's own certificate.
+        """Return the link by which a learner joins: the code, and the fingerprint of a self-signed certificate.
 
         Args:
             learner: The learner.
-            url: URL of the class; that of its last start if omitted.
+            url: URL of the class (default: that of its last start).
         """
         fingerprint = str(self.get("fingerprint", ""))[:FINGERPRINT_DIGITS]
         return f"{url or self.get('url', 'URL')}/{learner.code}{'#' if fingerprint else ''}{fingerprint}"
@@ -160,7 +160,7 @@ class Results:
         """Add one learner, and return the learner with the code.
 
         Raises:
-            UsageError: The name cannot be used or is there already, or the class is full.
+            UsageError: The name is invalid or taken, or the class is full.
         """
         present = [learner.name for learner in self.learners()]
         _check_names([*present, str(name).strip()])
@@ -169,7 +169,7 @@ class Results:
         return next(learner for learner in self.enroll([str(name).strip()]) if learner.name == str(name).strip())
 
     def learners(self) -> list[Learner]:
-        """Return the learners in order of their names, numbers by their value."""
+        """Return the learners sorted by name, with numbers in numeric order."""
         enrolled = [Learner(name, code) for code, name in self._file.run("SELECT code, name FROM learner")]
         return sorted(
             enrolled,
@@ -181,10 +181,9 @@ class Results:
     # what was done
 
     def add(self, learner: str, kind: str, exercise: str = "", **detail: Any) -> None:
-        """Keep that a learner tried or finished an exercise, or saw a hint, or that the trainer did something.
+        """Store that a learner tried or finished an exercise or saw a hint, or an action of the trainer.
 
-        An entry of a learner that changes no result is not kept: another start, a hint shown before, a check after the
-        solution.
+        Entries that change no result are not stored: another start, a hint shown before, a check after the solution.
         """
         known = self.progress().get(learner, {}).get(exercise) if exercise else None
         if known is not None and (
@@ -198,7 +197,7 @@ class Results:
             )
 
     def adopt(self, other: "Results", learner: str, exercises: Sequence[str]) -> None:
-        """Add the entries of a learner from other results, with their times."""
+        """Copy the entries of a learner from other results, with their times."""
         with self._file.write() as connection:
             for exercise in exercises:
                 for entry in other._file.run(
@@ -219,14 +218,14 @@ class Results:
         return int(self._file.run("SELECT coalesce(max(id), 0) FROM entry")[0][0])
 
     def entries(self, kind: str, learner: str) -> list[tuple[float, dict[str, Any]]]:
-        """Return when something of a kind was entered for a learner, and its details, oldest first."""
+        """Return time and details of a learner's entries of a kind, oldest first."""
         rows = self._file.run(
             "SELECT at, detail FROM entry WHERE kind = ? AND learner = ? ORDER BY id", (kind, learner)
         )
         return [(at, json.loads(detail)) for at, detail in rows]
 
     def progress(self) -> dict[str, dict[str, ExerciseResult]]:
-        """Return the results by the learner's name and the exercise."""
+        """Return the results by learner's name and exercise."""
         with self._reading:
             for number, at, learner, kind, exercise, text in self._file.run(
                 "SELECT id, at, learner, kind, exercise, detail FROM entry WHERE id > ? AND exercise != '' ORDER BY id",
@@ -243,7 +242,7 @@ class Results:
     # what leaves the class
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the results, one row for each learner and exercise that was tried."""
+        """Return one row for each learner and exercise that was tried."""
         return [
             {"learner": name, **attrs.asdict(result)}
             for name, row in self.progress().items()
@@ -251,12 +250,12 @@ class Results:
         ]
 
     def signed(self, seed: int) -> dict[str, Any]:
-        """Return all results as JSON values, with a signature over them."""
+        """Return all results as JSON values, with a signature."""
         content = {"written": datetime.now(UTC).isoformat(timespec="seconds"), "seed": seed, "results": self.rows()}
         return {**content, "signature": self.signature(content)}
 
     def verify(self, content: Mapping[str, Any]) -> bool:
-        """Return whether results were written by this class and have not been changed since."""
+        """Return whether results were signed by this class and have not been changed."""
         unsigned = {name: value for name, value in content.items() if name != "signature"}
         return hmac.compare_digest(self.signature(unsigned), str(content.get("signature")))
 
@@ -273,7 +272,7 @@ class Results:
 def _after(
     before: ExerciseResult | None, exercise: str, kind: str, detail: Mapping[str, Any], at: float
 ) -> ExerciseResult:
-    """Return the result after one more entry. What is done stays done, with its time and its tries."""
+    """Return the result after one more entry. A done exercise stays done, with its time and tries."""
     now = datetime.fromtimestamp(at, UTC)
     if before is None:
         before = ExerciseResult(exercise=exercise, begun_at=now.isoformat(timespec="seconds"))
@@ -299,6 +298,6 @@ def _after(
 
 
 def minutes_since(result: ExerciseResult, now: datetime) -> float:
-    """Return how long ago an exercise was begun, in minutes."""
+    """Return the minutes since an exercise was begun."""
     begun = datetime.fromisoformat(result.begun_at) if result.begun_at else now
     return round(max((now - begun).total_seconds(), 0) / 60, 1)

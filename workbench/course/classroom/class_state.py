@@ -48,11 +48,11 @@ TITLES: Mapping[str, Mapping[str, Any]] = {
 
 
 class ClassState:
-    """The learners of a class, what they did, and what the trainer does for them.
+    """State of a class: learners, their results, and the trainer's actions.
 
     Args:
         names: Names of the learners, added to those in the folder.
-        folder: Keeps everything; a server that is started again with it continues. None keeps everything in memory.
+        folder: Folder for all state; a server restarted with it continues. None stores everything in memory.
         seed: Seed of all sandboxes, which the notebooks expect.
     """
 
@@ -80,21 +80,21 @@ class ClassState:
 
     @property
     def learners(self) -> list[Learner]:
-        """The learners with their codes, which are to be given to each alone."""
+        """Learners with their codes; give each code only to its learner."""
         return [place.learner for place in self._by_name.values()]
 
     def enroll(self, name: str) -> Learner:
         """Add a learner while the class is served, and return the learner with the code.
 
         Raises:
-            UsageError: The name cannot be used, or is there already.
+            UsageError: The name is invalid or taken.
         """
         self.results.enroll_late(name)
         self._read_learners()
         return self._by_name[name.strip()].learner
 
     def _read_learners(self) -> None:
-        """Read the learners from the file: `class add` enters them there while the class is served."""
+        """Read the learners from the file, to which `class add` may add some while the class is served."""
         learners = self.results.learners()
         for enrolled in learners:
             if enrolled.code not in self._by_code:
@@ -102,8 +102,9 @@ class ClassState:
         self._by_name = {learner.name: self._by_code[learner.code] for learner in learners}
 
     def _make_app(self, learner: Learner, prefix: str) -> App:
-        """Make or open a sandbox of a learner. Webhooks of a class that others reach never go to this machine; a
-        process of the learner fetches them.
+        """Create or open a learner's sandbox.
+
+        If other machines can reach the class, webhooks never go to this machine; a process of the learner fetches them.
         """
         environment: Any = prefix.removeprefix("/") or "sandbox"
         path = None if self._folder is None else self._folder / f"{learner.code}-{environment}.db"
@@ -112,7 +113,7 @@ class ClassState:
         return sandbox._http_app(f"{self.url}/{learner.code}{prefix}", self._local, relay=relay)
 
     def _count_wrong_code(self, address: str) -> bool:
-        """Count a wrong code of an address, and return whether it sent too many in the last minute."""
+        """Count a wrong code from an address; return whether it sent too many in the last minute."""
         times = self._wrong_codes.setdefault(address, deque(maxlen=MAX_WRONG_CODES))
         self._wrong_codes.move_to_end(address)
         if len(self._wrong_codes) > _ADDRESSES:
@@ -122,7 +123,7 @@ class ClassState:
         return often
 
     def check(self, learner: str, exercise: str) -> list[str]:
-        """Return what is missing in an exercise, by what the learner's sandbox received, holds and delivered."""
+        """Return what is missing in an exercise, by what the learner's sandbox received, stored and delivered."""
         place = self._by_name[learner]
         inbox = SimpleNamespace(stored=place.fetched)
         try:
@@ -136,13 +137,13 @@ class ClassState:
             ]
 
     def act(self, learners: Sequence[str], action: str, **arguments: Any) -> dict[str, Any]:
-        """Do something for learners; one for whom it fails stops no other.
+        """Run an action for learners; a failure for one does not affect the others.
 
         Args:
             learners: Their names.
             action: "note" (text), "drill" (drill), "event" (event), "lock" and "unlock" (lesson), "pause" and "resume"
-                for all, "enroll" (name), or a control of the sandbox, as "add_fault"; `actions.ACTIONS` has what the
-                board offers.
+                for all, "enroll" (name), or a control of the sandbox, as "add_fault"; `actions.ACTIONS` lists those of
+                the board.
             arguments: Arguments of the action.
 
         Returns:
@@ -188,7 +189,7 @@ class ClassState:
         return locked
 
     def board(self) -> dict[str, Any]:
-        """Return the board as JSON values: exercises, and for each learner the results and who is stuck."""
+        """Return the board as JSON values: exercises, and for each learner the results and whether they are stuck."""
         now = datetime.now(UTC)
         self._read_learners()
         progress = self.results.progress()
@@ -228,11 +229,11 @@ class ClassState:
         }
 
     def export(self, form: str, style: str = "") -> str:
-        """Return the results as text: see `exports.export` for its forms.
+        """Return the results as text; see `exports.export`.
 
         Args:
             form: csv, json, nbgrader, otter, summary or html.
-            style: HTML that brings the style of a page.
+            style: HTML with the style of a page.
         """
         return export(self.results, form, self.seed, style)
 

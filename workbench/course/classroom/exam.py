@@ -1,7 +1,8 @@
-"""Examine a program by drills: each in a new sandbox, within a time limit, graded by what the sandbox holds at the end.
+"""Examine a program with drills: each in a new sandbox, with a time limit, graded by the sandbox's final state.
 
-The program runs away from the environment and HOME of whoever examines. Its exit code and its output are not read; of
-the files that it can write, only the bookings and the answers of the drill are.
+The program runs without the examiner's environment and HOME. Its exit code and output are ignored; of its files, only
+the
+bookings and answers of the drill are read.
 """
 
 import json
@@ -24,14 +25,14 @@ from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.session import Session, connect
 
 EXAMINED = tuple(name for name in DRILLS if name != "rotated-key")
-"""Drills that the end state shows; the receiver of `rotated-key` has to answer during its check."""
+"""Drills that can be graded by the final state; the receiver of `rotated-key` must answer during its check."""
 _MAX_BYTES = 2**20
 _MAX_BOOKINGS = 1_000
 
 
 @attrs.frozen(kw_only=True)
 class ExamResult:
-    """Whether a program solved a drill, what is missing, and the seconds that it took."""
+    """Result of one drill: whether it was solved, what is missing, and the seconds it took."""
 
     drill: str
     passed: bool
@@ -46,11 +47,11 @@ def examine(
 
     Args:
         program: The command, with its arguments.
-        drills: Names of drills; all that can be examined if omitted.
+        drills: Names of drills; default: all that can be examined.
         seconds: Time limit of each.
 
     Raises:
-        UsageError: There is no such drill, or the program cannot be started.
+        UsageError: A drill does not exist, or the program cannot be started.
     """
     known = {name: DRILLS[name] for name in EXAMINED}
     chosen = [named(known, name, "drill", "course.exam") for name in (drills or EXAMINED)]
@@ -89,9 +90,9 @@ def _missing(drill: Drill, api: Session, facts: Facts) -> tuple[str, ...]:
 
 
 def _graded(facts: Facts, file: Path, name: str) -> Facts:
-    """Return the facts with the bookings and answers of a program, where its file has them in their form.
+    """Return the facts with the program's bookings and answers, if its file contains valid ones.
 
-    Bookings are added to a ledger, and neither changed nor removed.
+    Bookings can only be added to a ledger, neither changed nor removed.
     """
     try:
         if file.is_symlink() or file.stat().st_size > _MAX_BYTES:

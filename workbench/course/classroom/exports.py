@@ -1,4 +1,4 @@
-"""The results of a class as text: tables for other tools, and pages to print."""
+"""Results of a class as text: tables for other tools, and pages to print."""
 
 import csv
 import io
@@ -39,10 +39,10 @@ def export(results: Results, form: str, seed: int, style: str = "") -> str:
             learner in one JSON object; "summary", a page to print; or "html", a page with a certificate for each
             learner.
         seed: Seed of the class.
-        style: HTML that brings the style of a page.
+        style: HTML with the style of a page.
 
     Raises:
-        UsageError: No such form.
+        UsageError: The form is unknown.
     """
     progress = results.progress()
     if form == "json":
@@ -82,7 +82,7 @@ _SCORED = tuple(id_ for id_, exercise in EXERCISES.items() if not exercise.repor
 
 
 def _all(row: _Row) -> Iterator[ExerciseResult]:
-    """Iterate over the results of a learner in the exercises that a sandbox shows, tried or not."""
+    """Yield a learner's results in the exercises that a sandbox can verify, tried or not."""
     return (row.get(exercise) or ExerciseResult(exercise=exercise) for exercise in _SCORED)
 
 
@@ -97,7 +97,7 @@ def _otter_test(result: ExerciseResult) -> dict[str, Any]:
 
 
 def _summary(progress: Mapping[str, _Row], written: str) -> str:
-    """Return what a trainer keeps on paper: each learner, then each exercise, as two tables."""
+    """Return the summary to print: a table by learner and a table by exercise."""
     learners = []
     for name, row in progress.items():
         done = [result for result in row.values() if result.done]
@@ -143,9 +143,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def answers(style: str) -> str:
-    """Return the answer key as a page: each exercise with its task and the code of its last hint, each drill with a
-    good answer.
-    """
+    """Return the answer key as a page: each exercise with its task and solution, each drill with a good answer."""
     parts = ["<h1>Answer key</h1><p>For trainers. Every code block runs after the cells of its notebook.</p>"]
     for exercise in EXERCISES.values():
         parts.append(
@@ -163,11 +161,11 @@ def answers(style: str) -> str:
 
 
 def sheets(links: Mapping[str, str], style: str) -> str:
-    """Return a page for each learner to hand out: how to join, what helps, and the exercises to tick off.
+    """Return a handout page for each learner: how to join, where to get help, and the exercises to tick off.
 
     Args:
         links: The link of each learner, by name.
-        style: HTML that brings the style of a page.
+        style: HTML with the style of a page.
     """
     lessons: dict[str, list[str]] = {}
     for exercise in EXERCISES.values():
@@ -189,11 +187,11 @@ def sheets(links: Mapping[str, str], style: str) -> str:
 PLANS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("plans.toml").read_text(encoding="utf-8")
 )
-"""Half a day of the course by role: title, and rows of minutes, what is done, and what to look for."""
+"""Half-day plans of the course by role: title, and rows of minutes, activity, and what to look for."""
 
 
 def handout(role: str, style: str) -> str:
-    """Return the plan of a role as a page for its learners, with the exercises to tick off."""
+    """Return the plan of a role as a page for learners, with the exercises to tick off."""
     plan, minutes, rows = PLANS[role], 0, []
     for length, what, look_for in plan["rows"]:
         exercises = "   ".join(f"☐ {exercise.id}" for exercise in EXERCISES.values() if exercise.notebook == what)

@@ -1,8 +1,9 @@
-"""Grade notebooks that learners hand in, by the requests that a class server received from each.
+"""Grade notebooks of learners by the requests that a class server receives from each.
 
-Each notebook runs in a separate process, against a sandbox in this process that it reaches by HTTP alone. The process
-has limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it can read
-no file of the trainer. What it prints or writes is not read.
+Each notebook runs in a separate process, against a sandbox in this process that it reaches by HTTP only. The process
+has
+limits of time, memory and files, and neither the trainer's environment nor HOME; on Linux with Landlock it cannot read
+the trainer's files. Its output and files are ignored.
 """
 
 import json
@@ -29,8 +30,8 @@ _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH")
 def grade(notebooks: Iterable[Path], *, seconds: int = SECONDS) -> Results:
     """Run notebooks, check the exercises that each contains, and return the results.
 
-    The learner is named by the folder of the notebook, or by its file where all are in one folder. A notebook that
-    cannot be read or run has no result, and changes no other.
+    A learner is named by the folder of the notebook, or by its file name if all are in one folder. A notebook that
+    cannot be read or run has no result, and does not affect others.
 
     Args:
         notebooks: The files.
@@ -66,7 +67,7 @@ def _cells(path: Path) -> list[str]:
 
 
 def _grade(name: str, sources: list[str], results: Results, seconds: int) -> None:
-    """Add the results of one notebook: the tries and hints that its server received, then a last check of each
+    """Add the results of one notebook: tries and hints that its server received, then a final check of each
     exercise.
     """
     text = "\n".join(sources)
@@ -85,15 +86,16 @@ def _grade(name: str, sources: list[str], results: Results, seconds: int) -> Non
 
 
 def _run(sources: list[str], class_url: str, folder: Path, seconds: int) -> None:
-    """Run the cells in a separate process that joins the class, then end all processes that it started."""
+    """Run the cells in a separate process that joins the class, then end all processes it started."""
     (folder / NOTEBOOK).write_text(json.dumps(sources), encoding="utf-8")
     command = [sys.executable, "-m", "workbench.course.classroom.notebook_process", str(folder), str(seconds)]
     run_alone(command, class_url, folder, seconds)
 
 
 def run_alone(command: Sequence[str], class_url: str, folder: Path, seconds: float, **variables: str) -> int | None:
-    """Run a command that joins a class, without this process's environment and HOME, then end all processes that it
-    started; return its exit code, None if it took too long.
+    """Run a command that joins a class, without this process's environment and HOME; return its exit code.
+
+    All processes that it started are ended. The exit code is None if it exceeded the time limit.
 
     Raises:
         OSError: It cannot be started.

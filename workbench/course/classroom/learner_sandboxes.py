@@ -1,4 +1,4 @@
-"""What one learner of a class has: a sandbox and a production environment, within limits of threads and disk."""
+"""Sandboxes of one learner: a sandbox and a production environment, with limits on threads and disk."""
 
 import asyncio
 import threading
@@ -26,14 +26,14 @@ _PRODUCTION = "/production"
 
 
 class LearnerSandboxes:
-    """What one learner has: a sandbox, and a production environment of the same seed once it is used.
+    """Sandbox of one learner, and a production environment with the same seed, created on first use.
 
-    A learner takes few threads and little room on the disk, so that no other learner waits or fails because of it.
+    Limits on threads and disk space keep a learner from slowing down or failing the others.
 
     Attributes:
         drained: Number of the last event that the learner's inbox has fetched.
         relay: Deliveries to receivers on the learner's machine.
-        entries: Times of the last entries of the learner.
+        entries: Times of the learner's last entries.
     """
 
     def __init__(self, learner: Learner, make: Callable[[Learner, str], App], folder: Path | None) -> None:
@@ -55,12 +55,13 @@ class LearnerSandboxes:
 
     @property
     def last_used(self) -> float | None:
-        """When the learner's files were changed last, in seconds since 1970; None if there are none."""
+        """Time of the last change to the learner's files, in seconds since 1970; None without files."""
         return max((file.stat().st_mtime for file in self._files()), default=None)
 
     async def handle(self, request: Request) -> Response:
-        """Answer a request whose path no longer contains the code; the first one makes the sandbox, while others go
-        on.
+        """Answer a request, without the code in its path.
+
+        The first request creates the sandbox without blocking other learners.
         """
         if self._waiting == _WAITING:
             return refused(429, f"{_WAITING} of your requests are waiting; wait for their answers")
@@ -72,7 +73,7 @@ class LearnerSandboxes:
             self._waiting -= 1
 
     async def exchange_deliveries(self, request: Request) -> Response:
-        """Take responses of the learner's receivers, and return deliveries to them."""
+        """Accept responses of the learner's receivers, and return deliveries for them."""
         if not is_json(request):
             return refused(415, NOT_JSON)
         try:
@@ -113,7 +114,7 @@ class LearnerSandboxes:
         return [] if self._folder is None else list(self._folder.glob(f"{self.learner.code}-*.db*"))
 
     def remove(self) -> None:
-        """Remove the learner's sandboxes with their files; the next request makes new ones of the same seed."""
+        """Delete the learner's sandboxes and files; the next request creates new ones with the same seed."""
         self.close()
         with self._lock:
             self._apps.clear()
@@ -125,7 +126,7 @@ class LearnerSandboxes:
             app.sandbox.close()
 
     def fetched(self, kind: str) -> list[Any]:
-        """Return the events of a kind that the learner's inbox has fetched, as a check looks at them."""
+        """Return the events of a kind that the learner's inbox has fetched, for a check."""
         long_ago = datetime.min.replace(tzinfo=UTC)
         return [
             SimpleNamespace(event=SimpleNamespace(id=event.payload["id"]), arrived=long_ago)

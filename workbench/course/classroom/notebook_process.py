@@ -1,8 +1,7 @@
-"""Runs the cells of a notebook in a process with limits: `python -m workbench.course.classroom.notebook_process
-FOLDER`.
+"""Run the cells of a notebook in a limited process: `python -m workbench.course.classroom.notebook_process FOLDER`.
 
-The notebook is `notebook.ipynb` in the folder, the one place that the process may write to. Nothing of what it prints
-or leaves there is read: what counts is what the class server received.
+The notebook is `notebook.ipynb` in the folder, the only place that the process may write to. Its output and files are
+ignored: only what the class server received counts.
 """
 
 import ctypes
@@ -38,7 +37,7 @@ _SYSTEM = (
 
 
 def limit(seconds: int) -> None:
-    """Limit processor time, memory and files of this process and of those that it starts, where the system can."""
+    """Limit processor time, memory and files of this process and its children, if the system supports it."""
     if sys.platform == "win32":
         return
     import resource
@@ -57,7 +56,9 @@ def limit(seconds: int) -> None:
 
 
 def keeps_signals() -> bool:
-    """Return whether this system can keep signals inside a confined process: Linux 6.12 or later with Landlock."""
+    """Return whether the system can confine signals to a process and its children: Linux 6.12 or later with
+    Landlock.
+    """
     if sys.platform != "linux":
         return False
     version: int = ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
@@ -65,10 +66,10 @@ def keeps_signals() -> bool:
 
 
 def confine(folder: Path) -> bool:
-    """Leave this process Python's files and the system's to read and one folder to write, and signals to its children.
+    """Restrict this process to reading Python's and the system's files, writing one folder, and signaling its children.
 
     Returns:
-        Whether that is possible here; signals are confined where `keeps_signals()`.
+        Whether the system supports it; signals are confined if `keeps_signals()`.
     """
     if sys.platform != "linux":
         return False
@@ -100,7 +101,7 @@ def confine(folder: Path) -> bool:
 
 
 def main() -> None:
-    """Run the notebook of the folder that is named on the command line; a cell that fails does not stop the next."""
+    """Run the notebook in the folder given on the command line; a failing cell does not stop the next one."""
     folder, seconds = Path(sys.argv[1]), int(sys.argv[2])
     cells = json.loads((folder / NOTEBOOK).read_text(encoding="utf-8"))
     limit(seconds)

@@ -1,7 +1,7 @@
-"""One HTTP server for a class: each learner's sandbox under its code, and the board of the trainer.
+"""HTTP server of a class: each learner's sandbox under a code, and the board of the trainer.
 
 /CODE/v1/…, /CODE/_sandbox/…       the learner's sandbox, with its controls
-/CODE/production/…                 the same learner's production environment
+/CODE/production/…                 the learner's production environment
 /CODE/_relay                       deliveries to receivers on the learner's machine, and their responses
 /CODE/_class                       GET: name, locks and notes; POST: what the learner tried
 /board, /board/data, /board/act    the trainer's page, its data, its actions: with the trainer's key
@@ -54,11 +54,11 @@ _TICKET_SECONDS = 60
 
 
 class ClassServer(ClassState):
-    """The sandboxes of a class behind one address.
+    """Sandboxes of a class behind one address.
 
     Args:
         names: Names of the learners, added to those in the folder.
-        folder: Keeps everything; a server that is started again with it continues. None keeps everything in memory.
+        folder: Folder for all state; a server restarted with it continues. None stores everything in memory.
         seed: Seed of all sandboxes, which the notebooks expect.
     """
 
@@ -83,14 +83,14 @@ class ClassServer(ClassState):
         certfile: Path | None = None,
         keyfile: Path | None = None,
     ) -> Iterator[str]:
-        """Serve the class while the context is open, and yield its URL.
+        """Serve the class within a `with` block, and yield its URL.
 
         Args:
             host: Address to listen on; by default only this machine can connect.
-            port: Port; 0 chooses the one of the last time, which learners know, or at first a free one.
+            port: Port; 0 chooses the previous one, which learners know, or at first a free one.
             hosts: Host names under which learners reach it; a wildcard address needs one.
             certfile: Certificate for TLS, a PEM file.
-            keyfile: Its private key, if that is not in the same file.
+            keyfile: Its private key, if not in the same file.
 
         Raises:
             PortTaken: The port is in use.
@@ -160,7 +160,7 @@ class ClassServer(ClassState):
         return await place.handle(attrs.evolve(request, path=f"/{rest}"))
 
     def _widen(self) -> None:
-        """Provide the event loop with as many threads as all learners may take; they start when they are needed."""
+        """Give the event loop enough threads for all learners; they start when needed."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -169,14 +169,14 @@ class ClassServer(ClassState):
             loop.set_default_executor(self._threads)
 
     async def _late(self, code: str) -> LearnerSandboxes | None:
-        """Return what a learner has whom `class add` has entered since; the file is read once a second at most."""
+        """Return the sandboxes of a learner added by `class add` since; the file is read at most once a second."""
         if self._looked_up < time.monotonic() - 1:
             self._looked_up = time.monotonic()
             await self._with_results(self._read_learners)
         return self._by_code.get(code)
 
     async def _with_results(self, do: Callable[..., T], *arguments: object, **named: object) -> T:
-        """Return what a function that reads or writes the results returns; one after the other, in their thread."""
+        """Call a function that reads or writes the results in their thread, one at a time, and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._writer, partial(do, *arguments, **named))
 
     async def _class(self, place: LearnerSandboxes, request: Request) -> Response:
@@ -204,7 +204,7 @@ class ClassServer(ClassState):
         return await self._with_results(self._enter, place.learner.name, kind, exercise, detail)
 
     def _enter(self, name: str, kind: str, exercise: str, detail: Mapping[str, Any]) -> Response:
-        """Enter what a learner did, and return it with the notes that the learner has not seen."""
+        """Store an entry of a learner, and return it with the notes that the learner has not seen."""
         if exercise in EXERCISES and EXERCISES[exercise].notebook in self._locked(name):
             return refused(403, "the lesson is locked")
         if self.results.count(name) >= MAX_ENTRIES:
@@ -248,7 +248,7 @@ class ClassServer(ClassState):
             return refused(400, "the action cannot be read")
 
     def _ticket(self, page: str) -> Response:
-        """Return a ticket, since the tab of a page cannot send the trainer's key."""
+        """Return a ticket for a page, because a new tab cannot send the trainer's key."""
         if page not in _PRINTED:
             return refused(400, "no such page")
         now = time.monotonic()
@@ -275,7 +275,7 @@ class ClassServer(ClassState):
 
 
 def _detail(exercise: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of an entry; what is wrong with them raises what the reading of JSON values raises."""
+    """Return the validated details of an entry; invalid ones raise the errors of the JSON reader."""
     if kind == "hint":
         number, last = int(said["number"]), len(EXERCISES[exercise].hints)
         if not 1 <= number <= last:

@@ -35,7 +35,7 @@ class StateControls(ControlGroup):
         self._engine.log.clear()
         settings, speed = store.get("meta", "made"), self._engine.clock.speed
         start = settings["start"] if speed is None else int(time.time() * 1000)
-        fresh = world({**settings, "start": start}).copy()
+        fresh = world({**settings, "start": start}, store.get("meta", "program")).copy()
         with self._replacing(start=start):
             for kind, values in fresh.items():
                 store.fill(kind, values)

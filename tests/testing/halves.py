@@ -1,0 +1,163 @@
+"""Learn from the first half of a service's traffic, and compare the second half with a sandbox that has the file.
+
+`python -m tests.testing.halves` does so with twelve served sandboxes that differ from the documented behavior in 1 to 40
+settings, recorded by httpx. The second half is not learned from.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+import orjson
+
+from tests.testing.services import Har, Traffic, over_http
+from workbench.interface.assumptions import ANY, BEHAVIORS, STATUS
+from workbench.sandbox import Sandbox
+from workbench.testing.learning import learn
+
+COUNTS = (1, 2, 3, 4, 6, 8, 10, 14, 18, 24, 32, 40)
+RETRIES = ("event_retries", "event_retry_spread", "event_ids")
+"""Settings that show in repeated deliveries alone."""
+UNKNOWABLE = ("reversed_lists",)
+"""Settings that no traffic shows: whether a list is in reverse cannot be seen in the list."""
+HIDING = [
+    ("evidence_total", "evidence_appended"),
+    ("disputes_closed", "empty_patch"),
+    ("user_event_terms", "terms_not_accepted"),
+    ("previously_authorized", "transaction_events"),
+]
+"""Settings of which the second one keeps this traffic from showing the first."""
+
+
+def values() -> list[Any]:
+    """Return each setting with one value other than the documented one."""
+    rows = []
+    for row in BEHAVIORS.values():
+        if row.settable and row.id not in (*RETRIES, *UNKNOWABLE):
+            others = ("422" if other == STATUS else other for other in (row.observed, *row.others))
+            rows.append((row.id, next(other for other in others if other not in (row.documented, None, ANY))))
+    return rows
+
+
+def different(dice: random.Random, count: int) -> dict[str, Any]:
+    """Return a behavior that differs in some settings which do not hide each other."""
+    hidden = {
+        "settle_route", "success_codes", "unknown_values", "unknown_members", "null_values", "reversed_lists", "tightened_roles",
+        "deprecated_alias",
+        "withdrawal_scope", "withdrawal_other_while_active", "outcome_by_name", "status_links", "event_version",
+        "empty_body", "refund_amount_omitted", "over_limit", "card_not_active", "settle_by_clock", "settle_bounds",
+        "wrong_state", "body_size", "duplicate_external_id", "full_reversal_status", "event_statuses_shown", "content_type",
+    }  # fmt: skip
+    hidden |= {dice.choice(pair) for pair in HIDING}
+    return dict(dice.sample([(name, value) for name, value in values() if name not in hidden], count))
+
+
+def plain(behavior: Mapping[str, Any]) -> Any:
+    """Return settings as JSON has them."""
+    return json.loads(orjson.dumps(behavior))
+
+
+@attrs.frozen
+class Half:
+    """The calls and the events of half of the traffic."""
+
+    har: Har
+    events: list[dict[str, Any]]
+
+    @property
+    def answers(self) -> list[tuple[int, str]]:
+        responses = [entry["response"] for entry in self.har.entries]
+        return [(response["status"], response["content"]["text"]) for response in responses]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write a HAR file and stored webhooks."""
+        folder.mkdir()
+        lines = [json.dumps({"headers": {"Signature": "0" * 64}, "body": event}) + "\n" for event in self.events]
+        (folder / "webhooks.ndjson").write_text("".join(lines))
+        return [self.har.write(folder / "calls.har"), folder / "webhooks.ndjson"]
+
+
+def recorded(behavior: Any) -> list[Half]:
+    """Return both halves of the traffic with a served sandbox, recorded by a client of its own."""
+    sandbox, halves, known = Sandbox(behavior=behavior, seed=7), [], 0
+    with sandbox.serve() as served:
+        for _ in range(2):
+            har = Har()
+            with over_http(served.partition("/v1")[0], har) as send:
+                traffic = Traffic(sandbox, send, None)
+                traffic.run()
+            events = list(traffic._events())
+            halves.append(Half(har, events[known:]))
+            known = len(events)
+    sandbox.close()
+    return halves
+
+
+@attrs.frozen
+class Outcome:
+    """What became of one service."""
+
+    settings: int
+    learned_exactly: bool
+    answers: int
+    differ: int
+    events: int
+    events_differ: int
+    fits: bool
+
+    @property
+    def ok(self) -> bool:
+        return self.learned_exactly and not self.differ and not self.events_differ and self.fits and self.answers > 0
+
+
+def outcome(number: int, count: int, folder: Path) -> Outcome:
+    """Learn from the first half; compare both services in the second, and the second with the file."""
+    behavior = different(random.Random(number), count)
+    first, second = recorded(behavior)
+    learned = learn(first.write(folder / "first"))
+    learned.save(folder / "acme.toml")
+    _, again = recorded(folder / "acme.toml")
+    return Outcome(
+        settings=count,
+        learned_exactly=plain(learned.behavior) == plain(behavior),
+        answers=len(second.answers),
+        differ=sum(one != other for one, other in zip(second.answers, again.answers, strict=True)),
+        events=len(second.events),
+        events_differ=sum(one != other for one, other in zip(second.events, again.events, strict=True)),
+        fits=learn(second.write(folder / "second"), against=folder / "acme.toml").ok,
+    )
+
+
+def outcomes() -> Iterator[Outcome]:
+    """Yield the outcome of each service."""
+    for number, count in enumerate(COUNTS):
+        with TemporaryDirectory() as folder:
+            yield outcome(number, count, Path(folder))
+
+
+def main() -> int:
+    """Print a line for each service, and the sums; return 1 if any differs."""
+    rows = []
+    for row in outcomes():
+        rows.append(row)
+        print(
+            f"{row.settings:>2} settings, learned exactly: {'yes' if row.learned_exactly else 'NO'}; second half: "
+            f"{row.answers} answers, {row.differ} differ; {row.events} events, {row.events_differ} differ; "
+            f"fits the file: {'yes' if row.fits else 'NO'}",
+            flush=True,
+        )
+    print(
+        f"{sum(row.ok for row in rows)} of {len(rows)} services; {sum(row.answers for row in rows):,} answers, "
+        f"{sum(row.differ for row in rows)} differ; {sum(row.events for row in rows):,} events, "
+        f"{sum(row.events_differ for row in rows)} differ"
+    )
+    return 0 if all(row.ok for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

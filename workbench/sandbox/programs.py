@@ -1,0 +1,262 @@
+"""Card programs as files: the numbers of a seeded world, and users with their cards, in TOML.
+
+The built-in worlds are such files, in `worlds/`. What a file leaves out is as in `worlds/program.toml`, which explains
+each name. Lists of quantiles are evenly spaced, from the smallest value to the largest.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from functools import lru_cache
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from workbench.errors import Problem, UsageError, not_allowed, visible
+from workbench.interface.formats import CENTS, EMAIL, EXTERNAL_ID, PERSON_NAME, Number
+from workbench.interface.vocabulary import DeclineReason, DisputeStatus, EventApplicationStatus
+from workbench.schema import checks, walk
+from workbench.schema.fields import OPEN, Rule, about, record
+
+WorldSize = Literal["small", "program", "large"]
+World = WorldSize | str | os.PathLike[str]
+"""Accepted values of `world=`: a name, or the path of a TOML file."""
+
+MAX_PURCHASES = 500_000
+STAYED = 0.85
+"""Active share of the time since a user joined, from which they are still active."""
+_MAX_PROBLEMS = 50  # that are reported
+_MAX_KNOTS = 1_000
+_COUNT = Rule(minimum=0, maximum=10_000)
+_SHARE = Rule(minimum=0, maximum=1)
+_WEIGHT = Rule(minimum=0, maximum=1_000_000)
+_DAYS = Rule(minimum=0, maximum=3_650)
+_CODE = Rule(pattern=r"^[0-9]{4}$", says="four digits as text")
+_WORDS = Rule(min_length=1, max_length=60)
+_LIMIT = Rule(minimum=0, maximum=10**10, unit="cents")
+
+
+@record
+class Cohort:
+    """Users who joined in the same period."""
+
+    share: Number = about("Share of all users", _SHARE)
+    joined: tuple[Number, ...] = about("Days since they joined, as quantiles", _DAYS)
+    active: tuple[Number, ...] = about(
+        "Share of this time until their last purchase, as quantiles; who stays longer buys more", _SHARE
+    )
+    purchases: tuple[Number, ...] = about("Purchases of a user, as quantiles", _COUNT)
+
+
+@record
+class MerchantCategory:
+    """A merchant category code and what is bought there."""
+
+    code: str = about("Merchant category code", _CODE)
+    share: Number = about("Share of purchases", _WEIGHT)
+    ticket: tuple[int, ...] = about("Amount of a purchase, as quantiles", _LIMIT)
+    description: str | None = about("Name in events", _WORDS, default=None)
+    spending: str | None = about("Spending category of rewards", _WORDS, default=None)
+    points: int | None = about("Points per dollar", Rule(minimum=0, maximum=1_000), default=None)
+
+
+@record
+class Decline:
+    """A reason of declines."""
+
+    reason: DeclineReason | str = about("Reason")
+    share: Number = about("Share of declines", _WEIGHT)
+
+
+@record
+class CastCard:
+    """A card of a user in the list."""
+
+    status: str = about("Status", Rule(pattern="^(active|notActivated|locked|canceled)$", says="a status of a card"))
+    limit: int = about("Credit limit", _LIMIT)
+
+
+@record
+class CastContract:
+    """A contract of a user in the list."""
+
+    chain_id: int = about("Chain", Rule(minimum=1, maximum=10**12))
+    version: int = about("Contract version", Rule(minimum=1, maximum=2), default=2)
+    balances: tuple[str, ...] = about(
+        "Balances of its two tokens",
+        Rule(pattern=r"^[0-9]{1,15}(\.[0-9]{1,6})?$", says='a number as text, as "250.50"'),
+    )
+
+
+@record
+class CastDispute:
+    """A dispute of a user in the list, about a settled purchase on the first card."""
+
+    status: DisputeStatus | str = about("Status")
+    amount: int = about("Amount of the purchase", CENTS, minimum=1, maximum=10**9)
+
+
+@record
+class CastMember:
+    """A user in the list, whose ids depend on the seed and `external_id` alone."""
+
+    name: str = about(
+        "First and last name", Rule(pattern=r"^\S+( \S+)+$", says="a first and a last name", max_length=99)
+    )
+    status: EventApplicationStatus | str = about("Application status", default="approved")
+    email: str | None = about("Email; made from the name if omitted", EMAIL, default=None, privacy=OPEN)
+    external_id: str | None = about("External id; made from the name if omitted", EXTERNAL_ID, default=None)
+    cards: tuple[CastCard, ...] = about("Cards", default=())
+    contracts: tuple[CastContract, ...] = about("Contracts whose collateral is theirs", default=())
+    disputes: tuple[CastDispute, ...] = about("Disputes; the first card has the purchases", default=())
+
+
+@record
+class Program:
+    """A card program."""
+
+    size: int = about("Number of users, those in the list apart", _COUNT)
+    merchants: int = about("Number of merchants", Rule(minimum=1, maximum=256))
+    habit: Number = about("Share of purchases in three favorite categories of the user", _SHARE)
+    months: tuple[Number, ...] = about("Purchases by month, January to December, as weights", _WEIGHT)
+    weekdays: tuple[Number, ...] = about("Purchases by weekday, Monday to Sunday, as weights", _WEIGHT)
+    hours: tuple[Number, ...] = about("Purchases by hour of the day (UTC), as weights", _WEIGHT)
+    settle_hours: tuple[Number, ...] = about("Hours to the settlement, as quantiles", Rule(minimum=0, maximum=2_400))
+    declined: Number = about("Share of purchases that are declined", _SHARE)
+    reversed: Number = about("Share of purchases that are reversed", _SHARE)
+    refunded: Number = about("Share of settled purchases that are refunded", _SHARE)
+    refund_parts: tuple[Number, ...] = about("Refunded share of the amount, as quantiles", _SHARE)
+    refund_days: tuple[Number, ...] = about("Days from the settlement to the refund, as quantiles", _DAYS)
+    disputed: Number = about("Share of settled purchases that are disputed", _SHARE)
+    redeeming: Number = about("Share of users who redeem points", _SHARE)
+    redeem_above: int = about("Points from which they redeem half", Rule(minimum=50, maximum=10_000_000))
+    cohorts: tuple[Cohort, ...] = about("Users by the time when they joined")
+    categories: tuple[MerchantCategory, ...] = about("Merchant categories")
+    declines: tuple[Decline, ...] = about("Reasons of declines")
+    users: tuple[CastMember, ...] = about("Users with their cards, contracts and disputes", default=())
+
+
+_LENGTHS = {"months": 12, "weekdays": 7, "hours": 24}
+
+
+def read_world(world: World | None) -> dict[str, Any] | None:
+    """Return the program of a world; None for the small one, which has none.
+
+    Raises:
+        UsageError: Not a world or a file, or the file has problems; the message lists them.
+    """
+    if world is None or world == "small":
+        return None
+    if world in get_args(WorldSize):
+        return _checked(_read_file(Path(__file__).parent / "worlds" / f"{world}.toml"))
+    if str(world).endswith(".toml"):
+        return _checked(_read_file(Path(world)))
+    raise UsageError([not_allowed("world", world, (*get_args(WorldSize), "the path of a .toml file"))])
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    from workbench.system import toml  # few sandboxes have a program
+
+    try:
+        return toml.load(path)
+    except OSError as error:
+        text = f"cannot be read: {visible(path.name, 60)} ({error.strerror})"
+    except ValueError as error:
+        text = f"is not TOML: {visible(path.name, 60)} ({visible(str(error), 200)})"
+    raise UsageError([Problem("world", "file", text)])
+
+
+@lru_cache(maxsize=1)
+def _defaults() -> Mapping[str, Any]:
+    return _read_file(Path(__file__).parent / "worlds" / "program.toml")
+
+
+def _checked(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a program with what its file leaves out.
+
+    Raises:
+        UsageError: It has problems.
+    """
+    table = {**_defaults(), "size": 0, **table}
+    unknown: list[walk.UnknownMember] = []
+    program = walk.build(Program, _exact(table), unknown)
+    names = (f"{error.prefix}{name}" for error in unknown for name in error.names)
+    problems = [Problem(visible(name, 60), "unknown", "is not a name of a program") for name in names]
+    broken = checks.problems(program)
+    problems += [Problem(walk.snake(problem.path), problem.rule, problem.message) for problem in broken]
+    problems += [] if problems else _inconsistent(table)
+    if problems:
+        kept = [Problem(f"world.{problem.path}", problem.rule, problem.message) for problem in problems[:_MAX_PROBLEMS]]
+        more = len(problems) - len(kept)
+        raise UsageError([*kept, *([Problem("world", "count", f"has {more:,} more problems")] if more else [])])
+    return table
+
+
+def _exact(value: object) -> Any:
+    """Return a value with exact numbers in place of floats."""
+    if isinstance(value, Mapping):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def _inconsistent(table: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems between the values of a program."""
+    return [Problem(path, rule, message) for path, rule, message in islice(_conflicts(table), 10 * _MAX_PROBLEMS)]
+
+
+def _conflicts(table: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for name, length in _LENGTHS.items():
+        if len(table[name]) != length:
+            yield name, "length", f"must have {length} numbers"
+        elif not any(table[name]):
+            yield name, "sum", "must not all be 0"
+    quantiles = [(name, table[name]) for name in ("settle_hours", "refund_parts", "refund_days")]
+    for kind, names in (("cohorts", ("joined", "active", "purchases")), ("categories", ("ticket",)), ("declines", ())):
+        quantiles += [(f"{kind}[{i}].{name}", row[name]) for i, row in enumerate(table[kind]) for name in names]
+        if not any(row["share"] for row in table[kind]):
+            yield kind, "sum", "must have a share above 0"
+        key = {"categories": "code", "declines": "reason"}.get(kind)
+        if key and len({row[key] for row in table[kind]}) < len(table[kind]):
+            yield kind, "unique", f"has a {key} twice"
+    for path, values in quantiles:
+        if not 1 <= len(values) <= _MAX_KNOTS:
+            yield path, "length", f"must have 1 to {_MAX_KNOTS:,} numbers"
+        elif any(low > high for low, high in pairwise(values)):
+            yield path, "order", "must not descend"
+    if table["declined"] + table["reversed"] > 1:
+        yield "declined", "sum", "must be at most 1 together with reversed"
+    if table["refunded"] + table["disputed"] > 1:
+        yield "refunded", "sum", "must be at most 1 together with disputed"
+    total = sum(row["share"] for row in table["cohorts"]) or 1
+    mean = sum(row["share"] * sum(row["purchases"]) / (len(row["purchases"]) or 1) for row in table["cohorts"]) / total
+    if (purchases := table["size"] * mean) > MAX_PURCHASES:
+        yield "size", "maximum", f"makes about {purchases:,.0f} purchases; at most {MAX_PURCHASES:,} are allowed"
+    yield from _cast_conflicts(table.get("users", ()))
+
+
+def _cast_conflicts(users: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    taken: set[str] = set()
+    for i, user in enumerate(users):
+        names = user["name"].split()
+        for part in (names[0], " ".join(names[1:])):
+            if len(part) > (PERSON_NAME.max_length or 0):
+                yield f"users[{i}].name", "max_length", f"a name has at most {PERSON_NAME.max_length} characters"
+        if (external_id := external_id_of(user)) in taken:
+            yield f"users[{i}].external_id", "unique", "another user in the list has it, or the same name"
+        taken.add(external_id)
+        for j, contract in enumerate(user.get("contracts", ())):
+            if len(contract["balances"]) != 2:
+                yield f"users[{i}].contracts[{j}].balances", "length", "must have two texts"
+        cards = user.get("cards", ())
+        needed = sum(dispute["amount"] for dispute in user.get("disputes", ()))
+        if needed and (not cards or cards[0]["limit"] < needed):
+            yield f"users[{i}].disputes", "limit", "the first card needs a limit of at least the disputed amounts"
+    if len(taken) > (_COUNT.maximum or 0):
+        yield "users", "maximum", f"at most {_COUNT.maximum:,} users can be listed"
+
+
+def external_id_of(user: Mapping[str, Any]) -> str:
+    """Return the external id of a user in the list."""
+    return str(user.get("external_id") or "-".join(user["name"].lower().split()))
