@@ -98,7 +98,6 @@ RENAMED: Mapping[str, str] = {
     "api.events": "api.inbox.events()",
     "api.guide": "api.sandbox.guide()",
     "api.wires": "api.converter",
-    "journal.export": "journal.to_dicts()",
     "journal.find": "journal.list(outcome=…)",
     "journal.filter": "journal.list(outcome=…)",
     "journal.send_again": "journal.resend",
@@ -124,6 +123,7 @@ RENAMED: Mapping[str, str] = {
     "form.button": "form.view.button",
     "rewards.told": "rewards.summaries",
     "rewards.take": "rewards.update(later)",
+    "journal.export": "wb.to_frame(journal.list())",
     # controls of a sandbox
     **{
         f"sandbox.create_{kind}": f"sandbox.create.{kind}"
@@ -178,6 +178,7 @@ RENAMED: Mapping[str, str] = {
     "workbench docs assumptions --known": "--confidence",
     "workbench sandbox register-endpoint --for-url": "--endpoint-url",
     "workbench sandbox create-key --for-tenant": "--tenant-name",
+    "workbench shell": "workbench sandbox shell",
     # arguments of functions
     "connect(code=)": 'the URL with the code: connect("https://class.example:8700/CODE")',
     "approvals(by=)": "freq=",

@@ -46,7 +46,7 @@ def test_a_file_filters_sorts_and_opens(page: Page, files: Path) -> None:
     opened(page, files / "panel.html")
     page.locator(".tile", has_text="Open holds").click()
     expect(page.locator(".foot")).to_contain_text(re.compile(r"^143 of 9,324 rows"))
-    page.get_by_role("button", name="Remove filter status:authorized").click()
+    page.get_by_role("button", name="Remove filter held>0").click()
     page.locator(".search").fill("status:settled amount>500")
     page.locator(".sort-amount_cents").click()
     first = page.locator(".rows .row").first

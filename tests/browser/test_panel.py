@@ -118,7 +118,7 @@ def test_a_thing_opens_beside_its_list_by_the_keyboard_alone(desk: Desk) -> None
     expect(drawer.locator(".timeline li")).to_have_count(3)
     expect(drawer.locator(".related-events summary")).to_have_count(3)
 
-    card = drawer.locator("button.link").first
+    card = drawer.locator("button.link:not(.explain)").first
     card.focus()
     page.keyboard.press("Enter")
     expect(panel.get_by_role("grid")).to_have_attribute("aria-label", re.compile("^Cards, "))
@@ -193,6 +193,25 @@ def test_columns_views_and_exports(desk: Desk) -> None:
 
     expect(panel.locator(".say")).to_contain_text("rows in transactions.csv")
     assert (desk.server.root / "transactions.csv").read_text().count("Coats and More") == 3
+
+
+def test_a_number_is_explained_from_a_tile_a_cell_and_a_bar(desk: Desk) -> None:
+    """A press opens what the number is made of; a row of it leads on to its transaction, and back returns."""
+    panel = panel_on(desk, START, LIVED)
+    figure = panel.locator(".tile", has_text="Open holds").locator("b").inner_text()
+    panel.get_by_role("button", name="Explain Open holds").click()
+    expect(panel.locator(".notes")).to_contain_text(f"Held: {figure}, the sum of ")
+    panel.locator(".rows .row button.link").first.click()
+    drawer = panel.get_by_role("region", name="Details")
+    drawer.get_by_role("button", name="Explain Amount").click()
+    expect(panel.locator(".notes")).to_contain_text(re.compile(r"Amount: [\d.,]+ USD, the sum of 1 contribution\."))
+    go(panel, "Transactions")
+    panel.get_by_role("button", name="Summary").click()
+    bar = panel.get_by_role("button", name=re.compile("^Show Coats and More: 3 rows"))
+    bar.click(modifiers=["Shift"])
+    expect(panel.locator(".grid")).to_have_attribute("aria-label", re.compile("^Explanation, 3 rows"))
+    go(panel, "Transactions")
+    panel.get_by_role("button", name="Summary").click()
 
 
 LISTS = (

@@ -15,6 +15,7 @@ from workbench.client.keys import state_folder
 from workbench.errors import UsageError
 from workbench.panel import lists as things
 from workbench.panel.panel import Panel, browse
+from workbench.rendering import money
 from workbench.session import Session, connect
 from workbench.tables.frames import to_frame
 
@@ -151,6 +152,57 @@ def test_the_overview_leads_to_what_it_counts(lived: Session) -> None:
     assert after["Points outstanding"]["figure"].replace(",", "").isdigit()
     for one in after.values():
         assert "error" not in answered(panel, "rows", list=one["list"], filter=one["filter"])
+
+
+def explained(panel: Panel, **number: Any) -> tuple[list[dict[str, Any]], str]:
+    """Return the rows that a number is made of, by column, and the note above them."""
+    found = answered(panel, "explain", **number)
+    listed = answered(panel, "rows", list=found["name"])
+    names = [column["name"] for column in listed["columns"]]
+    return [dict(zip(names, row["cells"], strict=True)) for row in listed["rows"]], listed["notes"][0]
+
+
+def test_amounts_of_the_overview_are_explained(lived: Session, purchase: dict[str, Any]) -> None:
+    """What an amount is made of adds up to what the tile shows: two currencies, a refund, a decline."""
+    spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
+    lived.sandbox.settle(spent)
+    lived.simulate_refund(transaction_id=spent, amount=1050)
+    panel = browse(lived)
+    tiles = [one for one in answered(panel, "overview")["tiles"] if one["column"]]
+
+    notes = {one["label"]: explained(panel, **one)[1] for one in tiles}
+
+    assert {"Collateral", "Credit capacity", "Open holds", "Posted this month", "Approval rate"} == set(notes)
+    for one in tiles:
+        assert (one["figure"].rstrip("%") if one["column"] != "approved" else "100.0%") in notes[one["label"]]
+
+
+def test_an_amount_is_explained_by_its_postings(lived: Session, purchase: dict[str, Any]) -> None:
+    """The net amount of a refunded transaction is a settlement less a refund, each with its event and its request."""
+    spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
+    lived.sandbox.settle(spent)
+    lived.simulate_refund(transaction_id=spent, amount=1050)
+    panel = browse(lived)
+
+    made_of, note = explained(panel, list="transactions", id=spent, column="net_cents")
+    of_card, posted = explained(panel, list="cards", id=purchase["card_id"], column="posted_cents")
+    of_bar, count = explained(panel, list="transactions", filter='merchant_name="Example Shop"', column="")
+
+    assert "Net: 29.50 USD, the sum of 2 contributions." == note
+    assert [("settlement", "40.00 USD"), ("refund", "-10.50 USD")] == [
+        (one["posting"], one["contribution_cents"]) for one in made_of
+    ]
+    assert "simulate_refund 200" in made_of[1]["requests"]
+    events = {event.payload["id"] for event in lived.sandbox.events()}
+    assert {one["event_id"] for one in made_of} <= events
+    cards = panel.lists["cards"]
+    shown = money(cards.data.facts(cards.ids.index(purchase["card_id"]))["posted_cents"])
+    assert f"Posted: {shown}, the sum of {len(of_card)} contributions." == posted
+    assert spent in [one["transaction_id"] for one in of_card]
+    assert ["1"] * len(of_bar) == [one["contribution"] for one in of_bar]
+    assert count.startswith(f"{len(of_bar)} contributions")
+    assert "already" in answered(panel, "explain", list="explanation", column="")["error"]
+    assert "has no column" in answered(panel, "explain", list="cards", column="nothing")["error"]
 
 
 def test_views_are_kept_for_other_sessions(lived: Session) -> None:

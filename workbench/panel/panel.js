@@ -7,7 +7,10 @@ const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number:
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["References", ["id", "address"]], ["Times", ["time", "wall"]]];
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
+const PLAIN = { chips: [], text: "", sort: [] }; // a list without a filter or an order
 let panels = 0;
+
+const isTime = (kind) => kind === "time" || kind === "wall", isNumber = (kind) => kind === "money" || kind === "number";
 
 /** Make an element: `h("button", {class: "edge", onclick}, "Save")`. Strings become text. */
 function h(tag, props = {}, ...children) {
@@ -21,6 +24,7 @@ function h(tag, props = {}, ...children) {
   return made;
 }
 
+const button = (look, onclick, text, more) => h("button", { class: look, onclick, ...more }, text);
 const show = (where, ...children) => where.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined));
 const sentence = (text) => text.replace(/\b(id|ip|mcc|ubo)\b/g, (one) => one.toUpperCase()).replace(/^./, (one) => one.toUpperCase());
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -93,7 +97,7 @@ const BINS = 8, SAMPLE = 1000, MOST = 6, DIGITS = 6, PERIODS = [13, 10, 7, 4]; /
 /** The distribution of values of a column: what is counted, how often, and the filter that shows it. */
 function bars({ name, kind }, values, called) {
   if (!values.length) return [];
-  if (kind === "money" || kind === "number") {
+  if (isNumber(kind)) {
     const digits = kind === "money" ? 2 : Math.min(DIGITS, values.reduce((most, one) => Math.max(most, (String(one).split(".")[1] || "").length), 0));
     const units = values.map((one) => (kind === "money" ? Number(one) : Math.trunc(Number((Number(one) * 10 ** digits).toFixed(3)))));
     const sample = units.filter((_, at) => at % Math.max(1, Math.floor(units.length / SAMPLE)) === 0).sort((a, b) => a - b);
@@ -103,7 +107,7 @@ function bars({ name, kind }, values, called) {
     return found.map((count, at) => (at === BINS - 1 ? { label: `${limit(at)} and more`, count, filter: [`${name}>=${limit(at)}`] }
       : { label: `${limit(at)} to ${limit(at + 1)}`, count, filter: [`${name}>=${limit(at)}`, `${name}<${limit(at + 1)}`] }));
   }
-  if (kind === "time" || kind === "wall") {
+  if (isTime(kind)) {
     const texts = values.map((one) => new Date(one).toISOString().replace("T", " "));
     for (const size of PERIODS) {
       const found = new Map();
@@ -176,7 +180,7 @@ class Stored {
   plain(list, row, place) {
     const value = list.values[place][row], kind = list.columns[place].kind;
     if (value === null) return "";
-    return kind === "time" || kind === "wall" ? exact(value) : String(value);
+    return isTime(kind) ? exact(value) : String(value);
   }
 
   name(list, value, place) { return list.columns[place].to ? this.data.names[value] : undefined; }
@@ -190,8 +194,10 @@ class Stored {
     return name ? `${name} ${value}` : this.plain(list, row, place);
   }
 
+  code(list, row) { return (list.currency >= 0 && list.values[list.currency][row]) || "USD"; }
+
   amount(list, row, cents) {
-    const code = (list.currency >= 0 && list.values[list.currency][row]) || "USD";
+    const code = this.code(list, row);
     return money(cents, code.toUpperCase(), this.data.digits[code]);
   }
 
@@ -204,12 +210,12 @@ class Stored {
     }
     if (compare === ":") return (row) => this.shown(list, row, place).toLowerCase().includes(value);
     const { kind } = list.columns[place], test = COMPARE[compare];
-    if (kind === "money" || kind === "number") {
+    if (isNumber(kind)) {
       const typed = number(value), wanted = typed === null || kind === "number" ? typed : Number((typed * 100).toFixed(2));
       if (wanted === null) return () => false;
       return (row) => { const found = number(list.values[place][row] ?? ""); return found !== null && test(found, wanted); };
     }
-    const size = kind === "time" || kind === "wall" ? value.length : undefined; // 2026-01 covers the month
+    const size = isTime(kind) ? value.length : undefined; // 2026-01 covers the month
     return (row) => { const text = this.plain(list, row, place).toLowerCase().slice(0, size); return text !== "" && test(text, value); };
   }
 
@@ -233,7 +239,7 @@ class Stored {
     const value = list.values[place][row], { kind } = list.columns[place];
     if (value === null || value === "") return "";
     if (kind === "status") return this.data.statuses[value].slice(0, 2);
-    if (kind === "time" || kind === "wall") return new Date(value).toISOString();
+    if (isTime(kind)) return new Date(value).toISOString();
     const name = kind === "id" ? this.name(list, value, place) : undefined;
     return name ? { id: value, name } : this.shown(list, row, place);
   }
@@ -252,7 +258,7 @@ class Stored {
       if (one.kind !== "money") return [];
       const totals = new Map();
       for (const row of rows) {
-        const value = list.values[place][row], code = ((list.currency >= 0 && list.values[list.currency][row]) || "USD").toUpperCase();
+        const value = list.values[place][row], code = this.code(list, row).toUpperCase();
         if (typeof value === "number") totals.set(code, (totals.get(code) || 0) + value);
       }
       return totals.size ? [[one.label, [...totals].sort().map(([code, cents]) => money(cents, code, this.data.digits[code])).join(" + ")]] : [];
@@ -281,7 +287,7 @@ class Stored {
 
   mean(list, rows) {
     const first = list.columns.findIndex((one) => one.kind === "money");
-    const known = rows.filter((row) => typeof list.values[first]?.[row] === "number"), code = (row) => ((list.currency >= 0 && list.values[list.currency][row]) || "USD").toUpperCase();
+    const known = rows.filter((row) => typeof list.values[first]?.[row] === "number"), code = (row) => this.code(list, row).toUpperCase();
     if (new Set(known.map(code)).size !== 1) return "";
     const total = known.reduce((sum, row) => sum + list.values[first][row], 0);
     return money(Math.floor((2 * total + known.length) / (2 * known.length)), code(known[0]), this.data.digits[code(known[0])]);
@@ -292,8 +298,8 @@ class Stored {
     const value = (row, place, kind) => {
       const found = list.values[place][row];
       if (found === null) return null;
-      if (kind === "money" && typeof found === "number") return [found, this.data.digits[(list.currency >= 0 && list.values[list.currency][row]) || "USD"] ?? 2];
-      return kind === "time" || kind === "wall" ? new Date(found).toISOString() : found;
+      if (kind === "money" && typeof found === "number") return [found, this.data.digits[this.code(list, row)] ?? 2];
+      return isTime(kind) ? new Date(found).toISOString() : found;
     };
     return { columns: shown.map(([, one]) => one), rows: places.map((at) => shown.map(([place, one]) => value(list.ordered[at], place, one.kind))) };
   }
@@ -340,7 +346,7 @@ class Stored {
 function render({ model, el }) {
   const uid = `wbp-${++panels}`, waiting = new Map();
   let asked = 0, busy = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
-  let view = { list: "overview", chips: [], text: "", sort: [], id: null };
+  let view = { list: "overview", ...PLAIN, id: null };
   let chosen = new Set(), anchor = 0; // the places of the selected rows, and where a range begins
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const asides = { time: () => clock, wall: () => Date.now() };
@@ -387,7 +393,7 @@ function render({ model, el }) {
 
   function heard(message) {
     if (message.event === "changed") { stamp = message.stamp; refresh(true); }
-    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, chips: terms(message.filter || ""), text: "", sort: [] });
+    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, ...PLAIN, chips: terms(message.filter || "") });
     const waiter = waiting.get(message.answer);
     if (!waiter) return;
     waiting.delete(message.answer);
@@ -413,7 +419,7 @@ function render({ model, el }) {
     line.hidden = !text;
     line.style.display = text ? "" : "none";
     line.className = wrong ? "say wrong" : "say";
-    show(line, h("span", {}, text), h("button", { class: "edge", onclick: () => say(""), "aria-label": "Dismiss message" }, "×"));
+    show(line, h("span", {}, text), button("edge", () => say(""), "×", { "aria-label": "Dismiss message" }));
   }
   say("");
 
@@ -422,14 +428,14 @@ function render({ model, el }) {
   function cell(value, column, whole = false) {
     if (Array.isArray(value)) return h("span", { class: `pill ${value[1]}` }, value[0]);
     if (value === "" || value === null) return "";
-    if (column.kind === "time" || column.kind === "wall") {
+    if (isTime(column.kind)) {
       const words = ago(value, asides[column.kind]()), full = exact(value, zone());
       return h("span", { title: `${zone() ? words : full}, ${CLOCKS[column.kind]}` }, whole ? `${words} · ${full}` : zone() ? full : words);
     }
     if (column.kind === "id" || column.kind === "address") {
       const id = value.id || value, text = value.name || (whole ? id : column.kind === "id" ? short(id) : middle(id));
       const shown = column.to
-        ? h("button", { class: value.name ? "link" : "link mono", title: id, tabindex: whole ? 0 : -1, onclick: (event) => { event.stopPropagation(); follow(id, column.to); } }, text)
+        ? button(value.name ? "link" : "link mono", (event) => { event.stopPropagation(); follow(id, column.to); }, text, { title: id, tabindex: whole ? 0 : -1 })
         : h("span", { class: "mono", title: id }, text);
       return whole ? h("span", { class: "ref" }, shown, value.name ? h("span", { class: "mono quiet", title: id }, short(id)) : null, copier(id)) : shown;
     }
@@ -477,24 +483,24 @@ function render({ model, el }) {
 
   const follow = quietly(async (id, to) => {
     const found = await ask("find", { id, to });
-    go({ list: found.list, id: found.id, chips: [], text: "", sort: [] });
+    go({ list: found.list, id: found.id, ...PLAIN });
   });
 
   function drawNav() {
     const places = info.overview === false ? info.lists : [{ name: "overview", label: "Overview" }, ...info.lists];
     show(nav, places.map((one) => h("button", {
       "aria-current": one.name === view.list ? "page" : false,
-      onclick: () => go({ list: one.name, id: null, chips: [], text: "", sort: [] }),
+      onclick: () => go({ list: one.name, id: null, ...PLAIN }),
     }, one.label)));
   }
 
   function drawHead() {
-    const back = h("button", { class: "edge", "aria-label": "Back", onclick: () => step(past, future) }, "←");
-    const forth = h("button", { class: "edge", "aria-label": "Forward", onclick: () => step(future, past) }, "→");
+    const back = button("edge", () => step(past, future), "←", { "aria-label": "Back" });
+    const forth = button("edge", () => step(future, past), "→", { "aria-label": "Forward" });
     show(headline, back, forth, h("strong", {}, "Workbench"), info.environment ? h("span", { class: `where ${info.environment}` }, info.environment.toUpperCase()) : null,
       info.tenant ? h("span", { class: "tenant" }, `Tenant ${info.tenant}`) : null, h("span", { class: "quiet host" }, info.host), info.key ? h("span", { class: "quiet key" }, `key ${info.key}`) : null,
       h("span", { class: "quiet far clock" }, info.clock && !info.as_of ? `Sandbox clock ${exact(info.clock, zone())}` : ""), times(),
-      info.as_of ? h("button", { class: "edge theme", onclick: theme }, "Light or dark") : h("button", { class: "edge refresh", onclick: () => refresh(true, true) }, "Refresh"));
+      info.as_of ? button("edge theme", theme, "Light or dark") : button("edge refresh", () => refresh(true, true), "Refresh"));
   }
 
   /** How times are shown: how long ago, in UTC, or in the time zone of the browser. */
@@ -514,9 +520,17 @@ function render({ model, el }) {
   const drawOverview = quietly(async () => {
     show(main, tiles);
     const answer = await ask("overview");
-    show(tiles, answer.tiles.map((one) => h("button", { class: "tile",
-      onclick: () => go({ list: one.list, id: null, chips: terms(one.filter), text: "", sort: [] }) },
-      h("span", { class: "quiet" }, one.label), h("b", {}, one.figure), h("span", { class: "quiet" }, one.note))));
+    show(tiles, answer.tiles.map((one) => h("div", { class: "tile-of" }, button("tile", () => go({ list: one.list, id: null, ...PLAIN, chips: terms(one.filter) }),
+      [h("span", { class: "quiet" }, one.label), h("b", {}, one.figure), h("span", { class: "quiet" }, one.note)]),
+    one.column && !info.as_of ? button("link explain", () => explain(one), "Explain", { "aria-label": `Explain ${one.label}` }) : null)));
+  });
+
+  /** Open the list of what a number is made of. */
+  const explain = quietly(async (number) => {
+    const found = await ask("explain", number);
+    if (!label(found.name)) info.lists.push(found);
+    data = null;
+    go({ list: found.name, id: null, ...PLAIN });
   });
 
   // the table
@@ -568,11 +582,9 @@ function render({ model, el }) {
     const shown = columns();
     show(heads, !shown.length ? null : h("div", { class: "row", role: "row", "aria-rowindex": 1 }, shown.map((one) => {
       const way = order.get(one.name);
-      const right = one.kind === "money" || one.kind === "number";
+      const right = isNumber(one.kind);
       return h("div", { class: right ? "cell right" : "cell", role: "columnheader", "aria-sort": way || "none" },
-        h("button", { class: `sort-${one.name}`, title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`,
-          onclick: (event) => sort(one.name, event.shiftKey), onkeydown: (event) => nudge(event, one) },
-          one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : "")),
+        button(`sort-${one.name}`, (event) => sort(one.name, event.shiftKey), one.label + (way ? (way === "ascending" ? " ▲" : " ▼") : ""), { title: `Sort by ${one.label}; with Shift as a further column. Shift and an arrow change its width.`, onkeydown: (event) => nudge(event, one) }),
         h("span", { class: "grip", "aria-hidden": "true", onpointerdown: (event) => drag(event, one) }));
     })));
     grid.hidden = !shown.length;
@@ -584,7 +596,7 @@ function render({ model, el }) {
     const some = data.shown.toLocaleString("en"), all = data.all.toLocaleString("en");
     const none = !data.shown && full(view);
     show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
-      none ? h("button", { class: "edge clear", onclick: () => filter([], "") }, "Clear filter") : null, sums(data.sums));
+      none ? button("edge clear", () => filter([], ""), "Clear filter") : null, sums(data.sums));
     drawSummary();
     drawRows();
   }
@@ -605,7 +617,9 @@ function render({ model, el }) {
       const { missing, bars: found } = answer.columns[one.name], most = Math.max(1, ...found.map((bar) => bar.count));
       return h("div", { class: "cell", role: "gridcell", title: missing ? `${missing.toLocaleString("en")} without a value` : null }, found.map((bar) => {
         const text = `${bar.label}: ${bar.count.toLocaleString("en")} rows`;
-        const made = h("button", { class: "bar", title: text, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count, onclick: () => filter([...view.chips, ...bar.filter], view.text) });
+        const pressed = (event) => (event.shiftKey && !info.as_of ? explain({ list: view.list, filter: [full(view), ...bar.filter].join(" "), column: one.kind === "money" ? one.name : "" })
+          : filter([...view.chips, ...bar.filter], view.text));
+        const made = button("bar", pressed, "", { title: info.as_of ? text : `${text}; Shift explains`, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count });
         made.style.setProperty("--size", `${Math.round(100 * bar.count / most)}%`);
         return made;
       }));
@@ -631,7 +645,7 @@ function render({ model, el }) {
     foot.querySelector(".chosen")?.remove();
     if (!places.length) return;
     foot.append(h("span", { class: "chosen" }, `${answer.count.toLocaleString("en")} selected`, answer.sums[0] ? ` · Σ ${answer.sums[0].join(" ")}` : "", answer.mean ? ` · mean ${answer.mean}` : "",
-      ["tsv", "json", "python"].map((form) => h("button", { class: "edge", onclick: () => copy(form) }, { tsv: "Copy", json: "Copy as JSON", python: "Copy as Python" }[form]))));
+      ["tsv", "json", "python"].map((form) => button("edge", () => copy(form), { tsv: "Copy", json: "Copy as JSON", python: "Copy as Python" }[form]))));
   });
 
   const copy = quietly(async (form) => {
@@ -654,7 +668,7 @@ function render({ model, el }) {
       }
       const box = h("div", { class: `row${row.new ? " new" : ""}${place === active ? " active" : ""}${chosen.has(place) ? " chosen" : ""}`, role: "row", id: `${uid}-${place}`,
         "aria-rowindex": place + 2, "aria-selected": chosen.has(place) },
-        shown.map((one) => h("div", { class: one.kind === "money" || one.kind === "number" ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
+        shown.map((one) => h("div", { class: isNumber(one.kind) ? "cell right" : "cell", role: "gridcell", title: one.kind === "text" ? row.cells[one.place] : one.kind === "status" ? row.cells[one.place][0] : null }, cell(row.cells[one.place], one))));
       box.style.top = `${place * ROW}px`;
       made.push(box);
     }
@@ -663,22 +677,21 @@ function render({ model, el }) {
     else grid.removeAttribute("aria-activedescendant");
   }
 
-  const label = (list = view.list) => info.lists.find((one) => one.name === list)?.label || "Overview";
+  const label = (list = view.list) => info.lists.find((one) => one.name === list)?.label;
 
   function drawTools() {
-    const popup = (text, name, build) => h("button", { class: `edge ${name}`, "aria-haspopup": "true", onclick: (event) => toggle(event.currentTarget, build) }, text);
+    const popup = (text, name, build) => button(`edge ${name}`, (event) => toggle(event.currentTarget, build), text, { "aria-haspopup": "true" });
     tools.querySelector(".pop")?.remove();
-    show(buttons, data.actions.map((one) => h("button", { class: "edge do", onclick: () => act(one, true) }, one.label)),
-      h("button", { class: "edge summarize", "aria-pressed": Boolean(kept().summary), onclick: (event) => {
+    show(buttons, data.actions.map((one) => button("edge do", () => act(one, true), one.label)),
+      button("edge summarize", (event) => {
         kept((held) => { held.summary = !held.summary; });
         event.currentTarget.setAttribute("aria-pressed", Boolean(kept().summary));
         drawSummary();
-      } }, "Summary"), popup("Columns and views", "choose", chooser), popup("Export", "export", exporter));
+      }, "Summary", { "aria-pressed": Boolean(kept().summary) }), popup("Columns and views", "choose", chooser), popup("Export", "export", exporter));
   }
 
   function drawChips() {
-    show(chips, view.chips.map((one, place) => h("button", { class: "chip", "aria-label": `Remove filter ${one}`,
-      onclick: () => filter(view.chips.filter((_, other) => other !== place), view.text) }, `${one} ×`)));
+    show(chips, view.chips.map((one, place) => button("chip", () => filter(view.chips.filter((_, other) => other !== place), view.text), `${one} ×`, { "aria-label": `Remove filter ${one}` })));
   }
 
   function drawInputs() {
@@ -694,7 +707,7 @@ function render({ model, el }) {
       return { name: one.name, box, row: h("label", {}, one.label, box, options) };
     });
     const read = () => load({ values: Object.fromEntries(boxes.map((one) => [one.name, one.box.value])) });
-    show(inputs, boxes.map((one) => one.row), h("button", { class: "main read", onclick: read }, "Read rewards"));
+    show(inputs, boxes.map((one) => one.row), button("main read", read, "Read rewards"));
     return undefined;
   }
 
@@ -793,9 +806,9 @@ function render({ model, el }) {
       return h("label", {}, box, one.label);
     }), h("h3", {}, "Views"), ...Object.entries(data.views).map(([which, one]) => {
       const row = h("div", {}, h("button", { onclick: () => use(one) }, which));
-      row.append(h("button", { class: "copy", "aria-label": `Delete view ${which}`, onclick: () => forget(which, row) }, "Delete"));
+      row.append(button("copy", () => forget(which, row), "Delete", { "aria-label": `Delete view ${which}` }));
       return row;
-    }), h("div", { class: "actions" }, name, h("button", { class: "edge", onclick: save }, "Save view"))];
+    }), h("div", { class: "actions" }, name, button("edge", save, "Save view"))];
   }
 
   function exporter() {
@@ -818,12 +831,16 @@ function render({ model, el }) {
 
   function open(id) { go({ ...view, id }); drawRows(); }
 
+  function unfold(open = true) {
+    drawer.hidden = !open;
+    drawer.style.display = open ? "" : "none";
+  }
+
   function closeDrawer() {
     if (opened || formView) ask("close form").catch(() => {});
     dropForm();
     opened = null;
-    drawer.hidden = true;
-    drawer.style.display = "none";
+    unfold(false);
     show(drawer);
   }
 
@@ -833,7 +850,7 @@ function render({ model, el }) {
   }
 
   function header(title) {
-    return h("header", {}, h("h2", {}, title), h("button", { class: "edge close", "aria-label": "Close details", onclick: () => { go({ ...view, id: null }); closeDrawer(); grid.focus(); } }, "×"));
+    return h("header", {}, h("h2", {}, title), button("edge close", () => { go({ ...view, id: null }); closeDrawer(); grid.focus(); }, "×", { "aria-label": "Close details" }));
   }
 
   const openDetails = quietly(async (id, keepForm = false) => {
@@ -843,8 +860,7 @@ function render({ model, el }) {
     if (list !== view.list || id !== view.id) return;
     opened = answer;
     const held = keepForm ? drawer.querySelector(".formed") : null;
-    drawer.hidden = false;
-    drawer.style.display = "";
+    unfold();
     const lost = drawer.contains(document.activeElement) && !held?.contains(document.activeElement); // what had the focus is replaced
     const title = answer.facts.find((one) => one.kind === "text" && one.value)?.value || answer.id;
     show(drawer, header(String(title)), actions(answer), held || h("section", { class: "formed", hidden: true }), facts(answer), timeline(answer), states(answer), related(answer),
@@ -857,19 +873,19 @@ function render({ model, el }) {
 
   function actions(answer) {
     if (!answer.actions.length) return null;
-    return h("section", { class: "actions", "aria-label": "Actions" }, answer.actions.map((one) => h("button", { class: "edge do", onclick: () => act(one, false) }, one.label)));
+    return h("section", { class: "actions", "aria-label": "Actions" }, answer.actions.map((one) => button("edge do", () => act(one, false), one.label)));
   }
 
   function facts(answer) {
     const groups = GROUPS.map(([title, kinds]) => [title, answer.facts.filter((one) => kinds.includes(one.kind))]).filter(([, found]) => found.length);
     return h("section", { class: "facts" }, groups.map(([title, found]) => [title ? h("h3", {}, title) : null,
-      h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, cell(one.value, one, true))]))]));
+      h("dl", {}, found.map((one) => [h("dt", {}, one.label), h("dd", {}, cell(one.value, one, true),
+        one.explain ? [" ", button("link explain", () => explain({ list: answer.list, id: answer.id, column: one.name }), "Explain", { "aria-label": `Explain ${one.label}` })] : null)]))]));
   }
 
   function related(answer) {
     if (!answer.links.length) return null;
-    return h("section", { class: "related" }, h("h3", {}, "Related"), h("div", { class: "actions" }, answer.links.map((one) => h("button", { class: "link",
-      onclick: () => go({ list: one.list, id: null, chips: [one.filter], text: "", sort: [] }) }, label(one.list)))));
+    return h("section", { class: "related" }, h("h3", {}, "Related"), h("div", { class: "actions" }, answer.links.map((one) => button("link", () => go({ list: one.list, id: null, ...PLAIN, chips: [one.filter] }), label(one.list)))));
   }
 
   function timeline(answer) {
@@ -893,25 +909,25 @@ function render({ model, el }) {
     if (!found.length) return null;
     return h("section", { class: `related-${title.toLowerCase()}` }, h("h3", {}, `${title} (${found.length})`), found.map((one) =>
       h("details", {}, h("summary", {}, one.title, " ", h("span", { class: "quiet" }, one.at ? exact(one.at) : "")),
-        one.id === view.id ? null : h("button", { class: "link", onclick: () => follow(one.id, title.toLowerCase()) }, `Open ${to}`), build(one))));
+        one.id === view.id ? null : button("link", () => follow(one.id, title.toLowerCase()), `Open ${to}`), build(one))));
   }
 
   function record(answer) {
     const { fields } = answer;
     if (!fields) return null;
     const file = fields.code?.length > 0, inner = h("div", {}, sheet(fields));
-    const unmask = h("button", { class: "edge reveal", onclick: quietly(async () => {
+    const unmask = button("edge reveal", quietly(async () => {
       const shown = await ask("reveal", { list: answer.list, id: answer.id });
       show(inner, h("div", { class: "warn" }, `Shown for ${shown.seconds} seconds; recorded in the journal.`), sheet(shown.fields));
       unmask.hidden = true;
       setTimeout(() => { show(inner, sheet(fields)); unmask.hidden = false; }, shown.seconds * 1000);
-    }) }, "Show private values for 60 s");
+    }), "Show private values for 60 s");
     return h("section", {}, h("details", { open: file }, h("summary", {}, file ? "File" : "All fields"), answer.private ? unmask : null, inner));
   }
 
   function sheet(one) {
     const text = one.lines?.join("\n");
-    if (UUID.test(text) && text !== view.id) return h("button", { class: "link mono", onclick: () => follow(text, "any") }, text);
+    if (UUID.test(text) && text !== view.id) return button("link mono", () => follow(text, "any"), text);
     if (text !== undefined) return one.role.startsWith("status") ? h("span", { class: "pill other" }, text) : text;
     if (one.columns) {
       return h("table", {}, h("thead", {}, h("tr", {}, one.columns.map((each) => h("th", {}, each)))),
@@ -929,21 +945,20 @@ function render({ model, el }) {
     if (one.control) return askFor(one);
     if (forList) { view = { ...view, id: null }; opened = null; }
     const answer = await ask("form", { do_what: one.do, for_list: forList });
-    if (answer.list) return go({ list: answer.list, id: null, chips: [], text: "", sort: [] });
+    if (answer.list) return go({ list: answer.list, id: null, ...PLAIN });
     const child = await model.widget_manager.get_model(answer.model);
     const made = await child.widget_manager.create_view(child);
     dropForm();
     formView = made;
-    drawer.hidden = false;
-    drawer.style.display = "";
+    unfold();
     if (forList) show(drawer, header(one.label), h("section", { class: "formed" }));
     const place = drawer.querySelector(".formed");
     place.hidden = false;
-    show(place, h("div", { class: "bar" }, h("h3", {}, forList ? "" : one.label), h("button", { class: "edge close-form", onclick: quietly(async () => {
+    show(place, h("div", { class: "bar" }, h("h3", {}, forList ? "" : one.label), button("edge close-form", quietly(async () => {
       await ask("close form");
       dropForm();
       if (forList) closeDrawer(); else { show(place); place.hidden = true; }
-    }) }, "Close form")));
+    }), "Close form")));
     if (made.luminoWidget) made.luminoWidget.constructor.attach(made.luminoWidget, place);
     else place.append(made.el);
     place.scrollIntoView({ block: "nearest" });
@@ -974,7 +989,7 @@ function render({ model, el }) {
       say(answer.text);
     });
     show(place, h("h3", {}, `${one.label} in the sandbox`), h("div", { class: "ask" },
-      boxes.map(([each, ...parts]) => h("label", {}, each.label, parts)), h("button", { class: "main run", onclick: run }, one.label)));
+      boxes.map(([each, ...parts]) => h("label", {}, each.label, parts)), button("main run", run, one.label)));
     place.querySelector("input, select, button").focus();
   }
 
@@ -1046,7 +1061,7 @@ function render({ model, el }) {
     hide.textContent = `.${info.static} { display: none; }`;
     if (info.clock) clock = new Date(info.clock).getTime();
     drawHead();
-    go((info.as_of && remembered()) || { list: info.list, id: info.id, chips: terms(info.filter || ""), text: "", sort: [] }, false);
+    go((info.as_of && remembered()) || { list: info.list, id: info.id, ...PLAIN, chips: terms(info.filter || "") }, false);
     if (!info.as_of) timer = setInterval(tick, TICK);
     if (info.every) setTimeout(() => location.reload(), info.every * 1000);
   })();

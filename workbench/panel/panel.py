@@ -26,6 +26,7 @@ from workbench.forms.widgets import Displayed, close, css, headline, static_clas
 from workbench.interface.vocabulary import RewardType
 from workbench.panel import details
 from workbench.panel import lists as things
+from workbench.panel.explanation import APPROVED, COUNT, Number
 from workbench.panel.listing import Listing, choices
 from workbench.panel.lists import LINKED, Column, Rows
 from workbench.panel.page import document
@@ -39,6 +40,8 @@ from workbench.system.files import write_file
 _HERE = Path(__file__).parent
 _STATIC_ROWS = 20
 _FILES = ("csv", "xlsx", "parquet")
+EXPLANATION = "explanation"
+"""The name of the list of what a number is made of."""
 ALL = "All known users"
 """Input that selects the rewards of all known users."""
 _VIEWS = "views.json"  # in the state folder
@@ -174,6 +177,7 @@ class Panel(Displayed):
         self.widget = PanelWidget()
         self.widget.on_msg(lambda _, asked, __: self.widget.send(self.answer(asked)))
         self._chosen: tuple[Listing, tuple[str, ...]] | None = None
+        self._explained: str | None = None  # the list of the number that is explained
         self._seen: set[str] = set()  # the lists that a page showed, which are in the static HTML
         self._lock = threading.RLock()  # messages may arrive in several threads of the kernel
 
@@ -295,6 +299,8 @@ class Panel(Displayed):
         if listing is self.rewards and isinstance(inputs := asked.get("inputs"), Mapping):
             self.rewards.show(**{field: str(inputs.get(field, "")) for field in self.rewards.inputs})
         if asked.get("again") and listing.is_read:
+            if name == EXPLANATION and self._explained:
+                self.lists[self._explained].read()
             listing.read()
         if (text := str(asked.get("filter", ""))[:500]) != listing.text:
             listing.filter(text)
@@ -338,8 +344,9 @@ class Panel(Displayed):
             self._close_form()
         self.opened = (name, key)
         row, thing = listing.data.rows[number], listing.data.things[number]
+        explained = name not in (EXPLANATION, "health")
         facts = [
-            {**_column(column), "value": listing.cell(row, index)}
+            {**_column(column), "value": listing.cell(row, index), "explain": explained and column.kind == "money"}
             for index, column in enumerate(listing.data.columns)
             if row[index] is not None and column.kind != "hidden"
         ]
@@ -357,7 +364,9 @@ class Panel(Displayed):
             "links": links,
             "private": bool(private(thing)),
             "states": details.states(name, listing.data.facts(number)),
-            **details.related(self._api, "" if name in ("assumptions", "sequences") else key.partition(" ")[0]),
+            **details.related(
+                self._api, "" if name in ("assumptions", "sequences", EXPLANATION) else key.partition(" ")[0]
+            ),
         }
 
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,6 +393,20 @@ class Panel(Displayed):
             if name != "rewards" and key in self.lists[name].data.ids:
                 return {"list": name, "id": key}
         raise UsageError(f"{visible(key, 80)} is not known here", of="browse")
+
+    def _explain(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Open the list of what a number is made of: of a row, of a tile, or of a bar."""
+        name, listing = self._asked_list(asked)
+        column, key = str(asked.get("column") or ""), asked.get("id")
+        if name == EXPLANATION:
+            raise UsageError("this is an explanation already", of="browse")
+        if column not in (COUNT, APPROVED) and column not in [each.name for each in listing.data.columns]:
+            raise UsageError(f"{name} has no column {visible(column, 40)}", of="browse")
+        text = "" if column == APPROVED else str(asked.get("filter") or "")[:500]
+        number = Number(of=name, column=column, key=None if key is None else str(key), filter=text)
+        self._explained = name
+        self.lists[EXPLANATION] = Listing(EXPLANATION, lambda: number.rows(self._api, self.lists))
+        return {"name": EXPLANATION, "label": sentence(EXPLANATION)}
 
     def _open_form(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         do = str(asked.get("do_what"))
@@ -532,6 +555,7 @@ _ANSWERS: Mapping[str, Callable[[Panel, Mapping[str, Any]], dict[str, Any]]] = {
     "rows": Panel._rows,
     "details": lambda panel, asked: panel._details(panel._asked_list(asked)[0], str(asked.get("id"))),
     "find": Panel._find,
+    "explain": Panel._explain,
     "form": Panel._open_form,
     "close form": Panel._close_form,
     "control": Panel._control,
@@ -552,8 +576,8 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
         data = panel.lists[name].data
         return [data.facts(number) for number in range(len(data.rows))]
 
-    def tile(label: str, figure: str, note: str, to: str, text: str = "") -> dict[str, str]:
-        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text}
+    def tile(label: str, figure: str, note: str, to: str, text: str = "", column: str = "") -> dict[str, str]:
+        return {"label": label, "figure": figure, "note": note, "list": to, "filter": text, "column": column}
 
     troubles = rows("health")
     first = troubles[0]["what"] if troubles else "no trouble"
@@ -564,20 +588,22 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
             rendering.money(sum(backed_token[name] for backed_token in backed))
             for name in ("value_cents", "credit_cents")
         )
-        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts")
-        yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts")
+        yield tile("Collateral", collateral, f"{len(backed):,} tokens of contracts", "contracts", column="value_cents")
+        yield tile("Credit capacity", credit, "collateral at its advance rates", "contracts", column="credit_cents")
     except WorkbenchError as error:
         yield tile("Collateral", "–", rendering.plain(error).splitlines()[0][:120], "contracts")
     to, listed = "transactions", rows("transactions")
     held = [row["held_cents"] for row in listed if row.get("held_cents")]
-    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "status:authorized")
+    yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
     month = f"{things.now(panel._api):%Y-%m}"
     posted = [row for row in listed if row.get("posted_at") and f"{row['posted_at']:%Y-%m}" == month]
     total = rendering.money(sum(row.get("net_cents") or 0 for row in posted))
-    yield tile("Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}")
+    yield tile(
+        "Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}", "net_cents"
+    )
     declined = sum(row.get("status") == "declined" for row in listed)
     rate = f"{(len(listed) - declined) / len(listed):.0%}" if listed else "–"
-    yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined")
+    yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined", APPROVED)
     yield tile("Points outstanding", *panel.rewards.outstanding, "rewards")
     waiting = sum(row.get("application_status") == "manualReview" for row in rows("users"))
     yield tile("Pending reviews", f"{waiting:,}", "users and owners in manual review", "users", '"manual review"')

@@ -53,7 +53,7 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
     number, total, formula = cells[column], *_total(part)
     if not (is_missing(number) and total is None) and not _is_same(number, total):
         raise UsageError(f"{column} is {number} here and {total} in the report: it was changed since", of=_OF)
-    result = _with_events(part, trace)
+    result = with_events(part, trace)
     notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]
     if len(part.rows) > _MAX_EVENTS:
         notes.append(f"{len(part.rows):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")
@@ -95,7 +95,7 @@ def _is_same(number: object, total: object) -> bool:
     return Decimal(str(number)) == Decimal(str(total))
 
 
-def _with_events(part: Part, trace: object) -> pd.DataFrame:
+def with_events(part: Part, trace: object) -> pd.DataFrame:
     """Return the contributions with their events; transactions become postings if those add up to the same number."""
     table = part.table()
     known = getattr(trace, "events", None)

@@ -16,7 +16,7 @@ FORMER = {
     "the types of requests and results are private": lambda: wb.bulk.BulkResult,
     "api.inbox.events()": lambda: api.events,
     "sandbox.cards.lock": lambda: api.sandbox.lock_card,
-    "journal.to_dicts()": lambda: api.journal.export,
+    "wb.to_frame(journal.list())": lambda: api.journal.export,
 }
 for new, former in FORMER.items():
     try:
