@@ -224,11 +224,6 @@ def renamed(name: str) -> str:
     space, _, member = rest.partition(".")
     if member in FORMER_TYPES.get(space, "").split():
         return "; since 0.3 the types of requests and results are private: call the function that takes or returns it"
-    if rest and not member and rest[0].isupper():
-        from workbench import errors
-
-        if rest in vars(errors):
-            return f"; it is now wb.errors.{rest}"
     return f"; it is now {RENAMED[name]}" if name in RENAMED else ""
 
 
