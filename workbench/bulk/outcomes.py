@@ -239,7 +239,7 @@ class RunRecord:
         problems = []
         for number, outcome in resolved.items():
             if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
-                problems.append(Problem(f"row {number}", "state", "is not unknown, so there is nothing to resolve"))
+                problems.append(Problem(f"row {number}", "state", "has a known outcome; nothing to resolve"))
             elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
         if problems:

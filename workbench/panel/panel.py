@@ -372,7 +372,7 @@ class Panel(Displayed):
     def _reveal(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Show the private values of the open record, record that in the journal; the page hides them again."""
         if self.opened is None or self.opened != (asked.get("list"), asked.get("id")):
-            raise UsageError("its details are not open", of="browse")
+            raise UsageError("the record is not open", of="browse")
         name, key = self.opened
         thing = self.lists[name].data.things[self._number(name, key)]
         what = f"{name} {visible(key, 80)}: {', '.join(sorted(private(thing)))}"

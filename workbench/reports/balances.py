@@ -233,7 +233,7 @@ def outstanding(
     data, notes = _activity(rewards, on, by, tz)
     before = _opening(rewards, opening, until)
     if by and before:
-        raise UsageError("opening is of all points, so it goes without by", of="reports.outstanding")
+        raise UsageError("opening applies to all points; do not combine it with by", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
     balances = _sums(data, [by] if by else [])
