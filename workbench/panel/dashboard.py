@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 import anywidget
@@ -23,6 +23,7 @@ from workbench.panel import lists as things
 from workbench.panel.listing import Listing
 from workbench.panel.page import document
 from workbench.panel.panel import Panel, browse, tiles
+from workbench.renamed import former_members
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
 from workbench.reports.activity import movements
@@ -161,6 +162,9 @@ def program_of(user: Mapping[str, Any]) -> str:
 
 class Dashboard(Displayed):
     """A dashboard. From code: `filters`, and `books` with the frames behind it."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "dashboard")
 
     def __init__(self, sessions: Mapping[str, Any]) -> None:
         self.sessions = dict(sessions)

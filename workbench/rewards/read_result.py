@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 import pandas as pd
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from workbench.errors import visible
 from workbench.interface.transactions import MAX_LIMIT, MAX_OFFSET
+from workbench.renamed import former_members
 from workbench.rewards.folder import SCHEMA, read_folder, uniform
 from workbench.rewards.pages import PageCursor, PageReader, Part, with_users
 from workbench.tables.columns import EXTRA
@@ -174,6 +175,9 @@ class ReadRows(str):
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards(ReadResult):
     """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "rewards")
 
     reader: PageReader
     tables: dict[str, list[Table]] = attrs.field(factory=dict)
