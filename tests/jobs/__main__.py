@@ -30,11 +30,13 @@ EXTRAS = ("", "tables", "server", "lab", "agents", "test")
 TESTS = {
     "Clients of four OpenAPI generators make all twelve calls": "tests/openapi",
     "The image, its health, and the compose story": "tests/install/test_image.py",
+    "The workflow for CI": "tests/install/test_ci.py",
     "A missing library names the command that installs it": "tests/install/test_extras.py",
     "A thirteenth operation, in three files": "tests/interface/test_thirteenth.py",
     "Completion in an editor, and at a prompt": "tests/test_completion.py",
     "Type checkers on a program of a user": "tests/test_docs_types.py",
     "A proxy, private authorities, certificates of clients": "tests/client/test_network.py tests/client/test_options.py",
+    "Keys from variables, commands and the keyring": "tests/client/test_settings.py tests/client/test_key_renewal.py",
     "Files of earlier versions": "tests/test_earlier_files.py",
     "Schemathesis as it comes": "tests/service/test_schemathesis.py",
 }
