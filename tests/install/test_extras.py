@@ -37,7 +37,7 @@ COMMANDS = {
     "sandbox serve": "server",
     "class serve --folder class": "server",
     "agent serve": "agents",
-    "shell": "lab",
+    "sandbox shell": "lab",
     "course lab": "lab",
     "report chart points": "tables",
     "report dashboard --out x.html": "lab",

@@ -18,7 +18,7 @@ from workbench.terminal import commands, make_app
 ROOT = Path(__file__).parents[2]
 ENDLESS = {
     ("events", "listen"),
-    ("shell",),
+    ("sandbox", "shell"),
     ("course", "lab"),
     ("events", "tail"),
     ("sandbox", "serve"),

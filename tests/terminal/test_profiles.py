@@ -9,6 +9,7 @@ import pexpect
 import pytest
 
 from tests.terminal.conftest import ROOT
+from workbench.sandbox import Sandbox
 from workbench.system import http_server
 from workbench.system.messages import Request, Response
 
@@ -88,6 +89,23 @@ def test_a_profile_that_does_not_work_is_reported(wb, profiles, scheme, status, 
     assert ended.code == code
     assert words in ended.err
     assert "canary" not in ended.err
+
+
+def test_the_check_of_a_profile_reports_as_learn_does(wb, profiles, tmp_path, monkeypatch):
+    """By reads alone; the behavior file has what they show, and a difference ends with 5."""
+    sandbox = Sandbox(behavior={"rate_limit": 600})
+    monkeypatch.setenv("WORKBENCH_API_KEY", sandbox.full_key)
+    with sandbox.serve() as url:
+        user = sandbox.guide()["rewards_users"][0]["id"]
+        profiles.write_text(f'[profiles.here]\nbase_url = "{url}"\n')
+        ended = wb("profiles", "check", "here", "--user-id", user, "--out", str(tmp_path / "acme.toml"), "-o", "json")
+    rows = {row["id"]: row for row in json.loads(ended.out)}
+
+    assert ended.code == 5
+    assert (rows["rate_limit"]["status"], rows["rate_limit"]["value"]) == ("refuted", 600)
+    assert rows["chain_numbers"]["status"] == rows["rewards_order"]["status"] == "confirmed"
+    assert "rate_limit = 600" in (tmp_path / "acme.toml").read_text()
+    assert {row.method for row in sandbox.requests()} == {"GET"}
 
 
 def test_an_unknown_profile(wb):

@@ -31,7 +31,12 @@ def ipython(tmp_path, monkeypatch):
 def test_one_line(piped, tmp_path):
     """`-c` runs one line with everything ready, and shows faces."""
     done = piped(
-        "shell", "--fresh", "-c", "len(api.list_contracts()), wb.FULL, sandbox, inbox, pd", IPYTHONDIR=str(tmp_path)
+        "sandbox",
+        "shell",
+        "--fresh",
+        "-c",
+        "len(api.list_contracts()), wb.FULL, sandbox, inbox, pd",
+        IPYTHONDIR=str(tmp_path),
     )
     said = done.stdout.decode()
 
@@ -43,7 +48,7 @@ def test_one_line(piped, tmp_path):
 def test_an_error_has_its_code_and_its_face(piped, tmp_path):
     """A refusal in `-c` ends with 3 and shows what happened, without a trace."""
     code = "api.simulate_refund(transaction_id='3f2a0b1c-0000-4000-8000-000000000000', amount=wb.FULL)"
-    done = piped("shell", "--fresh", "-c", code, IPYTHONDIR=str(tmp_path))
+    done = piped("sandbox", "shell", "--fresh", "-c", code, IPYTHONDIR=str(tmp_path))
 
     assert done.returncode == 3
     assert b"Transaction not found" in done.stdout
@@ -131,7 +136,7 @@ def test_undo(ipython):
 def test_the_shell_itself(tmp_path, own_state):
     """At a terminal the shell says what is ready, completes operations, and ends with exit."""
     child = pexpect.spawn(
-        sys.executable, ["-m", "workbench", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
+        sys.executable, ["-m", "workbench", "sandbox", "shell", "--fresh"], cwd=ROOT, timeout=60, encoding="utf-8",
         env={"PATH": "", "TERM": "dumb", "IPYTHONDIR": str(tmp_path), "HOME": str(tmp_path), "WORKBENCH_STATE": str(own_state)},
     )  # fmt: skip
     child.expect_exact("%contracts  %authorize")

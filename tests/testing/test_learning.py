@@ -223,13 +223,13 @@ def test_the_page_runs(tmp_path, monkeypatch) -> None:
 
 
 def test_the_command_checks_and_writes(documented, tmp_path, capsys) -> None:
-    """`workbench sandbox learn` writes the file; `--check` ends with 5 where traffic differs from it."""
-    command = ["sandbox", "learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
+    """`workbench learn` writes the file; `--check` ends with 5 where traffic differs from it."""
+    command = ["learn", *map(str, recorded({"refund_bounds": "422"}, tmp_path))]
 
     assert main([*command, "--out", str(tmp_path / "acme.toml")]) == 0
     assert tomllib.loads((tmp_path / "acme.toml").read_text())["refund_bounds"] == "422"
     assert main([*command, "--check", str(tmp_path / "acme.toml")]) == 0
-    assert main(["sandbox", "learn", *map(str, documented), "--check", str(tmp_path / "acme.toml")]) == 5
+    assert main(["learn", *map(str, documented), "--check", str(tmp_path / "acme.toml")]) == 5
     assert "refund_bounds" in capsys.readouterr().out
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import cached_property, partial
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -19,6 +19,7 @@ from workbench import rendering
 from workbench.errors import UsageError, WorkbenchError, visible
 from workbench.panel import lists as things
 from workbench.panel.lists import Column, Rows
+from workbench.renamed import former_members
 from workbench.rendering.design import look, word
 from workbench.rendering.text import minor_digits, status_cell
 
@@ -65,6 +66,9 @@ class Listing:
         load: Reads the rows.
     """
 
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "listing")
+
     def __init__(self, name: str, load: Callable[[], Rows]) -> None:
         self.name = name
         self.text = ""
@@ -110,6 +114,13 @@ class Listing:
         """
         self.text = text
         self.__dict__.pop("order", None)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the rows, and the names in the filter that no column has."""
+        names = dict.fromkeys(term.column for term in terms(self.text) if term.column and term.column[0].isalpha())
+        unknown = [name for name in names if self._place(name) is None]
+        return [*self.data.notes, *(f"No column is called {name}: it is searched as text." for name in unknown)]
 
     def sort(self, *columns: str) -> None:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.

@@ -34,9 +34,12 @@ def _noun_rows() -> dict[str, str]:
 SECTIONS: dict[str, dict[str, str]] = {
     "Operations": _noun_rows(),
     "Many calls": {"bulk": "Send one request for each row of a file, at most once each."},
-    "Sandbox": {"sandbox": "Serve, reset and control the sandbox: settle, review, advance and more."},
+    "Sandbox": {
+        "sandbox": "Serve, reset and control the sandbox: settle, review, advance and more; open a shell on it.",
+        "learn": "Show which assumptions recorded traffic confirms or refutes, and write a behavior file.",
+    },
     "Events": {"events": "List, receive, send and watch events."},
-    "Tests": {"test": "Try your application in many universes, or behind HTTP; compare two versions of it."},
+    "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
@@ -48,9 +51,8 @@ SECTIONS: dict[str, dict[str, str]] = {
         "profiles": "List, show, check and arm connection profiles.",
     },
     "Help": {
-        "docs": "Show the rules of an operation or a kind of event, bodies to start from, and assumptions.",
+        "docs": "Show the rules of an operation or a kind of event, example bodies, and assumptions.",
         "setup": "Check this installation; show variables; print a completion script.",
-        "shell": "Open IPython with api, sandbox, inbox and wb ready.",
         "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
     },
 }
@@ -61,6 +63,7 @@ PLACES: dict[tuple[str, ...], str] = {
     **_FURTHER,
     ("bulk",): "bulk:app",
     ("sandbox",): "sandbox:app",
+    ("learn",): "learning:learn",
     ("events",): "events:app",
     ("test",): "testing:app",
     ("sequences",): "sequences:app",
@@ -73,7 +76,6 @@ PLACES: dict[tuple[str, ...], str] = {
     ("profiles",): "journal:profiles_app",
     ("docs",): "about:docs_app",
     ("setup",): "about:setup_app",
-    ("shell",): "shell:shell",
     ("agent", "serve"): "shell:mcp",
     ("agent", "setup"): "shell:skill",
 }
@@ -176,14 +178,14 @@ _EXAMPLES = {
     "sandbox register-endpoint": (
         "workbench sandbox register-endpoint http://127.0.0.1:8000/webhooks --url http://127.0.0.1:8080"
     ),
-    "sandbox learn": "workbench sandbox learn traffic.har webhooks.ndjson --out acme.toml",
+    "learn": "workbench learn traffic.har webhooks.ndjson --out acme.toml",
     "sandbox world": "workbench sandbox world events.ndjson --out program.toml",
     "sandbox review": "workbench sandbox review PENDING-USER-ID approved",
     "sandbox serve": "workbench sandbox serve --port 8080 --db sandbox.db",
     "sandbox wallet-sign": "workbench sandbox wallet-sign ADMIN-ADDRESS @message.json --reveal -o json > half.json",
     "sequences": "workbench sequences show refund-full",
     "sequences check": "workbench sequences check mine.toml",
-    "shell": "workbench shell --code 'api.list_contracts()'",
+    "sandbox shell": "workbench sandbox shell --profile test",
     "docs skeleton": "workbench docs skeleton create-user-application > body.json",
     "transactions": "workbench transactions refund SETTLED-TRANSACTION-ID --amount FULL",
     "events trigger": (

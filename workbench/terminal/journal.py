@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -37,7 +38,7 @@ from workbench.terminal.where import (
     session,
 )
 
-_File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
+_File = Annotated[Path | None, Parameter(help="Journal file of an application.")]
 
 
 @contextmanager
@@ -192,24 +193,36 @@ def check(
     *,
     user_id: Uuid | None = None,
     live: bool = False,
+    out: Path | None = None,
     how: Output = Output(),
 ) -> int:
-    """Validate profiles and, by reads only, the assumptions they rely on.
+    """Validate profiles and, by reads only, the assumptions they rely on. The report is that of `learn`.
+
+    Exit code 5 if the reads refute an assumption.
 
     Args:
         name: Profile to test with reads; without it only the file is checked.
         user_id: Id of a user with rewards, to verify assumptions about rewards.
         live: Confirm the use of a production profile.
+        out: Write the behavior file, for --behavior.
     """
     if name is None:
         return _check_file()
-    with session(Where(profile=name, live=live)) as api:
-        findings = api.verify_assumptions(user_id=user_id)
-    rows = [{"assumption": x.id, "verdict": str(x.verdict), "seen": x.seen, "change": x.change} for x in findings]
-    tested = [row for row in rows if row["verdict"] != "untested"]
-    show(tested if how.output == "table" else rows, how)
-    say(f"{len(rows) - len(tested)} assumptions cannot be tested by reads.")
-    return PARTLY if findings.of("contradicted") else DONE
+    from workbench.terminal.learning import report
+    from workbench.testing.exports import record
+    from workbench.testing.learning import learn
+
+    with session(Where(profile=name, live=live)) as api, TemporaryDirectory() as folder:
+        path = Path(folder) / "reads.har"
+        with record(api, path):
+            probed = api.verify_assumptions(user_id=user_id)
+        learned = learn(path).with_probe(probed)
+    report(learned, how, out)
+    for finding in probed.of("contradicted"):
+        say(str(finding))
+    unseen = sum(finding.status == "not seen" for finding in learned.findings)
+    say(f"{unseen} assumptions were not seen in these reads.")
+    return PARTLY if any(finding.status == "refuted" for finding in learned.findings) else DONE
 
 
 def _check_file() -> int:

@@ -1,11 +1,15 @@
-"""`workbench sandbox learn` and `sandbox world`: behavior and world files made from what a service recorded."""
+"""`workbench learn` and `sandbox world`: behavior and world files made from what a service recorded."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from workbench.errors import visible
 from workbench.terminal.exits import DONE, PARTLY, say, usage_error
 from workbench.terminal.output import Output, show
 from workbench.terminal.where import Name, Setting
+
+if TYPE_CHECKING:
+    from workbench.testing.learning import Learned
 
 
 def learn(
@@ -31,6 +35,12 @@ def learn(
     if wrong := [text for text, (_, equals, _) in zip(name, pairs, strict=True) if not equals]:
         raise usage_error(f"--name {visible(wrong[0], 60)}: expected MEMBER=NAME, as status=http.status_code.")
     learned = learn(files, against=check, names={member: path for member, _, path in pairs})
+    report(learned, how, out, check)
+    return PARTLY if check is not None and not learned.ok else DONE
+
+
+def report(learned: "Learned", how: Output, out: Path | None, base: str | None = None) -> None:
+    """Print what was learned, and write it as a behavior file."""
     seen = [finding for finding in learned.findings if finding.status != "not seen"]
     if how.output == "table" and not how.fields:
         print(learned)
@@ -38,9 +48,8 @@ def learn(
         columns = ("id", "status", "seen", "value", "expected", "place")
         show([{column: getattr(finding, column) for column in columns} for finding in seen], how)
     if out is not None:
-        learned.save(out, check)
+        learned.save(out, base)
         say(f"Behavior: {out}. Review it, then use it as --behavior {out}")
-    return PARTLY if check is not None and not learned.ok else DONE
 
 
 def world(*files: Path, out: Path) -> None:

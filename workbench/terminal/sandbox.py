@@ -351,9 +351,9 @@ app.command(serve, group=_SERVE)
 app.command(advance, group=_CONTROLS)
 app.command(reset, group=_SERVE)
 app.command(
-    "workbench.terminal.learning:learn",
-    name="learn",
-    help="Show what recorded traffic confirms or refutes, and write a behavior file.",
+    "workbench.terminal.shell:shell",
+    name="shell",
+    help="Open IPython with api, sandbox, inbox and wb ready; also for a profile.",
     group=_SERVE,
 )
 app.command(

@@ -1,4 +1,4 @@
-"""`workbench shell`, `lab`, `dashboard` and `mcp`: IPython and its extension, JupyterLab, and a server for agents."""
+"""`workbench sandbox shell`, `lab`, `dashboard`, `mcp`: IPython and its extension, JupyterLab, a server for agents."""
 
 import os
 import re

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import orjson
 
+from workbench.client.probe import Finding as Probed
 from workbench.errors import Problem, UsageError, visible
 from workbench.interface.assumptions import BEHAVIORS, assumptions, failure_id, settings
 from workbench.interface.events import EVENT_KINDS
@@ -99,6 +100,18 @@ class Learned(Shown):
         """Settings in which the service differs, for `connect(behavior=…)`."""
         rows = (finding for finding in self.findings if finding.status == "refuted" and finding.id in BEHAVIORS)
         return {finding.id: finding.value for finding in rows if BEHAVIORS[finding.id].settable}
+
+    def with_probe(self, probed: Iterable[Probed]) -> "Learned":
+        """Return the report with what a probe by reads found: what it contradicts, and what else was not seen."""
+        by_id = {finding.id: finding for finding in probed if finding.verdict != "untested"}
+        findings = []
+        for finding in self.findings:
+            other = by_id.get(finding.id)
+            if other is not None and (finding.status == "not seen" or other.verdict == "contradicted"):
+                status = "refuted" if other.verdict == "contradicted" else "confirmed"
+                finding = attrs.evolve(finding, status=status, place=other.seen)
+            findings.append(finding)
+        return Learned(findings, self.unlisted, self.counts)
 
     def rows(self) -> list[Finding]:
         """Return the findings, refuted ones first."""
