@@ -11,7 +11,20 @@ from pathlib import Path
 import pytest
 
 import workbench as wb
+from workbench.bulk.outcomes import RowResult
+from workbench.client.effects import Entry
+from workbench.course.learner import CheckResult
+from workbench.errors import UsageError
+from workbench.forms.form import Form
+from workbench.panel.dashboard import Dashboard
+from workbench.panel.listing import Listing
 from workbench.renamed import RENAMED
+from workbench.rewards.read_result import Rewards
+from workbench.testing.comparing import Comparison
+from workbench.testing.exploring import Failure
+from workbench.withdrawals.planning import Plan
+from workbench.withdrawals.wallet import AdminMessage, Explanation
+from workbench.withdrawals.withdrawal import Withdrawal
 
 PACKAGES = {
     "workbench.chains": ("coincurve", "Crypto", "nacl", "eth_account", "pandas", "httpx", "matplotlib", "ipywidgets"),
@@ -87,8 +100,54 @@ def test_a_former_name_says_what_to_write_instead() -> None:
             continue  # still importable; or nobody's business
         _, *members = space.split(".")
         owner = reduce(getattr, members, api if space.startswith("api") else wb)
-        with pytest.raises(AttributeError, match=r"since 0\.3 (it is|the types of)"):
+        with pytest.raises(AttributeError, match=r"; (it is now|since 0\.3 the types of)"):
             getattr(owner, name)
     for former, now in RENAMED.items():
         if re.fullmatch(r"wb\.[\w.]+", now):
             assert reduce(getattr, now.split(".")[1:], wb), former
+
+
+STILL_THERE = {"wb.Inbox", "wb.bulk", "wb.chains", "wb.connect", "wb.errors.UnexpectedAnswer"}
+"""Names of which the changelog says that something else about them changed."""
+
+
+def test_the_names_of_the_changelog_say_what_to_write_instead() -> None:
+    """Each name of `wb` in the left column of its tables, back to 0.1."""
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    left = "".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    former = set(re.findall(r"\bwb(?:\.\w+)+", left)) - STILL_THERE
+
+    assert len(former) > 40
+    for name in former:
+        with pytest.raises(AttributeError, match=r"; (it is now|since 0\.3 the types of)"):
+            raise AssertionError(f"{name} is {reduce(getattr, name.split('.')[1:], wb)}")
+
+
+RESULTS = {
+    "api": wb.Session, "journal": wb.Journal, "inbox": wb.Inbox, "sandbox": wb.Sandbox, "entry": Entry, "row": RowResult,
+    "check": CheckResult, "form": Form, "dashboard": Dashboard, "listing": Listing, "rewards": Rewards, "plan": Plan,
+    "comparison": Comparison, "failure": Failure, "message": AdminMessage, "explanation": Explanation,
+    "withdrawal": Withdrawal,
+}  # fmt: skip
+
+
+def test_former_members_say_what_to_write_instead() -> None:
+    """Members of sessions, inboxes and results that earlier versions had; no class has them any more."""
+    former = [name.split(".") for name in RENAMED if re.fullmatch(r"(?!wb)\w+\.\w+", name)]
+
+    assert {owner for owner, _ in former} == set(RESULTS)
+    for owner, member in former:
+        assert member not in dir(RESULTS[owner])
+        with pytest.raises(AttributeError, match=f"has no {member}; it is now "):
+            RESULTS[owner].__getattr__(None, member)
+
+
+def test_arguments_in_another_order_are_named() -> None:
+    """A call in the form of earlier versions says what the function takes."""
+    api = wb.connect()
+    with pytest.raises(UsageError, match="too many positional arguments; run takes call, rows, workers"):
+        wb.bulk.run(api, "simulate_refund", [])  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"takes an operation of a client, such as api\.create_user_application"):
+        wb.bulk.run("simulate_refund", [])
+    with pytest.raises(UsageError, match="takes an operation of a client"):
+        wb.bulk.run(api, [])

@@ -267,7 +267,8 @@ def argument_problems(function: Callable[..., Any], args: tuple[Any, ...], given
             and name not in given
             and list(parameters).index(name) >= len(args)
         ]
-        return lacking or [Problem("", "arguments", visible(str(error), 200))]
+        known = f"; {_public_name(function)} takes {', '.join(names)}" if "positional" in str(error) else ""
+        return lacking or [Problem("", "arguments", f"{visible(str(error), 200)}{known}")]
     with suppress(NameError, TypeError):  # what it is annotated with is loaded for type checkers alone
         hints = typing.get_type_hints(inspect.unwrap(function))
         return [

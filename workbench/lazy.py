@@ -34,6 +34,11 @@ def public_names(package: str, names: Mapping[str, str]) -> "tuple[Callable[[str
             from workbench.renamed import renamed
 
             new = renamed(f"{package.replace('workbench', 'wb', 1)}.{name}")
+            if package == "workbench" and name[:1].isupper():
+                from workbench import errors
+
+                if getattr(vars(errors).get(name), "__module__", "") == errors.__name__:  # a name of `wb` in 0.1
+                    new = f"; it is now wb.errors.{name}"
             raise AttributeError(f"module {package!r} has no attribute {name!r}{new}")
         module, _, attribute = names[name].partition(":")
         loaded: object = import_module(module)

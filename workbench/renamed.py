@@ -1,6 +1,7 @@
 """Names of earlier versions and their replacements. CHANGELOG.md shows the same as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 RENAMED: Mapping[str, str] = {
     # names of wb and its namespaces
@@ -65,9 +66,63 @@ RENAMED: Mapping[str, str] = {
     "wb.course.exercises": "wb.course.progress",
     "wb.chains": "the package workbench.chains",
     "wb.chaos": "wb.testing.explore",
+    "wb.frame": "wb.to_frame",
+    "wb.save": "wb.to_file",
+    "wb.read_rewards": "wb.rewards.fetch",
+    "wb.tables.read_rewards": "wb.rewards.fetch",
+    "wb.read_events": "wb.events.read_log",
+    "wb.sample_event": "wb.events.sample",
+    "wb.apply": "wb.bulk.run",
+    "wb.runs": "wb.bulk",
+    "wb.resume": "wb.bulk.resume",
+    "wb.load_bodies": "wb.bulk.read_rows",
+    "wb.run": "wb.sequences.run",
+    "wb.sequences.run_kept": "wb.sequences.run(api, sequence, path=path)",
+    "wb.play": "wb.panel.sequence",
+    "wb.cents": "wb.withdrawals.usd",
+    "wb.native": "wb.withdrawals.native_units",
+    "wb.countdown": "wb.panel.countdown",
+    "wb.from_wire": "api.from_wire(operation, body)",
+    "wb.verify_assumptions": "api.verify_assumptions()",
+    "wb.NothingArrived": "wb.errors.EventTimeout",
+    "wb.bulk.Held": "wb.errors.FileBusy",
+    "wb.tables.cumulated": "wb.tables.cumsum",
+    **{f"wb.tables.{name}": "a method of the pandas column" for name in ("total", "grouped", "mean", "added")},
+    **{f"wb.tables.{name}": 'column.astype("Float64"), then pandas' for name in ("describe", "quantile", "floats")},
+    "wb.chains.check": "workbench.chains.address_problems",
+    "wb.chains.octets": "workbench.chains.read_bytes",
+    "wb.chains.assurance": "workbench.chains.checksum_note",
+    "wb.chains.is_zero": "workbench.chains.is_zero_address",
+    "wb.chains.look_alike": "workbench.chains.similar_addresses",
     # members of a session
     "api.events": "api.inbox.events()",
     "api.guide": "api.sandbox.guide()",
+    "api.wires": "api.converter",
+    "journal.find": "journal.list(outcome=…)",
+    "journal.filter": "journal.list(outcome=…)",
+    "journal.send_again": "journal.resend",
+    "entry.end": "entry.outcome",
+    "inbox.kept": "inbox.stored",
+    "inbox.at_work": "inbox.running()",
+    # members of results
+    "comparison.same": "comparison.ok",
+    "check.done": "check.ok",
+    "row.end": "row.outcome",
+    "row.said": "row.message",
+    "listing.export": "listing.to_file(path)",
+    "dashboard.export": 'wb.to_file(dashboard, "june.html")',
+    "failure.export": "failure.to_pytest(path, application)",
+    "message.json": "message.to_json()",
+    "message.save": "message.to_json(path)",
+    "plan.says": "plan.summary",
+    "plan.reading": "plan.amount_text",
+    "plan.needs_typing": "plan.needs_confirmation",
+    "withdrawal.says": "withdrawal.summary",
+    "explanation.says": "explanation.summary",
+    "form.ways": "form.snippets",
+    "form.button": "form.view.button",
+    "rewards.told": "rewards.summaries",
+    "rewards.take": "rewards.update(later)",
     "journal.export": "wb.to_frame(journal.list())",
     # controls of a sandbox
     **{
@@ -82,6 +137,7 @@ RENAMED: Mapping[str, str] = {
     "sandbox.wallet_sign": "sandbox.wallet(admin).sign(data)",
     "sandbox.settle_after": 'behavior={"settle_by_clock": …}',
     "sandbox.url": "sandbox.share()",
+    "sandbox.subscribe": "api.inbox, or sandbox.register_endpoint(url)",
     # commands
     "workbench list-contracts": "workbench contracts list",
     "workbench simulate-authorization": "workbench transactions authorize",
@@ -113,6 +169,15 @@ RENAMED: Mapping[str, str] = {
     "workbench config": "workbench setup config",
     "workbench completion": "workbench setup completion",
     "workbench mcp": "workbench agent serve",
+    "workbench apply": "workbench bulk run",
+    "workbench resume": "workbench bulk resume",
+    "workbench events listen --within": "--timeout",
+    "workbench sandbox serve --profile": "--behavior",
+    "workbench sandbox serve --webhooks-outside": "--public-webhooks",
+    "workbench journal list --end": "--outcome",
+    "workbench docs assumptions --known": "--confidence",
+    "workbench sandbox register-endpoint --for-url": "--endpoint-url",
+    "workbench sandbox create-key --for-tenant": "--tenant-name",
     "workbench shell": "workbench sandbox shell",
     # arguments of functions
     "connect(code=)": 'the URL with the code: connect("https://class.example:8700/CODE")',
@@ -130,24 +195,27 @@ RENAMED: Mapping[str, str] = {
     "connect(settings=)": "behavior={…}",
     "connect_async(settings=)": "behavior={…}",
     "Sandbox(settings=)": "behavior={…}",
+    "Sandbox(profile=)": "behavior=",
+    "Sandbox(webhooks_outside=)": "public_webhooks=",
+    "connect(sandbox=)": "behavior=, path= and so on",
     "session(settings=)": "behavior={…}",
 }
 
 
 FORMER_TYPES: Mapping[str, str] = {
-    "bulk": "BulkResult Finding Findings Plan RowProblem RowResult",
-    "course": "Board CheckResult CourseProgress DrillRun Exercise Hint Quiz QuizResult",
+    "bulk": "Applied Outcome BulkResult Finding Findings Plan RowProblem RowResult",
+    "course": "Board Checked Progress CheckResult CourseProgress DrillRun Exercise Hint Quiz QuizResult",
     "records": "AccountDetails Address BankingAddress BeneficiaryType CardLimit CreatePaymentAccount "
     "CreateUserApplication DeletePaymentAccount Deletion DisputeUpdateStatus ExternalFiatAccount Link LinkParams "
     "ListContracts ListRewardsActivity MicroDepositRail Onramp PaymentAccountType RewardType RewardsItem Role "
     "SignWithdrawal Signature SimulateAuthorization SimulateRefund SimulateReversal StatusChangeReason Token "
     "UpdateDispute UpdateUbo UpdateUser",
-    "sequences": "Entry Evidence Expect ExpectedEvent Ledger Mix Run Runs StepResult Unbalanced",
-    "tables": "ClusterRewards Saved",
-    "withdrawals": "AdminMessage AdminSignature CallData Cents Explanation NativeUnits Plan Revealed Transaction "
-    "Withdrawal",
+    "sequences": "Stage Done EventWanted Entry Evidence Expect ExpectedEvent Ledger Mix Run Runs StepResult Unbalanced",
+    "tables": "Body ClusterRewards Saved",
+    "withdrawals": "AdminMessage AdminSignature CallData Cents Explanation Native NativeUnits Plan Revealed "
+    "Transaction Withdrawal",
 }
-"""Types that were public in 0.2, by namespace."""
+"""Types that were public in earlier versions, by namespace."""
 
 
 def renamed(name: str) -> str:
@@ -156,4 +224,20 @@ def renamed(name: str) -> str:
     space, _, member = rest.partition(".")
     if member in FORMER_TYPES.get(space, "").split():
         return "; since 0.3 the types of requests and results are private: call the function that takes or returns it"
-    return f"; since 0.3 it is {RENAMED[name]}" if name in RENAMED else ""
+    return f"; it is now {RENAMED[name]}" if name in RENAMED else ""
+
+
+def former_members(article: str, name: str) -> Callable[[object, str], NoReturn]:
+    """Return the `__getattr__` of a class: it names what replaced a member of an earlier version.
+
+    Args:
+        article: What precedes the name in a message: "a" or "an".
+        name: An object of the class, as in `RENAMED`: "journal".
+    """
+
+    def refuse(self: object, member: str) -> NoReturn:
+        shown = {"api": "session"}.get(name, name)
+        message = f"{article} {shown} has no {member}{renamed(f'{name}.{member}')}"
+        raise AttributeError(message, name=member, obj=self)
+
+    return refuse

@@ -28,7 +28,7 @@ from workbench.errors import (
     not_allowed,
 )
 from workbench.remedies import Remedy
-from workbench.renamed import renamed
+from workbench.renamed import former_members
 from workbench.system.process import HOSTED, own_address, refusal
 from workbench.system.progress import ipython_shell
 
@@ -142,9 +142,7 @@ class _Session(BaseClient):
             self._sandbox.close()
 
     if not TYPE_CHECKING:  # a type checker would accept any name
-
-        def __getattr__(self, name):
-            raise AttributeError(f"a session has no {name}{renamed(f'api.{name}')}")
+        __getattr__ = former_members("a", "api")
 
     def __repr__(self) -> str:
         text = super().__repr__()
@@ -297,7 +295,7 @@ def connect(
 
 
 def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Give a forwarding function the signature of the function it forwards to."""
+    """Copy the signature of another function to a forwarding function."""
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation

@@ -458,7 +458,7 @@ def test_a_person_resolves_an_unknown_row(sandbox: Sandbox, tmp_path: Path) -> N
             raise httpx.ReadTimeout("late")
 
     run(api_of(sandbox, before=lost).create_user_application, rows, path=path, progress=False)
-    with pytest.raises(UsageError, match="row 1 is not unknown"):
+    with pytest.raises(UsageError, match="row 1 has a known outcome"):
         resume(api_of(sandbox), path, rows, resolved={1: "done"}, progress=False)
     with pytest.raises(UsageError, match='"done" or "not_sent"'):
         resume(api_of(sandbox), path, rows, resolved={2: "lost"}, progress=False)  # type: ignore[dict-item]

@@ -30,22 +30,24 @@ EXTRAS = ("", "tables", "server", "lab", "agents", "test")
 TESTS = {
     "Clients of four OpenAPI generators make all twelve calls": "tests/openapi",
     "The image, its health, and the compose story": "tests/install/test_image.py",
+    "The workflow for CI": "tests/install/test_ci.py",
     "A missing library names the command that installs it": "tests/install/test_extras.py",
     "A thirteenth operation, in three files": "tests/interface/test_thirteenth.py",
     "Completion in an editor, and at a prompt": "tests/test_completion.py",
     "Type checkers on a program of a user": "tests/test_docs_types.py",
     "A proxy, private authorities, certificates of clients": "tests/client/test_network.py tests/client/test_options.py",
+    "Keys from variables, commands and the keyring": "tests/client/test_settings.py tests/client/test_key_renewal.py",
     "Files of earlier versions": "tests/test_earlier_files.py",
     "Schemathesis as it comes": "tests/service/test_schemathesis.py",
 }
 """Shown by tests of the checkout, since they need other programs."""
 INTRODUCTION = """# What a developer does
 
-Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the built wheel, in an environment that has only what the line names.
+Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the built wheel, in an environment with only the extra that the line names.
 `python -m tests.jobs --write` runs all of them and writes this page; the seconds are those of one run, the start of Python included.
 """
 PARTS = {
-    "## The first hour": "What README shows, each in a process of its own, in an environment that has only what it names\n"
+    "## The first hour": "The examples of README, each in a separate process, in an environment with only the extra they name\n"
     "(`python -m tests.jobs --hour --write`).",
     "## Pages and extras": "Whether the Python examples of a page, and the commands of the README, run in an environment "
     "with the extra alone\n(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs "
@@ -220,7 +222,7 @@ def page_lines(lines: list[str], hour: list[str], pages: list[str]) -> list[str]
     """Return the lines of the page; a part that was not run stays as it is stored."""
     stored = PAGE.read_text(encoding="utf-8")
     tests = ["| What | Test |", "|---|---|", *(f'| {what} | `pytest -m "" {path}` |' for what, path in TESTS.items())]
-    parts = [INTRODUCTION, *lines, "", "What needs other programs is shown by tests of the checkout:", "", *tests]
+    parts = [INTRODUCTION, *lines, "", "Jobs that need other programs are shown by tests of the checkout:", "", *tests]
     for (heading, about), new in zip(PARTS.items(), (hour, pages), strict=True):
         old = stored.partition(f"{about}\n\n")[2].partition("\n\n## ")[0].splitlines()
         parts += ["", heading, "", about, "", *(new or old)]

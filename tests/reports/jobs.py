@@ -39,12 +39,12 @@ SCOPES = {
     "merged": "ompleteness unknown",
 }
 """Scopes, each with the caveat that the notes of a report must have, since the number is not that of all rows."""
-HEADING = "## Jobs, and what they are compared with\n"
+HEADING = "## Jobs and their comparisons\n"
 INTRODUCTION = """{} jobs are compared with plain SQL over raw deliveries (SQLite), the sandbox's own records, or own paging:
 for three seeds, in UTC and New York time, on the complete log, at a past moment, on a partial log, with rows in USD, EUR
 and JPY, and on a frame after `merge` and `concat`. The log ends within a month. `python -m tests.reports.jobs --write`
-runs all of them and writes this table. "caveat" means that the notes of the report say what its number leaves out, which
-is checked too; an empty cell, that a job has no such case.
+runs all of them and writes this table. "caveat" means that the notes of the report list what its number leaves out, which
+is checked too; an empty cell means that the case does not apply.
 """
 PAGE = Path(__file__).parents[2] / "docs" / "analysts.md"
 

@@ -71,9 +71,9 @@ def test_a_file_that_is_not_toml_is_named(tmp_path) -> None:
 
 
 def test_the_old_argument_names_the_new_one() -> None:
-    with pytest.raises(UsageError, match=r"settings is not an argument; since 0.3 it is behavior="):
+    with pytest.raises(UsageError, match=r"settings is not an argument; it is now behavior="):
         wb.connect(settings={"rate_limit": 1})  # type: ignore[call-arg]
-    with pytest.raises(AttributeError, match=r"since 0.3 it is wb.compare_behavior"):
+    with pytest.raises(AttributeError, match=r"it is now wb.compare_behavior"):
         wb.compare  # type: ignore[attr-defined] # noqa: B018
 
 

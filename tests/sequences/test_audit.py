@@ -119,7 +119,7 @@ def test_a_wrong_member_is_reported(old: str, new: str, said: str) -> None:
         ("name = ", "at end of document"),
         ("[[steps]", "line 1"),
         ("a = " + "[" * 5000, "nested too deeply"),
-        ("name = 'x'", "are missing"),
+        ("name = 'x'", "are required, at least one"),
         ("steps = 3", "must be [[steps]] tables"),
         ("x" * 1_000_001, "is longer than"),
         ("[[steps]]\nname='a'\ndo='settle'\n[steps.with]\n" + ".".join(["a"] * 90) + "=1", "levels deep"),
@@ -198,6 +198,6 @@ def test_a_name_of_many_parts_is_refused_at_once(text: str) -> None:
 def test_a_reference_of_0_2_to_the_guide_is_named() -> None:
     """It would be a table otherwise; and no step can be called as the guide is."""
     text = GOOD.replace('{ ref = "guide.cards.active" }', '{ guide = "cards.active" }')
-    with pytest.raises(InvalidSequence, match=r'since 0.3 it is { ref = "guide.cards.active" }'):
+    with pytest.raises(InvalidSequence, match=r'it is now { ref = "guide.cards.active" }'):
         from_toml(text)
     assert "is taken" in str(wrong(GOOD.replace('name = "buy"', 'name = "guide"')))

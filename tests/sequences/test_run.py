@@ -359,7 +359,7 @@ def test_interrupted_runs_can_be_resumed(sandbox: Sandbox, workers: int) -> None
     assert whole[: len(runs)] == tuple(runs)
     assert whole.ledger().total()["held"] == sum(range(1, 41))
     assert len(called) == 40
-    with pytest.raises(InvalidSequence, match="resume holds other runs"):
+    with pytest.raises(InvalidSequence, match="resume belongs to a call with other arguments"):
         run_many(sandbox, HOLD, rows[1:], resume=runs)
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -16,6 +16,7 @@ from workbench.client.base import journal_of
 from workbench.client.effects import Outcome, next_step
 from workbench.errors import CannotRecord, Problem, UnusableFile, UsageError, WorkbenchError
 from workbench.remedies import Remedy
+from workbench.renamed import former_members
 from workbench.system.database import Database
 
 APPLICATION = 0x57425255  # "WBRU"
@@ -36,6 +37,9 @@ _NO_EFFECT = (PLANNED, _REJECTED, Outcome.NOT_SENT, Outcome.REFUSED)
 @attrs.frozen(kw_only=True)
 class RowResult:
     """The result of one row of the input."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "row")
 
     row: int  # its number in the input, from 1
     outcome: str  # "done", "refused", "not_sent" or "unknown"; before that "planned" or "sending"
@@ -235,7 +239,7 @@ class RunRecord:
         problems = []
         for number, outcome in resolved.items():
             if number not in self._rows or self._rows[number].outcome != Outcome.UNKNOWN:
-                problems.append(Problem(f"row {number}", "state", "is not unknown, so there is nothing to resolve"))
+                problems.append(Problem(f"row {number}", "state", "has a known outcome; nothing to resolve"))
             elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 problems.append(Problem(f"row {number}", "enum", 'can be resolved as "done" or "not_sent"'))
         if problems:

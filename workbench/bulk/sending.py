@@ -86,9 +86,10 @@ def run(
         NotArmed: In production, the phrase is missing or the session is not armed. Nothing was sent.
         Interrupted: The run was stopped by Ctrl-C; `.result` has the result of each row.
     """
+    operation = operation_of(call)
     return _run(
         call.client,
-        operation_of(call),
+        operation,
         rows,
         None if path is None else Path(path),
         workers=workers,

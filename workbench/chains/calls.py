@@ -76,7 +76,7 @@ def _decode(types: Sequence[str], data: memoryview) -> tuple[list[Any], int]:
             size = int.from_bytes(data[end : end + _WORD])
             end += _WORD
             if size > len(data):
-                raise ValueError("a length beyond the end: longer than the call itself")
+                raise ValueError("a length points beyond the end of the call")
             if kind == "bytes":
                 values.append(bytes(data[end : end + size]))
                 end += size + -size % _WORD

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from workbench.errors import Attempt
 from workbench.remedies import Remedy
+from workbench.renamed import former_members
 from workbench.schema.masks import masked
 from workbench.schema.walk import is_record
 
@@ -95,6 +96,9 @@ class Resolution:
 @attrs.frozen(kw_only=True, repr=False)
 class Entry:
     """Journal entry of a call with an effect. Request and answer are masked."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("an", "entry")
 
     id: str
     operation: str

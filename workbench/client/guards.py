@@ -136,7 +136,7 @@ class ClientContext:
         if not isinstance(minutes, int | float) or isinstance(minutes, bool) or not 0 < minutes <= LONGEST:
             problems.append(Problem("minutes", "maximum", f"must be more than 0 and at most {LONGEST}"))
         if not isinstance(reason, str) or not reason.strip():
-            problems.append(Problem("reason", "required", "is missing; it is kept in the journal"))
+            problems.append(Problem("reason", "required", "is required; the journal records it"))
         if self.locked:
             problems.append(Problem("", "readonly", f"{self.locked}; nothing can be armed"))
         if problems:

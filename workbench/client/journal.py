@@ -37,7 +37,7 @@ from workbench.errors import (
     visible,
 )
 from workbench.interface.table import OPERATIONS, Operation
-from workbench.renamed import renamed
+from workbench.renamed import former_members
 from workbench.rendering.text import money
 from workbench.schema import walk
 from workbench.schema.masks import masked
@@ -369,9 +369,7 @@ class Journal:
     """History of calls with an effect: iterate it, filter it with `list`, and resolve unknown outcomes."""
 
     if not TYPE_CHECKING:  # a type checker would accept any name
-
-        def __getattr__(self, name):
-            raise AttributeError(f"a journal has no {name}{renamed(f'journal.{name}')}")
+        __getattr__ = former_members("a", "journal")
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, clock: Clock | None = None) -> None:
         """Open the journal.

@@ -190,7 +190,7 @@ def client_problems(
     if not isinstance(journal, Journal | str | Path | None) and journal is not False:
         problems.append(Problem("journal", "type", "must be a Journal, a path or False"))
     if journal is False and environment == "production":
-        problems.append(Problem("journal", "required", "is needed in production"))
+        problems.append(Problem("journal", "required", "is required in production"))
     return problems
 
 

@@ -50,8 +50,9 @@ def delay(tries: int, fraction: float) -> float:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing or invalid. assumed:
-    rate_limits
+    """Parse a Retry-After header, in seconds or as a date relative to `Date`; None if missing or invalid.
+
+    assumed: rate_limits
     """
     value = headers.get("retry-after")
     if value is None or len(value) > 64:

@@ -91,7 +91,7 @@ def _tables(path: Path, problems: list[Problem]) -> Mapping[str, Mapping[str, An
         return {}
     tables = whole.pop("profiles", {})
     problems.extend(
-        Problem(visible(name, 60), "unknown", f"is not known in {path}; profiles stand under [profiles.name]")
+        Problem(visible(name, 60), "unknown", f"is unknown in {path}; profiles are tables [profiles.NAME]")
         for name in whole
     )
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):

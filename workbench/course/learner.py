@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -23,6 +23,7 @@ from workbench.client.keys import state_folder
 from workbench.course import checks, membership
 from workbench.course.checks import Check, SandboxEvidence
 from workbench.errors import CannotRecord, UsageError, not_allowed, visible
+from workbench.renamed import former_members
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid, Sheet
@@ -142,6 +143,9 @@ class Display(Shown):
 
 class CheckResult(Display):
     """The result of a check: `ok`, or what is `missing`."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "check")
 
     def __init__(
         self, exercise: Exercise, missing: tuple[str, ...], looked_at: str = "", notes: tuple[str, ...] = ()

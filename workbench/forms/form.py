@@ -5,7 +5,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench import rendering
 from workbench.client.base import BaseClient, journal_of
@@ -31,6 +31,7 @@ from workbench.forms.view import FormView, State
 from workbench.forms.widgets import Displayed, line
 from workbench.interface.table import Call
 from workbench.remedies import worded_for
+from workbench.renamed import former_members
 from workbench.schema import walk
 
 _CLOSED = {
@@ -50,6 +51,9 @@ class Form(Displayed):
 
     It consists of a `draft` with the values and a `view` with the widgets.
     """
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "form")
 
     def __init__(
         self,

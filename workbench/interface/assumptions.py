@@ -82,7 +82,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_unit_default",
             "sign_withdrawal",
             "an absent unit flag means cents, or native units",
-            "the document says false means cents, not what absence means",
+            "the document says that false means cents, and nothing about absence",
             WIDELY,
             documented="cents",
             others=("native",),
@@ -97,8 +97,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_contract_choice",
             "sign_withdrawal",
-            "where several contracts fit, the one created first is used, or last",
-            "the document does not say which",
+            "if several contracts match, the oldest is used, or the newest",
+            "the document does not say which one",
             documented="first",
             others=("last",),
         ),
@@ -114,13 +114,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "address_case",
             "sign_withdrawal",
             "EVM addresses are compared in any case",
-            "the document gives patterns that take any case, and no check sum",
+            "the document gives patterns that accept any case, and no checksum",
         ),
         Behavior(
             "withdrawal_same_again",
             "sign_withdrawal",
             "the same request gets the same signature while it is valid, or a new one",
-            "the document does not say what a second request gets",
+            "the document does not describe the answer to a second request",
             documented="same",
             others=("new",),
         ),
@@ -138,7 +138,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_lifetime",
             "sign_withdrawal",
             "a signature is valid for this many seconds",
-            "the document shows expiresAt alone",
+            "the document shows only expiresAt",
             ONCE,
             documented=600,
             observed=300,
@@ -147,7 +147,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "withdrawal_scope",
             "sign_withdrawal",
-            "what has one valid signature at a time: the tenant, or the contract",
+            "scope of the one valid signature: the tenant, or the contract",
             "conditions of its error bodies are not shown",
             ONCE,
             documented="tenant",
@@ -164,20 +164,20 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "withdrawal_service_half",
             "sign_withdrawal",
             "on EVM chains the service signs its own EIP-712 message, with domain Coordinator, version 2",
-            "what is signed is not shown",
+            "the document does not show what is signed",
             ONCE,
         ),
         Behavior(
             "coordinator_verifying_contract",
             "sign_withdrawal",
             "that message is verified by the contract's controllerAddress",
-            "seen in one place, which does not name the verifier",
+            "seen in one source, which does not name the verifier",
         ),
         Behavior(
             "withdrawal_admin_message",
             "withdrawals",
             "on EVM chains an admin signs an EIP-712 message, domain Collateral, version 2, verified by the "
-            "contract's proxyAddress, with a salt of their own and the proxy's adminNonce()",
+            "contract's proxyAddress, with a salt chosen by the admin, and the proxy's adminNonce()",
             "outside the document",
             WIDELY,
         ),
@@ -230,8 +230,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "cents_to_units",
             "sign_withdrawal",
-            "cents become units of the token by its exchangeRate, rounded down",
-            "the document does not say how cents become units",
+            "cents are converted to units of the token by its exchangeRate, rounded down",
+            "the document does not describe the conversion of cents to units",
         ),
         Behavior(
             "recipient_family",
@@ -255,7 +255,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "settle_by_clock",
             "simulations",
             "an authorization settles by itself after this many seconds of sandbox time; None: only by a control",
-            "the document does not say when",
+            "the document does not state the time",
             documented=None,
             others=(3600, ANY),
         ),
@@ -343,8 +343,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "settle_bounds",
             "simulations",
-            "a settlement above what is held is 400, or is posted; one below it releases the rest",
-            "no call settles in the document, so neither do its bounds stand there",
+            "a settlement above the hold is 400, or is posted; one below it releases the rest",
+            "the document has no call that settles, and no bounds for it",
             LIVE,
             documented="400",
             observed="posted",
@@ -361,7 +361,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "card_not_active",
             "simulate_authorization",
-            "a card that is not active is 400 with its id, also where a decline is requested; or a decline",
+            "a card that is not active is 400 with its id, even if a decline is requested; or a decline",
             "error responses of the simulations are not shown",
             WIDELY,
             documented="400",
@@ -418,14 +418,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "review_transitions",
             "users",
-            "a review leads from any status to any other; to the same one it changes and sends nothing",
+            "a review may change any status to any other; the same status changes and sends nothing",
             "transitions of statuses are not shown",
         ),
         Behavior(
             "terms_not_accepted",
             "create_user_application",
-            "without accepted terms an approval waits as tosNotAccepted, or is one",
-            "the document gives the way out of this status, not the way in",
+            "without accepted terms an approval becomes tosNotAccepted, or approved",
+            "the document describes how this status ends, not how it begins",
             documented="tosNotAccepted",
             others=("approved",),
         ),
@@ -440,21 +440,21 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "share_token_person",
             "create_user_application",
-            "any share token is taken, and stands for a made-up person",
+            "any share token is accepted, and stands for a fictitious person",
             "the verification providers are outside the document",
         ),
         Behavior(
             "external_contract",
             "update_user",
             "an external contract counts as collateral on its chain",
-            "the document does not say whether it does",
+            "the document does not mention it",
         ),
         Behavior(
             "status_links",
             "users",
             "needsInformation, needsVerification, tosNotAccepted and notStarted carry a completion link, "
             "needsVerification the deprecated link too",
-            "the document says it of tosNotAccepted alone",
+            "the document states it only for tosNotAccepted",
             documented=("needsInformation", "needsVerification", "tosNotAccepted", "notStarted"),
             others=(("needsVerification",), ANY),
         ),
@@ -475,14 +475,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "company_outcome",
             "update_ubo",
-            "a company is approved when all owners are, pending while one is, else as its first owner who is not "
-            "approved",
+            "a company is approved if all owners are, pending while one is, otherwise it has the status of its first "
+            "owner who is not approved",
             "transitions of companies are not shown",
         ),
         Behavior(
             "event_statuses_shown",
             "users",
-            "notStarted and tosNotAccepted show as pending, exempt as approved; or as the raw word",
+            "notStarted and tosNotAccepted are shown as pending, exempt as approved; or unchanged",
             "answers list eight statuses, events eleven",
             LIVE,
             documented="mapped",
@@ -492,14 +492,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "approved_with_reason",
             "users",
             "an approved application can carry an applicationReason",
-            "met in practice",
+            "observed in practice",
             LIVE,
         ),
         Behavior(
             "partial_address",
             "update_user",
             "a part of an address changes that part, or replaces the address",
-            "whether the service merges or replaces is not shown",
+            "the document does not say whether the service merges or replaces it",
             documented="merged",
             others=("replaced",),
         ),
@@ -507,7 +507,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "address_country",
             "requests",
             "an address in a request may carry country",
-            "the document lists it for answers, and leaves it out of one request",
+            "the document lists it for answers, and omits it for one request",
         ),
         Behavior(
             "owner_reapplies",
@@ -526,9 +526,9 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "owner_contract",
             "create_user_application",
-            "where the provider manages, the wallet owns a contract at once, made on a test chain of its family with "
-            "nothing in it",
-            "the document says that the wallet becomes an owner on the user's contract, not when or where",
+            "if the provider manages contracts, the wallet immediately owns a new, empty contract on a test chain of "
+            "its family",
+            "the document says that the wallet becomes an owner on the user's contract, but not when or on which chain",
         ),
         Behavior(
             "wallet_required",
@@ -582,15 +582,15 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "evidence_appended",
             "update_dispute",
-            "evidence is put on a new line below what is there, or replaces it",
-            "the document says that text evidence is added, not how",
+            "evidence is appended on a new line, or replaces the earlier one",
+            "the document says that text evidence is added, but not how",
             documented="appended",
             others=("replaced",),
         ),
         Behavior(
             "disputes_closed",
             "update_dispute",
-            "a dispute that was accepted or rejected takes neither evidence nor a cancel: 400",
+            "a dispute that was accepted or rejected accepts neither evidence nor a cancel: 400",
             "transitions of disputes are not shown",
             documented="400",
             others=(STATUS,),
@@ -598,7 +598,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "dispute_money",
             "update_dispute",
-            "a dispute moves no money, however it ends",
+            "a dispute moves no money, whatever its outcome",
             "fields and effects of disputes are not shown",
         ),
         Behavior(
@@ -613,7 +613,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_order",
             "list_rewards_activity",
-            "newest createdAt first, or oldest; hidden rows are left out before paging",
+            "sorted by createdAt, newest first, or oldest; hidden rows are removed before paging",
             "the order is not shown",
             documented="newest",
             others=("oldest",),
@@ -623,7 +623,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "list_rewards_activity",
             "earned items carry merchantName, transactionAmountCents, spendCategory, reason, postedAt, mintedAt; "
             "redeemed ones status and createdAt",
-            "which fields belong to which is not shown",
+            "the document does not say which fields belong to which type",
         ),
         Behavior(
             "rewards_earning",
@@ -635,7 +635,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_beyond",
             "list_rewards_activity",
-            "an offset beyond the last item gets no items",
+            "an offset beyond the last item returns no items",
             "not shown",
             documented="empty",
             others=(STATUS,),
@@ -643,28 +643,28 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "rewards_adjustments",
             "list_rewards_activity",
-            "an adjustment reads CARD_SPEND, has no merchant, and can have negative points",
-            "the document says that adjustments read CARD_SPEND, not what else they carry",
+            "an adjustment has the reason CARD_SPEND, no merchant, and possibly negative points",
+            "the document says that adjustments have the reason CARD_SPEND, and nothing about their other members",
         ),
         Behavior(
             "rewards_words",
             "list_rewards_activity",
             "status is COMPLETED, PENDING or FAILED, a category one word as groceries",
-            "the document shows PENDING and FAILED alone, and no category",
+            "the document shows only PENDING and FAILED, and no category",
         ),
         # payment accounts
         Behavior(
             "account_owner_kind",
             "create_payment_account",
             "userId for tenants with individual teams, companyId for those with company teams, else 404",
-            "the document says which is for which, not what the other gets",
+            "the document assigns each to a kind of team, and does not describe the answer to the other",
             documented="404",
             others=(STATUS,),
         ),
         Behavior(
             "account_defaults",
             "create_payment_account",
-            "what is left out is answered as thirdParty false, rail ach, bankAccountType checking",
+            "omitted members are answered as thirdParty false, rail ach, bankAccountType checking",
             "the document shows these values as observed, not as defaults",
             documented={"thirdParty": False, "rail": "ach", "bankAccountType": "checking"},
             others=({"thirdParty": False, "rail": "wire", "bankAccountType": "checking"}, ANY),
@@ -673,14 +673,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "account_business_name",
             "create_payment_account",
             "an individual's account is answered with an empty beneficiaryBusinessName",
-            "the document says that the answer adds it, not with which value",
+            "the document says that the answer adds it, but not its value",
             documented=True,
             others=(False,),
         ),
         Behavior(
             "account_other_variant",
             "create_payment_account",
-            "members of the other kind of beneficiary are taken and kept, or dropped",
+            "members of the other kind of beneficiary are accepted and stored, or ignored",
             "the fields of the business variant are not shown",
             documented="kept",
             others=("dropped",),
@@ -688,14 +688,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "account_words",
             "create_payment_account",
-            "currency, rail and bankAccountType take any text",
+            "currency, rail and bankAccountType accept any text",
             "allowed values other than the observed ones are not shown",
         ),
         # requests in general
         Behavior(
             "unknown_body_members",
             "requests",
-            "unknown body members are dropped silently, or refused",
+            "unknown body members are ignored silently, or refused",
             "reported from live calls",
             WIDELY,
             documented="dropped",
@@ -721,7 +721,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "email_format",
             "requests",
             "an email address has one @ between two parts without blanks, else 400",
-            "the document gives it no format",
+            "the document states no format for it",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -729,7 +729,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "ip_format",
             "requests",
             "an IP address is one of version 4 or 6 without a zone, else 400",
-            "the document gives it no format",
+            "the document states no format for it",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -737,7 +737,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "id_case",
             "requests",
             "an id is a UUID of 36 characters in any case, else 400; answers have lower case",
-            "the document says uuid, not which spellings",
+            "the document says uuid, without the accepted spellings",
             documented="400",
             others=(STATUS,),
         ),
@@ -761,13 +761,13 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "whole_number_spelling",
             "requests",
             "1250.0 and 1.25e3 are whole numbers",
-            "the document says integer, not which spellings",
+            "the document says integer, without the accepted spellings",
         ),
         Behavior(
             "content_type",
             "requests",
             "a body of another content type than application/json is 400",
-            "the document says that bodies are JSON, not what others get",
+            "the document says that bodies are JSON, and does not describe the answer to others",
             documented="400",
             others=("accepted", STATUS),
         ),
@@ -782,7 +782,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "empty_body",
             "requests",
-            "no body reads as an empty object, or is 400 for simulations; the body of a GET or DELETE is not read",
+            "a missing body is an empty object, or 400 for simulations; the body of a GET or DELETE is ignored",
             "the document does not say what an absent body means",
             LIVE,
             documented="object",
@@ -792,7 +792,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_paths",
             "requests",
-            "a path that is not served is 404, another method 405 with Allow",
+            "an unknown path is 404, another method 405 with Allow",
             "paths beyond the document are not shown",
             documented="404",
             others=(STATUS,),
@@ -800,7 +800,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "team_not_found",
             "requests",
-            "every operation answers 404 Team not found where the tenant of the key is gone",
+            "every operation answers 404 Team not found if the tenant of the key was deleted",
             "the document shows it for two operations",
         ),
         Behavior(
@@ -828,7 +828,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "requests",
             "any 2xx, with or without a body, is a success; the sandbox answers the documented one, or those "
             "listed here",
-            "some success codes are not shown",
+            "the document does not show all success codes",
             documented={},
             others=({"create_payment_account": 201}, ANY),
         ),
@@ -844,8 +844,8 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "idempotency_keys",
             "requests",
-            "a write with the Idempotency-Key of one in the last 24 hours gets its response, with "
-            "Idempotency-Cached: true; another write with it gets 409",
+            "a write with the Idempotency-Key of one in the last 24 hours gets the same response, "
+            "with Idempotency-Cached: true; a different write gets 409",
             "none is documented; some public pages describe it",
             ONCE,
             documented=False,
@@ -866,7 +866,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "payment_routes",
             "requests",
             "GET /payment-routes and its alias /automations answer an empty list, or an object whose paymentRoutes is "
-            "one; the alias says Deprecation",
+            "one; the alias sends the header Deprecation",
             "the endpoints are not shown; two of three known consumers read an object",
             documented="list",
             others=("object",),
@@ -939,7 +939,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "refund_event_id",
             "events",
-            "the events of a refund have the id of the refunded transaction; or an id of their own",
+            "the events of a refund have the id of the refunded transaction; or a separate id",
             "the events of transactions are not shown",
             LIVE,
             documented="transaction",
@@ -967,7 +967,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_authorized_amount",
             "events",
-            "authorizedAmount of a completed transaction is what was held before, reduced by reversals; or the "
+            "authorizedAmount of a completed transaction is the hold before it, reduced by reversals; or the "
             "original amount",
             "the events of transactions are not shown; sources disagree",
             LIVE,
@@ -994,7 +994,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "user_terms_shown",
             "users",
             "the answer of a user carries isTermsOfServiceAccepted",
-            "the table of the document has it in events alone",
+            "the document's table has it only in events",
             WIDELY,
             documented=False,
             observed=True,
@@ -1003,7 +1003,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "user_event_terms",
             "events",
             "isTermsOfServiceAccepted is false (or true) while the status is tosNotAccepted",
-            "the document describes the member, not its value by status",
+            "the document describes the member, but not its value by status",
             documented=False,
             others=(True,),
         ),
@@ -1011,7 +1011,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "deposits",
             "events",
             "deposits arrive by a control; one of 2.00 USD or more sends no event",
-            "the document shows what smaller ones do",
+            "the document describes only smaller ones",
         ),
         Behavior(
             "card_events",
@@ -1025,7 +1025,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "events",
             "version is 1.1.0 where statusChangeReason or completionReason is present, else 1.0.0; or one text in "
             "all events",
-            "the document shows the releases, not the field in both; set it to rehearse a release",
+            "the document shows each release, but not the field in both; set it to simulate a release",
             documented=None,
             others=("2.0.0", ANY),
         ),
@@ -1046,7 +1046,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_retries",
             "events",
-            "15 tries, the first again after 2.5 s, three times as long each, capped at a day",
+            "15 attempts, the first retry after 2.5 s, tripling each time, at most a day",
             "delivery retries are not shown",
             ONCE,
             documented=(15, 2.5, 3, 86400),
@@ -1055,7 +1055,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_retry_spread",
             "events",
-            "each wait for a retry is up to a tenth shorter",
+            "each delay before a retry is up to 10 % shorter",
             "delivery retries are not shown",
             documented=0.1,
             others=(0.5, ANY),
@@ -1063,7 +1063,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_ids",
             "events",
-            "the envelope id stays the same over retries, or is new",
+            "the envelope id is the same for all retries, or new for each",
             "not shown",
             ONCE,
             documented="same",
@@ -1079,7 +1079,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_accepted",
             "events",
-            "any response but 2xx, and none, is a failed delivery",
+            "a missing response, or any but 2xx, is a failed delivery",
             "delivery retries are not shown",
             ONCE,
         ),
@@ -1087,7 +1087,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_order",
             "events",
-            "events go to an endpoint in order, and a retry holds back no later one",
+            "events are sent to an endpoint in order, and a retry delays no later one",
             "delivery retries are not shown",
         ),
         Behavior(
@@ -1114,7 +1114,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "requests",
             'error bodies have statusCode, error and message; {"400": {"code": "invalid"}} adds members, or other '
             "values, by status",
-            "error bodies met in practice have further members, and other words",
+            "error bodies observed in practice have further members and other values",
             LIVE,
             documented={},
             others=({"400": {"error": "Bad Request", "code": "FST_ERR_VALIDATION"}}, ANY),
@@ -1124,7 +1124,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "versioning",
             'answers and events have the members of the document; {"update_user": {"tier": "text"}} adds members to an '
             "answer, or to the body of an event by its kind",
-            "live answers carry members that the document does not have",
+            "live answers contain undocumented members",
             LIVE,
             documented={},
             others=({"update_user": {"tier": "text"}}, ANY),
@@ -1178,14 +1178,14 @@ BEHAVIORS: Mapping[str, Behavior] = {
             "versioning",
             'operations need the roles of the document; {"list_contracts": "newRole"} makes one need another, which '
             "no key has",
-            "a later release may ask for more",
+            "a later release may require more roles",
             documented={},
             others=({"list_contracts": "newRole"}, ANY),
         ),
         Behavior(
             "deprecation",
             "versioning",
-            "the deprecated alias is never called by the client",
+            "the client never calls the deprecated alias",
             "the deprecation schedule is not shown",
         ),
     )

@@ -98,24 +98,22 @@ class SignWithdrawal:
     chain_id: int | None = about(
         "Chain id of the contract, as a base-10 number", minimum=1, default=None, assumed=NEEDED
     )
-    token: str = about("Address of the token the withdrawal is made in", CHAIN_ADDRESS, assumed=NEEDED)
+    token: str = about("Address of the token to withdraw", CHAIN_ADDRESS, assumed=NEEDED)
     amount: str = about(
-        "Amount of token withdrawn, as digits",
+        "Amount to withdraw, as digits",
         DIGITS,
         unit="native token units where is_amount_native, else cents",
         assumed=Reason(f"{_NAMES}, nor that the amount travels as text", WIDELY),
     )
-    admin_address: str = about(
-        "Address making the withdrawal; it is an admin of the contract", CHAIN_ADDRESS, assumed=NAME
-    )
-    recipient_address: str = about("Address the withdrawal is sent to", CHAIN_ADDRESS, assumed=NAME)
+    admin_address: str = about("Address of the admin of the contract who withdraws", CHAIN_ADDRESS, assumed=NAME)
+    recipient_address: str = about("Address of the recipient", CHAIN_ADDRESS, assumed=NAME)
     is_amount_native: bool = about(
         "Whether the amount is in the token's native units (True) or in cents (False)",
         otherwise=False,
         assumed=Reason(f"{NAME}; where it is left out the service reads cents, so here it has to be said", WIDELY),
     )
     collateral_contract_id: str | None = about(
-        "Id of the collateral contract to use, where several fit",
+        "Id of the collateral contract, if several match",
         ID,
         default=None,
         wire="rainCollateralContractId",
@@ -156,7 +154,7 @@ class WithdrawalSignature(Answer):
     signature: Signature | None = about("The signature, when ready", default=None)
     expires_at: datetime | None = about("When the signature expires", MOMENT, default=None)
     retry_after: int | None = about(
-        "When to ask again while pending",
+        "When to repeat the request while pending",
         unit="seconds",
         default=None,
         assumed=Reason("values of status other than ready are not shown; pending carries it", WIDELY),

@@ -50,10 +50,10 @@ class UserUpdated(Answer):
         "Deprecated in favor of applicationCompletionLink", default=None
     )
     application_reason: str | None = about(
-        "Comma-separated rejection labels; empty where there are none", default=None, needed=True
+        "Comma-separated rejection labels; empty if there are none", default=None, needed=True
     )
     status_change_reason: StatusChangeReason | str | None = about(
-        "Source of the status change, where a specific one is recorded", default=None
+        "Source of the status change, if one is recorded", default=None
     )
 
 
@@ -75,7 +75,7 @@ class MicroDepositReceived(Answer):
     )
     currency: str | None = about("Always usd", default=None, needed=True)
     rail: MicroDepositRail | str | None = about("ach or wire", default=None, needed=True)
-    description: str | None = about("Bank memo; trial deposits carry ACCTVERIFY", default=None, privacy=SECRET)
+    description: str | None = about("Bank memo; ACCTVERIFY for trial deposits", default=None, privacy=SECRET)
     originator_name: str | None = about("Sender of the deposit", default=None, format="name", privacy=PERSONAL)
     reference_id: str | None = about("ACH trace number, or IMAD for a wire", default=None)
     received_at: datetime | None = about("When the deposit arrived", MOMENT, default=None, needed=True)
@@ -88,7 +88,7 @@ class Spend(Answer):
     assumed: ClassVar = KINDS
 
     amount: int | None = about(
-        "Amount now: the hold while it is open, 0 when all was reversed, below 0 for a refund",
+        "Current amount: the hold while it is open, 0 after a full reversal, negative for a refund",
         unit="cents",
         default=None,
     )
@@ -103,29 +103,29 @@ class Spend(Answer):
         default=None,
     )
     authorization_update_amount: int | None = about(
-        "Change of the hold, below 0 for a reversal; amount is already the new total", unit="cents", default=None
+        "Change of the hold, negative for a reversal; amount is already the new total", unit="cents", default=None
     )
-    currency: str | None = about("Currency of amount, in lower case, as usd", default=None)
+    currency: str | None = about("Currency of amount in lower case, such as usd", default=None)
     local_amount: int | None = about("Amount in the merchant's currency", unit="cents", default=None)
     local_currency: str | None = about("Merchant's currency, in lower case", default=None)
-    authorization_method: str | None = about("How the card was presented, as online", default=None)
+    authorization_method: str | None = about("How the card was presented, such as online", default=None)
     merchant_name: str | None = about("Merchant name", default=None)
     merchant_category: str | None = about("Name of the merchant category", default=None)
     merchant_category_code: str | None = about("Merchant category code, four digits", default=None)
     merchant_city: str | None = about("Merchant's city", default=None)
     merchant_country: str | None = about("Merchant's country, two letters", default=None)
     card_id: str | None = about("Card", ID, default=None)
-    card_type: str | None = about("Card type, as virtual", default=None)
+    card_type: str | None = about("Card type, such as virtual", default=None)
     user_id: str | None = about("Cardholder", ID, default=None)
     user_first_name: str | None = about("Cardholder's first name", PERSON_NAME, default=None, privacy=PERSONAL)
     user_last_name: str | None = about("Cardholder's last name", PERSON_NAME, default=None, privacy=PERSONAL)
     user_email: str | None = about("Cardholder's email address", EMAIL, default=None, privacy=PERSONAL)
     status: str | None = about("pending, reversed, declined or completed", default=None)
-    declined_reason: str | None = about("Why it was declined, as text", default=None)
-    completion_reason: str | None = about("Why it was completed; from version 1.1.0", default=None)
-    authorized_at: datetime | None = about("When the merchant asked", MOMENT, default=None)
+    declined_reason: str | None = about("Reason for the decline, as text", default=None)
+    completion_reason: str | None = about("Reason for the completion; from version 1.1.0", default=None)
+    authorized_at: datetime | None = about("Time of the merchant's request", MOMENT, default=None)
     posted_at: datetime | None = about(
-        "When the money moved; missing until then, and where it never does", MOMENT, default=None
+        "Time of posting; missing until then, and if it never posts", MOMENT, default=None
     )
 
 
@@ -136,7 +136,7 @@ class TransactionChanged(Answer):
     assumed: ClassVar = KINDS
 
     id: str = about("Transaction id", ID)
-    type: str | None = about("Kind of transaction, as spend", default=None)
+    type: str | None = about("Kind of transaction, such as spend", default=None)
     spend: Spend | None = about("The spend", default=None)
 
 
@@ -158,7 +158,7 @@ class CardUpdated(Answer):
 
     id: str = about("Card id", ID)
     user_id: str | None = about("Cardholder", ID, default=None)
-    type: str | None = about("Card type, as virtual", default=None)
+    type: str | None = about("Card type, such as virtual", default=None)
     status: str | None = about("notActivated, active, locked or canceled", default=None)
     limit: CardLimit | None = about("Spending limit", default=None)
     last4: str | None = about("Last four digits", default=None)

@@ -69,7 +69,7 @@ class Link(Answer):
     """A page to send the user to. Source: Resources, "User"."""
 
     url: str | None = about("Address of the page", default=None, privacy=SECRET)
-    params: LinkParams | None = about("Parameters of the page", default=None)
+    params: LinkParams | None = about("Query parameters of the page", default=None)
 
 
 @record
@@ -142,7 +142,7 @@ class UpdateUser:
     email: str | None = about("Email address", EMAIL, default=None, privacy=PERSONAL)
     is_active: bool | None = about("Whether the user is active", default=None)
     address: Address | Mapping[str, Any] | None = about(
-        "The user's physical address, whole; whether the service merges a part is not shown", default=None, partial=True
+        "The user's complete address; merging of a partial one is undocumented", default=None, partial=True
     )
     phone_country_code: str | None = about("Country code of the phone number", PHONE_COUNTRY_CODE, default=None)
     phone_number: str | None = about("Phone number", PHONE_NUMBER, default=None, privacy=PERSONAL)
@@ -218,14 +218,14 @@ class CreateUserApplication:
     )
     occupation: str = about("Occupation", privacy=PERSONAL, assumed=PROFILE)
     annual_salary: str = about("Annual salary", privacy=PERSONAL, assumed=PROFILE)
-    account_purpose: str = about("What the account is for", assumed=PROFILE)
+    account_purpose: str = about("Purpose of the account", assumed=PROFILE)
     expected_monthly_volume: str = about("Amount the user expects to spend each month", assumed=PROFILE)
     wallet_address: str | None = about("EVM wallet; becomes an owner on the user's contract", EVM_ADDRESS, default=None)
     solana_address: str | None = about("Solana wallet", SOLANA_ADDRESS, default=None)
     stellar_address: str | None = about("Stellar wallet", STELLAR_ADDRESS, default=None)
     id: str | None = about("Id of a previously initiated application", ID, default=None, assumed=FURTHER)
     chain_id: int | None = about(
-        "Chain id of an external collateral contract; it travels as text", CHAIN_ID, default=None, assumed=AS_TEXT
+        "Chain id of an external collateral contract, sent as text", CHAIN_ID, default=None, assumed=AS_TEXT
     )
     contract_address: str | None = about(
         "Address of an external collateral contract", WALLET, default=None, assumed=FURTHER
@@ -233,7 +233,7 @@ class CreateUserApplication:
     source_key: str | None = about("Source identifier", SOURCE_KEY, default=None, assumed=FURTHER)
     external_id: str | None = about("Tenant-defined id, unique per tenant", EXTERNAL_ID, default=None, assumed=FURTHER)
     is_terms_of_service_accepted: bool | None = about(
-        "Whether the user accepted the terms; leaving it out means accepted",
+        "Whether the user accepted the terms; omitted means accepted",
         default=None,
         otherwise=True,
         assumed=FURTHER,
@@ -280,21 +280,21 @@ class ExternalFiatAccount(Answer):
         )
     )
 
-    beneficiary_type: BeneficiaryType | str = about("Who the account belongs to", assumed=REQUIRED)
+    beneficiary_type: BeneficiaryType | str = about("Type of the account's owner", assumed=REQUIRED)
     beneficiary_first_name: str | None = about("First name", default=None, format="name", privacy=PERSONAL)
     beneficiary_last_name: str | None = about("Last name", default=None, format="name", privacy=PERSONAL)
     beneficiary_business_name: str | None = about(
         "Name of the business", default=None, privacy=PERSONAL, assumed=VARIANT
     )
-    currency: str = about("Currency of the account, as usd", assumed=REQUIRED)
+    currency: str = about("Currency of the account, such as usd", assumed=REQUIRED)
     third_party: bool | None = about("Whether the account is a third party's", default=None)
     beneficiary_address: BankingAddress | Mapping[str, Any] = about("Address of the beneficiary", assumed=REQUIRED)
     bank_name: str = about("Name of the bank", assumed=REQUIRED)
     bank_address: BankingAddress | Mapping[str, Any] | None = about("Address of the bank", default=None)
     account_number: str = about("Account number", ACCOUNT_NUMBER, privacy=SECRET, min_length=1, assumed=REQUIRED)
     routing_number: str = about("Routing number of the bank", min_length=1, assumed=REQUIRED)
-    rail: str | None = about("Rail of the account, as ach", default=None, assumed=IN_ANSWERS)
-    bank_account_type: str | None = about("Kind of bank account, as checking", default=None, assumed=IN_ANSWERS)
+    rail: str | None = about("Rail of the account, such as ach", default=None, assumed=IN_ANSWERS)
+    bank_account_type: str | None = about("Kind of bank account, such as checking", default=None, assumed=IN_ANSWERS)
 
 
 @record
@@ -320,7 +320,7 @@ class PaymentAccount(Answer):
     type: PaymentAccountType | str | None = about("Kind of account", default=None)
     nickname: str | None = about("Friendly name", NICKNAME, default=None)
     external_fiat_account: ExternalFiatAccount | None = about("The bank account", default=None)
-    created_at: datetime | None = about("When it was created", MOMENT, default=None)
+    created_at: datetime | None = about("Time of creation", MOMENT, default=None)
     user_id: str | None = about("User it belongs to, for individual teams", ID, default=None)
     company_id: str | None = about("Company it belongs to, for company teams", ID, default=None)
 

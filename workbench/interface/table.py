@@ -304,7 +304,7 @@ class Operations:
         source="Endpoints 1",
     )
     sign_withdrawal = Operation(
-        doc="Get a signature that authorizes a withdrawal: it authorizes a movement of funds.",
+        doc="Get a signature that authorizes a withdrawal. It authorizes moving funds.",
         method="GET",
         path="/issuing/tenants/signatures/withdrawals",
         takes=SignWithdrawal,
@@ -334,7 +334,7 @@ class Operations:
         source="Endpoints 3",
     )
     simulate_reversal = Operation(
-        doc="Reverse an open authorization, wholly or down to a remaining amount, without a posted transaction.",
+        doc="Reverse an open authorization, in full or down to a remaining amount, without a posted transaction.",
         method="POST",
         path="/simulate/transactions/{transactionId}/reverse",
         takes=SimulateReversal,
@@ -344,7 +344,7 @@ class Operations:
         source="Endpoints 4",
     )
     simulate_refund = Operation(
-        doc="Refund a settled transaction, wholly or in part, as a credit back to the cardholder.",
+        doc="Refund a settled transaction, in full or in part, as a credit to the cardholder.",
         method="POST",
         path="/simulate/transactions/{transactionId}/refund",
         takes=SimulateRefund,
@@ -403,7 +403,7 @@ class Operations:
         assumed=Reason("the response body is not shown; a dispute is expected, an empty body is accepted too", WIDELY),
     )
     create_user_application = Operation(
-        doc="File a consumer application for a user; it goes through KYC review once created.",
+        doc="Create a consumer application for a user, which then goes through KYC review.",
         method="POST",
         path="/issuing/applications/user",
         takes=CreateUserApplication,
@@ -412,7 +412,7 @@ class Operations:
         source="Endpoints 11",
     )
     list_rewards_activity = Operation(
-        doc="List one page of a user's rewards activity, earned and redeemed items.",
+        doc="List one page of a user's rewards activity: earned and redeemed items.",
         method="GET",
         path="/issuing/rewards/activity",
         takes=ListRewardsActivity,

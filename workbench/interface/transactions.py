@@ -43,7 +43,7 @@ class SimulateAuthorization:
     merchant_name: str = about("Merchant name", assumed=REQUIRED)
     merchant_category_code: str = about("Merchant category code (MCC), four digits as text", assumed=REQUIRED)
     decline_reason: DeclineReason | DeclineReasonText | None = about(
-        "Ask for a declined authorization", default=None, assumed=NAME
+        "Reason for which the authorization is declined", default=None, assumed=NAME
     )
 
 
@@ -52,9 +52,7 @@ class SimulateReversal:
     """Reverse an open authorization, in full or down to a remaining amount. Source: Endpoints 4."""
 
     transaction_id: str = about("Transaction to reverse", ID)
-    new_amount: int | Full = about(
-        "Authorized amount that remains; FULL reverses all of it (it is then left out)", CENTS
-    )
+    new_amount: int | Full = about("Remaining authorized amount; FULL (omitted when sent) reverses all of it", CENTS)
 
 
 @record
@@ -63,7 +61,7 @@ class SimulateRefund:
 
     transaction_id: str = about("Transaction to refund", ID)
     amount: int | Full = about(
-        "Amount in the merchant's currency; FULL refunds the full settlement amount (it is then left out)", CENTS
+        "Amount in the merchant's currency; FULL (omitted when sent) refunds the full settlement amount", CENTS
     )
 
 
@@ -73,8 +71,8 @@ class SimulatedTransaction(Answer):
 
     transaction_id: str = about("The transaction id", ID, needed=False)
     status: TransactionStatus | str = about("Status of the transaction", needed=False)
-    declined_reason: DeclineReason | str | None = about("Why it was declined", default=None)
-    completion_reason: CompletionReason | str | None = about("Why it is settled", default=None)
+    declined_reason: DeclineReason | str | None = about("Reason for the decline", default=None)
+    completion_reason: CompletionReason | str | None = about("Reason for the completion", default=None)
 
 
 FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
@@ -84,9 +82,9 @@ FIELDS = Reason("the fields of the dispute record are not shown", WIDELY)
 class UpdateDispute:
     """Cancel a dispute, or add text evidence to it. Source: Endpoints 10."""
 
-    dispute_id: str = about("Dispute to update; the document gives no form of its id", min_length=1)
+    dispute_id: str = about("Dispute to update; the format of its id is not documented", min_length=1)
     status: DisputeUpdateStatus | DisputeUpdateStatusText | None = about(
-        "The only status one can set is canceled", default=None
+        "New status; only canceled is allowed", default=None
     )
     text_evidence: str | None = about(
         "Text evidence added to the dispute", TEXT_EVIDENCE, default=None, privacy=PERSONAL
@@ -103,8 +101,8 @@ class Dispute(Answer):
     transaction_id: str | None = about("Disputed transaction", ID, default=None)
     status: DisputeStatus | str | None = about("Status of the dispute", default=None)
     text_evidence: str | None = about("Text evidence", TEXT_EVIDENCE, default=None, privacy=PERSONAL)
-    created_at: datetime | None = about("When it was opened", MOMENT, default=None)
-    resolved_at: datetime | None = about("When it was resolved", MOMENT, default=None)
+    created_at: datetime | None = about("Time of opening", MOMENT, default=None)
+    resolved_at: datetime | None = about("Time of resolution", MOMENT, default=None)
 
 
 PARAMETER = Reason("the names of the query parameters are not shown")
@@ -116,9 +114,9 @@ MAX_OFFSET = 10_000
 class ListRewardsActivity:
     """Request for one page of a user's rewards activity. Source: Endpoints 12."""
 
-    user_id: str = about("User whose activity is asked for", ID, assumed=PARAMETER)
+    user_id: str = about("User whose activity to list", ID, assumed=PARAMETER)
     type: RewardType | RewardTypeText | None = about(
-        "Only earned, or only redeemed items", default=None, assumed=PARAMETER
+        "Type of the items: earned or redeemed", default=None, assumed=PARAMETER
     )
     limit: int | None = about(
         "Maximum number of items (default 20)",

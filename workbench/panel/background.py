@@ -221,7 +221,7 @@ def bulk_panel(call: Any, rows: Any, *, path: str | os.PathLike[str], **options:
         UsageError: `progress` is given.
     """
     if "progress" in options:
-        raise UsageError("panel.bulk() shows the progress itself", of="panel")
+        raise UsageError("panel.bulk() shows progress already; remove progress=", of="panel")
     name, kept = call.operation.name, Path(path)
 
     def run(progress: ProgressCallback, _: Any) -> Any:
@@ -264,7 +264,7 @@ def rewards_panel(api: Any, users: Any, **options: Any) -> Work:
         UsageError: `progress` or `resume` is given.
     """
     if options.keys() & {"progress", "resume"}:
-        raise UsageError("panel.rewards() shows the progress and resumes itself", of="panel")
+        raise UsageError("panel.rewards() shows progress and resumes already; remove progress= and resume=", of="panel")
 
     def run(progress: ProgressCallback, before: Any) -> Any:
         had = 0 if before is None else len(before.users) - len(before.unfinished)  # users that were read

@@ -248,7 +248,9 @@ class Stored {
     const list = this.lists.get(name), key = `${filter}\n${sort}`;
     if (list.key !== key) [list.key, list.ordered] = [key, this.order(list, filter, sort)];
     const rows = list.ordered.slice(first, first + count).map((row) => ({ id: this.id(list, row), new: false, cells: list.columns.map((_, place) => this.cell(list, row, place)) }));
-    const { columns, notes } = list;
+    const { columns } = list, names = new Set(parsed(filter).map((one) => one.column));
+    const unknown = [...names].filter((one) => /^\p{L}/u.test(one ?? "") && this.place(list, one) === null);
+    const notes = [...list.notes, ...unknown.map((one) => `No column is called ${one}: it is searched as text.`)];
     return more ? { list: name, first, rows } : { list: name, first, rows, shown: list.ordered.length, all: (list.values[0] || []).length, notes, columns, sums: this.sums(list, list.ordered), actions: [], views: this.views[name] || {} };
   }
 

@@ -233,7 +233,7 @@ def outstanding(
     data, notes = _activity(rewards, on, by, tz)
     before = _opening(rewards, opening, until)
     if by and before:
-        raise UsageError("opening is of all points, so it goes without by", of="reports.outstanding")
+        raise UsageError("opening applies to all points; do not combine it with by", of="reports.outstanding")
     if until is not None:
         data = data[data["at"] < pd.Timestamp(until)]
     balances = _sums(data, [by] if by else [])
@@ -361,6 +361,8 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]
+    if (read := getattr(about.get("read"), "missing", None)) is not None and (missing := read(frame)) > 0:
+        notes.append(f"{missing:,} earlier rows of these users were read and are not here: balances lack them.")
     notes += [f"{repeated:,} rows occur more than once, as after concat; each counts once."] * bool(repeated)
     if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")

@@ -46,7 +46,7 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         part = Part(frame.iloc[[row]], None if is_missing(cells[column]) else cells[column], "record")
     else:
         raise UsageError(
-            "the frame is not a report of this process: merge, concat and files drop what it was made of", of=_OF
+            "the frame is not a report of this process: merge, concat and files lose its source rows", of=_OF
         )
     if part is None:
         raise UsageError(f"{column} is not a number that is made of rows", of=_OF)

@@ -93,7 +93,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
         raise usage_error("the contract does not hold this token")
     left = Decimal(token["balance"]) - Decimal(call.amount).scaleb(-token["decimals"])
     if left < 0:
-        raise usage_error("the contract holds less than asked")
+        raise usage_error("the contract holds less than requested")
     changed = {**token, "balance": _whole_tokens(left)}
     tokens = [changed if listed is token else listed for listed in contract["tokens"]]
     contract = environment.store.save("contract", contract, tokens=tokens, nonce=contract["nonce"] + 1)

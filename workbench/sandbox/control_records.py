@@ -69,7 +69,7 @@ class Redemption:
     id: str = about("Item of the rewards activity")
     points: int = about("Points")
     status: str = about("Status: COMPLETED, PENDING or FAILED")
-    left: int = about("Minted points that are left")
+    left: int = about("Remaining minted points")
 
 
 @record
@@ -77,8 +77,8 @@ class CardBalance:
     """The money of a card: available + held + posted - refunded = limit."""
 
     limit: int = about("Credit limit", CENTS)
-    available: int = about("Credit that is left; below zero if more was authorized", unit="cents")
-    held: int = about("Held by open authorizations", CENTS)
+    available: int = about("Available credit; negative if more was authorized", unit="cents")
+    held: int = about("Amount held by open authorizations", CENTS)
     posted: int = about("Settled", CENTS)
     refunded: int = about("Refunded", CENTS)
 
@@ -88,7 +88,7 @@ class DepositReceived:
     """A deposit on a payment route."""
 
     id: str = about("Deposit", ID)
-    processed: bool = about("Whether it was processed; a micro deposit is not")
+    processed: bool = about("Whether it was processed; micro deposits are not")
     event: str | None = about("Kind of the event that was sent", default=None)
 
 
@@ -96,7 +96,7 @@ class DepositReceived:
 class PendingSignatures:
     """Number of upcoming signature requests that are answered with `pending`."""
 
-    times: int = about("Requests that are answered with `pending`")
+    times: int = about("Number of requests to answer with `pending`")
     retry_after: int = about("Seconds in `retryAfter`")
 
 
@@ -105,7 +105,7 @@ class Tenant:
     """A tenant of the sandbox."""
 
     id: str = about("Tenant", ID)
-    name: str = about("Name, as `connect(tenant=…)` takes it")
+    name: str = about("Name, for `connect(tenant=…)`")
     team: str = about("individual or company")
     management: str = about("self or provider")
     corporate_cards: bool = about("Whether it issues corporate cards")
@@ -119,7 +119,7 @@ class TenantKey:
     name: str = about("Name of the key")
     tenant: str = about("Name of the tenant")
     roles: tuple[str, ...] = about("Roles of the key")
-    api_key: str = about("The key, as `connect(api_key=…)` takes it")
+    api_key: str = about("The key, for `connect(api_key=…)`")
 
 
 @record
@@ -144,9 +144,9 @@ class ExecutedWithdrawal:
     contract_id: str = about("Contract", ID)
     token: str = about("Address of the token")
     amount: str = about("Amount in the token's native units")
-    recipient: str = about("Address that received it")
-    balance: str = about("The contract's balance afterwards, in whole tokens")
-    nonce: int = about("The contract's nonce afterwards")
+    recipient: str = about("Address of the recipient")
+    balance: str = about("The contract's balance after the withdrawal, in whole tokens")
+    nonce: int = about("The contract's nonce after the withdrawal")
 
 
 @record
@@ -169,7 +169,7 @@ class Endpoint:
 
     id: str = about("Endpoint", ID)
     url: str = about("URL")
-    enabled: bool = about("Whether it is delivered to")
+    enabled: bool = about("Whether it receives deliveries")
     keys: int = about("Number of keys that sign: two after a rotation")
 
 
@@ -178,8 +178,8 @@ class DeliveryAttempt:
     """One attempt to deliver an event."""
 
     at: datetime = about("Time of the sandbox", MOMENT)
-    status: int | None = about("HTTP status of the response; absent: there was none", default=None)
-    error: str | None = about("Why there was no response", default=None)
+    status: int | None = about("HTTP status of the response; absent without a response", default=None)
+    error: str | None = about("Reason for a missing response", default=None)
     answer: str = about("Beginning of the response body", default="")
 
 
@@ -194,8 +194,8 @@ class Delivery:
     event_id: str = about("Event", ID)
     state: str = about("State: waiting, delivered or failed")
     due: datetime | None = about("Time of the next attempt while it is waiting", MOMENT, default=None)
-    held: str | None = about("Why a fault rule holds it back", default=None)
-    tried: int = about("Attempts since it was last resent", default=0)
+    held: str | None = about("Reason why a fault rule delays it", default=None)
+    tried: int = about("Number of attempts since the last resend", default=0)
     attempts: tuple[DeliveryAttempt, ...] = about("Attempts, oldest first", default=())
 
 
@@ -212,19 +212,19 @@ class FaultRule:
     """A fault rule, with the number of calls or deliveries it matched."""
 
     id: int = about("Number of the rule")
-    kind: str = about("What goes wrong")
-    of: str | None = about("Operation or kind of event; absent: any", default=None)
-    nth: int | None = about("Only the nth matching call; absent: each", default=None)
-    times: int | None = about("How often at most; absent: without limit", default=None)
+    kind: str = about("Kind of fault")
+    of: str | None = about("Operation or kind of event; absent for any", default=None)
+    nth: int | None = about("Only the nth matching call; absent for every call", default=None)
+    times: int | None = about("Maximum number of applications; absent for no limit", default=None)
     probability: Any = about("Probability from 0 to 1")
     seconds: Any = about("Length of the delay, or of a slow body")
     status: int = about("HTTP status of the kind `status`")
-    body: str = about("Form of the error body")
-    answer: Any = about("JSON body of the response in place of such a form", default=None)
+    body: str = about("Format of the error body")
+    answer: Any = about("JSON body of the response, instead of such a format", default=None)
     matching: Any = about("Only calls with these arguments, or events with these members", default=None)
     retry_after: int | None = about("Seconds in the Retry-After header", default=None)
-    matched: int = about("Calls or deliveries that matched", default=0)
-    applied: int = about("How often it was applied", default=0)
+    matched: int = about("Number of calls or deliveries that matched", default=0)
+    applied: int = about("Number of applications", default=0)
 
 
 @record
@@ -232,17 +232,17 @@ class RequestEntry:
     """A request to the sandbox and its response. Private values are masked."""
 
     request_id: str | None = about("Request, if it changed something", default=None)
-    operation: str | None = about("Operation; absent: the path is not served", default=None)
+    operation: str | None = about("Operation; absent for an unknown path", default=None)
     method: str = about("HTTP method")
-    path: str | None = about("Path; of a route that is not served only if private values are shown", default=None)
+    path: str | None = about("Path; for an unknown route only if private values are shown", default=None)
     status: int = about("HTTP status")
-    assumptions: tuple[str, ...] = about("Assumptions that the response rests on, by id", default=())
-    at: datetime = about("When it was answered, by the sandbox's clock", MOMENT)
-    seconds: Any = about("How long the answer took to make")
+    assumptions: tuple[str, ...] = about("Ids of the assumptions behind the response", default=())
+    at: datetime = about("Time of the response, by the sandbox's clock", MOMENT)
+    seconds: Any = about("Processing time of the response")
     fault: str | None = about("Kind of the fault rule that applied", default=None)
-    headers: Any = about("Headers of the request; keys and others that may be private are masked", default=None)
+    headers: Any = about("Headers of the request, with keys and possibly private ones masked", default=None)
     body: Any = about("Request body or query, masked", default=None)
-    answer: Any = about("Response body, masked; an error as it was", default=None)
+    answer: Any = about("Response body, masked; error bodies unchanged", default=None)
 
 
 class Envelope(MaskedDict):
@@ -268,7 +268,7 @@ class SandboxEvent:
     request_id: str = about("Request that caused the event", ID)
     cause: str = about("Operation or control that caused the event, or `clock`")
     tenant: str = about("Tenant that receives the event")
-    at: datetime = about("When it happened, by the sandbox's clock", MOMENT)
+    at: datetime = about("Time of the event, by the sandbox's clock", MOMENT)
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "payload", Envelope(self.payload))

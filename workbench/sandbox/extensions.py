@@ -35,7 +35,7 @@ class SettleTransaction:
     """Request to settle an authorization. Assumed: all of it is undocumented."""
 
     transaction_id: str = about("Transaction to settle", ID)
-    amount: int | Full = about("Amount that settles; FULL settles all that is held", CENTS, minimum=1)
+    amount: int | Full = about("Amount to settle; FULL settles the entire hold", CENTS, minimum=1)
 
 
 @record
@@ -180,8 +180,9 @@ class RateLimit:
 def answer_once(
     context: RequestContext, headers: Any, request: tuple[str, str, bytes], answer: Callable[[], bytes]
 ) -> bytes:
-    """Answer a write; a repeated idempotency key of the last 24 hours gets the stored response. assumed:
-    idempotency_keys
+    """Answer a write; a repeated idempotency key of the last 24 hours gets the stored response.
+
+    assumed: idempotency_keys
 
     Raises:
         ApiError: 400, if the key is too long; 409, if another write used it.

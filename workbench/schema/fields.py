@@ -225,7 +225,5 @@ class Answer:
     while reading (a time without a zone, an unreadable number); `checks.flags` lists everything unusual.
     """
 
-    extra: dict[str, Any] = about(
-        "Members the document does not name", init=False, default=attrs.Factory(dict), privacy=PERSONAL
-    )
-    marks: tuple[Any, ...] = about("What was unusual while reading", init=False, default=())
+    extra: dict[str, Any] = about("Undocumented members", init=False, default=attrs.Factory(dict), privacy=PERSONAL)
+    marks: tuple[Any, ...] = about("Unusual values found while reading", init=False, default=())

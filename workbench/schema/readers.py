@@ -187,7 +187,7 @@ def _read_decimal_text(value: object) -> Any:
             return Decimal(value)
         return Unusual(value, "decimal", "is not a decimal number; it is kept as text")
     if value.__class__ is int or value.__class__ is Decimal:
-        return Unusual(Decimal(value), "type", "came as a number, not as text")
+        return Unusual(Decimal(value), "type", "was sent as a number, not as text")
     raise mismatch("must be a decimal number as text")
 
 
@@ -201,7 +201,7 @@ def _read_time(value: object) -> Any:
     if value.__class__ is int or value.__class__ is Decimal:
         moment = _read_time(str(int(value)))
         moment = moment.value if isinstance(moment, Unusual) else moment
-        return Unusual(moment, "date-time", "came as a number; it is read as unix seconds")
+        return Unusual(moment, "date-time", "was sent as a number; read as Unix seconds")
     if value.__class__ is not str:
         raise mismatch("must be a date-time text")
     with suppress(ValueError, OverflowError):

@@ -122,13 +122,13 @@ def loads(data: bytes, *, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALU
 def _number(value: object) -> Any:
     if isinstance(value, Decimal):
         if not value.is_finite() or abs(value.adjusted()) > _MAX_DIGITS:
-            raise ValueError("a decimal that no JSON number of a sensible size can hold")
+            raise ValueError("a decimal too large for a JSON number")
         if value == value.to_integral_value():
             return int(value)
         as_float = float(value)
         if Decimal(repr(as_float)) == value:
             return as_float
-        raise ValueError("a decimal with more digits than a JSON number keeps")
+        raise ValueError("a decimal with more digits than a JSON number preserves")
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")

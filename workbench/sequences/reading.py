@@ -272,7 +272,7 @@ def check(sequence: Sequence, values: Mapping[str, Any] | None = None) -> None:
 
 def _header_problems(sequence: Sequence) -> Iterator[Problem]:
     if not sequence.steps:
-        yield Problem("steps", "required", "are missing; a sequence has at least one")
+        yield Problem("steps", "required", "are required, at least one")
     if sequence.profile not in (None, "documented", "observed"):
         yield Problem("profile", "enum", "must be documented or observed")
     if sequence.team not in (None, "individual", "company"):

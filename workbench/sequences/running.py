@@ -98,7 +98,7 @@ def run(
         FileBusy: Another process has the file of the run open.
     """
     if resolved and path is None:
-        raise UsageError("resolved needs the path of a run", of="sequences.run")
+        raise UsageError("resolved requires path, the file of a run", of="sequences.run")
     played = _played(prepared(api, sequence, values), values, path, resolved or {}, progress)
     return played if isinstance(api, Async) else at_once(played)
 
@@ -276,6 +276,6 @@ def _checked(earlier: Runs | None, sequence: Sequence, todo: list[dict[str, Any]
     same = len(earlier) <= len(todo) and all(run.sequence == sequence for run in earlier)
     pairs = zip(earlier, todo, strict=False)
     if not same or any(sequence.values.get(name) != value for sequence, row in pairs for name, value in row.items()):
-        problem = Problem("resume", "changed", "holds other runs than those of this call")
+        problem = Problem("resume", "changed", "belongs to a call with other arguments")
         raise InvalidSequence((problem,), sequence.name)
     return earlier

@@ -283,7 +283,7 @@ class Record:
         for name, outcome in resolved.items():
             problem = None
             if name not in rows or rows[name][0] not in (Outcome.SENDING, Outcome.UNKNOWN):
-                problem = "is not unknown, so there is nothing to resolve"
+                problem = "has a known outcome; only unknown ones can be resolved"
             elif outcome not in (Outcome.DONE, Outcome.NOT_SENT):
                 problem = 'can be resolved as "done" or "not_sent"'
             if problem:

@@ -162,9 +162,7 @@ def skeleton(
     print(json.dumps(body, indent=2, default=str, ensure_ascii=False))
 
 
-docs_app = App(
-    name="docs", help="Show the rules of an operation or a kind of event, bodies to start from, and assumptions."
-)
+docs_app = App(name="docs", help="Show the rules of an operation or a kind of event, example bodies, and assumptions.")
 docs_app.default(docs)
 docs_app.command(list_assumptions, name="assumptions")
 docs_app.command(skeleton)

@@ -39,7 +39,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "learn": "Show which assumptions recorded traffic confirms or refutes, and write a behavior file.",
     },
     "Events": {"events": "List, receive, send and watch events."},
-    "Tests": {"test": "Try your application in many universes, or behind HTTP; compare two versions of it."},
+    "Tests": {"test": "Explore your application in simulated universes, also behind HTTP; compare two versions."},
     "Sequences": {"sequences": "List, show, check, run and compare sequences of calls."},
     "Training": {
         "class": "Serve a class, and export its results.",
@@ -51,7 +51,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "profiles": "List, show, check and arm connection profiles.",
     },
     "Help": {
-        "docs": "Show the rules of an operation or a kind of event, bodies to start from, and assumptions.",
+        "docs": "Show the rules of an operation or a kind of event, example bodies, and assumptions.",
         "setup": "Check this installation; show variables; print a completion script.",
         "agent": "Serve tools for coding agents by the Model Context Protocol; print what an agent needs to know.",
     },

@@ -286,5 +286,5 @@ app = App(name="events", help="List, receive, send and watch events.")
 app.default(list_events)
 for _command in (resend, listen, trigger):
     app.command(_command)
-app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one time line.")
+app.command("workbench.terminal.watch:watch", help="Watch requests, events and deliveries on one timeline.")
 app.command("workbench.terminal.watch:tail", help="Print requests, events and deliveries as they happen.")

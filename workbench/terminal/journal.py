@@ -38,7 +38,7 @@ from workbench.terminal.where import (
     session,
 )
 
-_File = Annotated[Path | None, Parameter(help="Journal of an application, in this file.")]
+_File = Annotated[Path | None, Parameter(help="Journal file of an application.")]
 
 
 @contextmanager

@@ -148,6 +148,6 @@ def regress(*, log: Path, old: Name, new: Name) -> int:
     return DONE if result.ok else PARTLY
 
 
-app = App(name="test", help="Try your application in many universes, or behind HTTP; compare two versions of it.")
+app = App(name="test", help="Explore your application in simulated universes, also behind HTTP; compare two versions.")
 for _command in (explore, http, regress):
     app.command(_command)

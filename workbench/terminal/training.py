@@ -210,7 +210,7 @@ def _names(_: object) -> list[str]:
 _Drill = Annotated[str, Parameter(help="Name of the drill.", completer=_names)]
 
 
-_Cents = Annotated[Whole, Parameter(help="Cents; a negative amount takes money back.", allow_leading_hyphen=True)]
+_Cents = Annotated[Whole, Parameter(help="Amount in cents; negative for a refund.", allow_leading_hyphen=True)]
 
 
 def list_drills(*, how: Output = Output()) -> None:
@@ -240,7 +240,7 @@ def answer(
     name: _Drill,
     /,
     *,
-    set_: Annotated[list[Setting], Parameter(name="--set", help="What is reported, as earned=120.")],
+    set_: Annotated[list[Setting], Parameter(name="--set", help="Answer, as earned=120.")],
     where: Where = Where(),
 ) -> None:
     """Submit an answer to a drill's question."""
@@ -277,7 +277,7 @@ def stop(name: _Drill, /, *, where: Where = Where()) -> None:
 
 def exam(
     *program: Annotated[str, Parameter(help="Program and its arguments, after --.", allow_leading_hyphen=True)],
-    drill: Annotated[list[str] | None, Parameter(metavar="DRILL", help="Drill to examine; all if omitted.")] = None,
+    drill: Annotated[list[str] | None, Parameter(metavar="DRILL", help="Drill to examine; default: all.")] = None,
     seconds: Annotated[Whole, Parameter(help="Time limit of each drill.")] = 300,
     junit: Annotated[Path | None, Parameter(help="Write a JUnit report to this file.")] = None,
     how: Output = Output(),
@@ -302,9 +302,7 @@ def exam(
     return DONE if all(result.passed for result in graded) else PARTLY
 
 
-course_app = App(
-    name="course", help="Open the course; solve incidents in the sandbox, graded by what it holds at the end."
-)
+course_app = App(name="course", help="Open the course; solve incidents in the sandbox, graded by its final state.")
 course_app.command("workbench.terminal.shell:lab", help="Open JupyterLab on the course, or on a folder.")
 course_app.command(
     "workbench.terminal.tour:demo", name="demo", help="Walk through the main tasks on an embedded sandbox."

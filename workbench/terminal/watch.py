@@ -39,7 +39,7 @@ def tail(
         ),
     ] = True,
     as_json: Annotated[bool, Parameter(name="--json", help="Print a JSON object for each line.")] = False,
-    failed: Annotated[bool, Parameter(help="Only what was refused, or not delivered.")] = False,
+    failed: Annotated[bool, Parameter(help="Only refused requests and failed deliveries.")] = False,
     where: Where = Where(),
 ) -> None:
     """Print requests, events and deliveries as they happen."""

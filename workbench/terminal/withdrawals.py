@@ -23,8 +23,8 @@ from workbench.terminal.where import Address, Hex, Text, Units, Usd, Uuid, Where
 from workbench.withdrawals.amounts import Cents
 
 _MAX_FILE = 1_000_000
-_Plan = Annotated[Path, Parameter(help="What `withdrawals plan -o json` printed.")]
-_Signed = Annotated[Path, Parameter(help="What `withdrawals sign --from PLAN --reveal -o json` printed.")]
+_Plan = Annotated[Path, Parameter(help="Output of `withdrawals plan -o json`.")]
+_Signed = Annotated[Path, Parameter(help="Output of `withdrawals sign --from PLAN --reveal -o json`.")]
 
 
 @Parameter(name="*", group=Group("Withdrawal", sort_key=2))
@@ -49,8 +49,8 @@ def plan(
     token: Annotated[Address, Parameter(help="Address of the token.")],
     admin: Annotated[Address, Parameter(help="Address of the admin of the contract who makes the withdrawal.")],
     to: Annotated[Address, Parameter(help="Address of the recipient.")],
-    amount: Annotated[Usd | None, Parameter(help="Dollars and cents, as 25.00.")] = None,
-    native_units: Annotated[Units | None, Parameter(help="Native units of the token instead, as 25000000.")] = None,
+    amount: Annotated[Usd | None, Parameter(help="Amount in dollars and cents, as 25.00.")] = None,
+    native_units: Annotated[Units | None, Parameter(help="Amount in native units, as 25000000.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
     how: Output = Output(),
@@ -76,7 +76,7 @@ def verify(
     *,
     signer: Annotated[
         Address | None,
-        Parameter(help="Address or public key that signs for the service; in a sandbox its own if omitted."),
+        Parameter(help="Address or public key that signs for the service; default in a sandbox: its own."),
     ] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
@@ -96,8 +96,8 @@ def typed_data(
     signed: _Signed,
     /,
     *,
-    salt: Annotated[Hex | None, Parameter(help="32 bytes that the admin chooses, as hex; random if omitted.")] = None,
-    admin: Annotated[Address | None, Parameter(help="Admin who signs; that of the plan if omitted.")] = None,
+    salt: Annotated[Hex | None, Parameter(help="32 bytes chosen by the admin, as hex; default: random.")] = None,
+    admin: Annotated[Address | None, Parameter(help="Admin who signs; default: that of the plan.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> None:
@@ -150,8 +150,8 @@ def explain(
     transaction: Annotated[Path, Parameter(help="File with a transaction as JSON, or call data as hex.")],
     /,
     *,
-    plan: Annotated[Path | None, Parameter(help="Plan to compare it with; needs --signed.")] = None,
-    signed: Annotated[Path | None, Parameter(help="Answer of the service to compare it with.")] = None,
+    plan: Annotated[Path | None, Parameter(help="Plan to compare with; requires --signed.")] = None,
+    signed: Annotated[Path | None, Parameter(help="Answer of the service to compare with.")] = None,
     terms: Terms = Terms(),
     where: Where = Where(),
 ) -> int:

@@ -222,7 +222,7 @@ class _Tools:
                     del self._pending[oldest]
                 return types.InputRequiredResult(input_requests=requests, request_state=state)
             except MCPError:
-                raise WorkbenchError("the person cannot be asked by this client; nothing was sent") from None
+                raise WorkbenchError("this client cannot ask a person to confirm; nothing was sent") from None
         elif self._pending.pop(params.request_state or "", "") == digest:  # one answer allows one call
             answer = params.input_responses.get("confirm")
         else:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -16,6 +16,7 @@ from workbench.client.client import Client
 from workbench.errors import ApiError, Problem, UsageError, WrongEnvironment, hide_arguments, visible
 from workbench.interface.convert import converter
 from workbench.interface.table import OPERATIONS
+from workbench.renamed import former_members
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox import Sandbox
 from workbench.sandbox.controls.reading import RECORD_KINDS
@@ -71,6 +72,9 @@ class Difference:
 
 class Comparison:
     """Differences between two services, also as `wb.to_frame(comparison)`, and the number of items compared."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "comparison")
 
     row_type = Difference
 

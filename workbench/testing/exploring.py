@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from workbench.renamed import former_members
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
 from workbench.sandbox import Sandbox
@@ -102,6 +103,9 @@ class Failure:
 
     `seed` and `universe` replay the one originally found; `decisions`, `story` and `trace` belong to the small one.
     """
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "failure")
 
     seed: int
     universe: int

@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--workbench-coverage", action="store_true", help=coverage)
     flips = "Run tests that passed again with one assumption about the card service flipped at a time."
     group.addoption("--workbench-assumptions", action="store_true", help=flips)
-    group.addoption("--universe", type=int, help="Run this universe alone, as a test that failed names it.")
+    group.addoption("--universe", type=int, help="Run only this universe, as named by a failed test.")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -124,7 +124,7 @@ class Universe(Deliveries):
         while not self._over:
             self._steps += 1
             if self._steps > MAX_STEPS:
-                raise NotSimulated(f"the application did not come to rest within {MAX_STEPS:,} steps of one universe")
+                raise NotSimulated(f"the application did not become idle within {MAX_STEPS:,} steps of one universe")
             self._next()
         self._finish()
         return self
@@ -179,7 +179,7 @@ class Universe(Deliveries):
         for database in process.databases:
             sqlite3.Connection.close(database)
         if threading.active_count() > self._threads_before:
-            raise NotSimulated("the application started a thread, which a universe cannot order; see docs/testing.md")
+            raise NotSimulated("the application started a thread, which is not reproducible; see docs/testing.md")
 
 
 def _purchases(universe: Universe) -> None:

@@ -1,7 +1,7 @@
 """Plan a withdrawal: check it, summarize it, and request its signature once."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -12,6 +12,7 @@ from workbench.client.client import refuse_async
 from workbench.errors import ApiError, InvalidRequest, Problem, UsageError, WorkbenchError
 from workbench.interface.contracts import IssuingContract, Token, WithdrawalSignature
 from workbench.remedies import Remedy
+from workbench.renamed import former_members
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Sheet
 from workbench.withdrawals.amounts import Amount, Cents
@@ -113,6 +114,9 @@ def _contract(api: Any, contract_id: str) -> IssuingContract:
 @attrs.define(eq=False, repr=False)
 class Plan(Terms, Shown):
     """A checked withdrawal whose signature has not been requested. `sign()` requests it, once."""
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "plan")
 
     _api: Any = attrs.field(kw_only=True)
     _clock: Any = attrs.field(kw_only=True)

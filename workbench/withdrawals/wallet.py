@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
@@ -16,6 +16,7 @@ from workbench import chains
 from workbench.chains.values import BytesLike
 from workbench.errors import Problem, UsageError, hide_arguments
 from workbench.remedies import Remedy
+from workbench.renamed import former_members
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -119,6 +120,9 @@ class ForWallet(Shown):
     """Base class of JSON objects for a wallet."""
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "message")
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return JSON text for a wallet; with a path, write it to that file too."""
@@ -267,6 +271,9 @@ class Explanation(Shown):
         to: Recipient of the transaction; None for bare call data. The same holds for `chain`.
         differences: Differences from a withdrawal; None if it was not compared.
     """
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("an", "explanation")
 
     version: int
     proxy: str

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -14,6 +14,7 @@ from workbench.client.guards import ClientContext
 from workbench.errors import Problem, UsageError, hide_arguments, visible
 from workbench.interface.contracts import WithdrawalSignature
 from workbench.remedies import Remedy
+from workbench.renamed import former_members
 from workbench.rendering import moment
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Sheet
@@ -62,6 +63,9 @@ class Withdrawal(NotSerializable, Shown):
         "status",
         "units",
     )
+
+    if not TYPE_CHECKING:  # a type checker would accept any name
+        __getattr__ = former_members("a", "withdrawal")
 
     def __init__(self, plan: Terms, answer: WithdrawalSignature, context: ClientContext, clock: Any) -> None:
         self.plan, self._context, self._clock = plan, context, clock

@@ -10,10 +10,13 @@ FORMER = {
     "compare_behavior": lambda: wb.compare,
     "wb.testing.explore": lambda: wb.chaos,
     "wb.reports.spend": lambda: wb.tables.spend,
+    "wb.to_frame": lambda: wb.frame,
+    "wb.errors.NotArmed": lambda: wb.NotArmed,
+    "inbox.stored": lambda: api.inbox.kept,
     "the types of requests and results are private": lambda: wb.bulk.BulkResult,
     "api.inbox.events()": lambda: api.events,
     "sandbox.cards.lock": lambda: api.sandbox.lock_card,
-    "journal.to_dicts()": lambda: api.journal.export,
+    "wb.to_frame(journal.list())": lambda: api.journal.export,
 }
 for new, former in FORMER.items():
     try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import hide_arguments
-from workbench.renamed import renamed
+from workbench.renamed import former_members
 from workbench.sandbox import chain
 from workbench.sandbox.context import error_of, not_found
 from workbench.sandbox.controls.creation import CreationControls
@@ -34,9 +34,7 @@ class Controls(ReadingControls, CreationControls, LifecycleControls, StateContro
         return chain.TeachingWallet(self, admin)
 
     if not TYPE_CHECKING:  # a type checker would accept any name
-
-        def __getattr__(self, name):
-            raise AttributeError(f"a sandbox has no {name}{renamed(f'sandbox.{name}')}")
+        __getattr__ = former_members("a", "sandbox")
 
     @property
     def create(self) -> "Create":
