@@ -25,6 +25,7 @@ from workbench.errors import UnusableFile, UsageError
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.terminal import main
+from workbench.testing import evidence_files
 from workbench.testing.learning import Learned, learn
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "learning.md"
@@ -303,3 +304,38 @@ def test_a_damaged_database_is_refused(table: str, row: str, tmp_path: Path) -> 
         file.executescript(f"CREATE TABLE {table}; INSERT INTO {table} VALUES {row};")
     with pytest.raises(wb.WorkbenchError):
         wb.learn(tmp_path / "a.db")
+
+
+def har_of(entries: list[str], before: str = '"pages": [{"id": "p"}], ', after: str = "") -> bytes:
+    return ('{"log": {' + before + '"entries": [' + ", ".join(entries) + "]" + after + "}}").encode()
+
+
+def test_entries_are_found_whatever_their_form(tmp_path, monkeypatch) -> None:
+    """Names in another order, indented, with texts that look like the end of an entry, across pieces of the file."""
+    call = {"startedDateTime": "2026-01-01T00:00:00Z", "request": {"method": "GET", "url": "https://x.example.com/v1/nothing"},
+            "response": {"status": 404, "content": {"text": '{"a": "}, {\\"startedDateTime\\": 1}, {"}'}}}  # fmt: skip
+    nested = {**call, "log": [{"b": 1}, {"startedDateTime": 2}, {"startedDateTime": 3}]}
+    turned = dict(reversed(call.items()))
+    rows = [call, nested, turned, call, turned, turned, nested, call, call]
+    texts = {
+        "line.har": har_of([json.dumps(row) for row in rows]),
+        "indented.har": har_of([json.dumps(row, indent=8) for row in rows], after=', "comment": "]}}"'),
+        "compact.har": har_of([json.dumps(row, separators=(",", ":")) for row in rows]).replace(b", {", b",{"),
+        "deep.har": har_of([json.dumps(row, indent=4).replace("\n", "\n" + " " * 200) for row in rows]),
+        "turned.har": har_of([json.dumps(turned), *map(json.dumps, rows[1:])]),
+    }
+    for chunk in (7, 100, 1 << 20):
+        monkeypatch.setattr(evidence_files, "CHUNK", chunk)
+        for name, data in texts.items():
+            (tmp_path / name).write_bytes(data)
+            assert learn(tmp_path / name).counts["exchanges"] == len(rows), (name, chunk)
+
+
+def test_a_file_that_is_cut_anywhere_is_named(tmp_path, documented) -> None:
+    """No part of a HAR file is taken for the entire one."""
+    entries = json.loads(documented[0].read_bytes())["log"]["entries"][:3]
+    data = har_of([json.dumps(entry) for entry in entries])
+    for end in range(20, len(data) - 3, 7):
+        (tmp_path / "cut.har").write_bytes(data[:end])
+        with pytest.raises(UnusableFile, match=r"cut\.har: (ends within entry|has no log)"):
+            learn(tmp_path / "cut.har")
