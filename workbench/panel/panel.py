@@ -307,14 +307,13 @@ class Panel(Displayed):
         if (order := tuple(str(key) for key in asked.get("sort", ()))) != listing.sorted:
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
-        listing.prepare()
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
         window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
         if asked.get("more"):  # the page has the rest
             return window
-        return {
+        answer = {
             **window,
             "shown": len(listing),
             "all": len(listing.data.rows),
@@ -325,6 +324,8 @@ class Panel(Displayed):
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
+        listing.prepare()
+        return answer
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
