@@ -30,6 +30,7 @@ EXTRAS = ("", "tables", "server", "lab", "agents", "test")
 TESTS = {
     "Clients of four OpenAPI generators make all twelve calls": "tests/openapi",
     "The image, its health, and the compose story": "tests/install/test_image.py",
+    "The workflow for CI": "tests/install/test_ci.py",
     "A missing library names the command that installs it": "tests/install/test_extras.py",
     "A thirteenth operation, in three files": "tests/interface/test_thirteenth.py",
     "Completion in an editor, and at a prompt": "tests/test_completion.py",
