@@ -8,6 +8,7 @@ one with a balance of 78 digits, stays text.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation, localcontext
@@ -193,6 +194,15 @@ def mark_report(
     frame.attrs = {} if complete is None else {"complete": complete}
     until = {"until": known["until"]} if "until" in known else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
+    return displayed(frame)
+
+
+def displayed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame, for which IPython, where it runs, writes amounts and ids for people."""
+    if "IPython" in sys.modules:
+        from workbench.tables import display
+
+        display.register()
     return frame
 
 
@@ -236,7 +246,7 @@ def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more:
     frame = pd.DataFrame(arrays, copy=False)
     marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
     frame.attrs.update(kind=plan.kind, **marks, **more)
-    return frame
+    return displayed(frame)
 
 
 def _is_decimal(column: Column) -> bool:

@@ -1,0 +1,157 @@
+"""How IPython and notebooks show frames of the workbench: amounts with separators, short ids, decimals without zeros.
+
+Only what is shown is written differently: values, dtypes, attributes and `print(frame)` stay those of pandas. Frames
+that are not of the workbench are shown by pandas alone.
+"""
+
+import re
+from collections.abc import Callable, Hashable
+from decimal import Decimal
+from functools import partial
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from workbench.rendering.text import money
+from workbench.schema.rules import UUID
+from workbench.system.progress import ipython_shell
+from workbench.tables.rows import AMOUNT
+
+_LETTERS = 8  # of an id that is shown
+_ID = (
+    f'<span title="{{0}}" style="display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap;'
+    f'text-overflow:ellipsis;vertical-align:bottom">'
+    "{0}</span>"
+)
+"""The whole id is there, to be copied; the first letters can be seen."""
+Writer = Callable[[Any], str]
+
+
+def register() -> None:
+    """Register the display of frames in the IPython shell that runs this code, if there is one, once."""
+    formatters = getattr(getattr(ipython_shell(), "display_formatter", None), "formatters", None)
+    if formatters is None or pd.DataFrame in formatters["text/html"].type_printers:
+        return
+    formatters["text/html"].for_type(pd.DataFrame, html)
+    formatters["text/plain"].for_type(pd.DataFrame, lambda frame, printer, _: printer.text(text(frame)))
+
+
+def html(frame: pd.DataFrame) -> str | None:
+    """Return a frame as HTML; None where pandas is set to show text."""
+    if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
+        shown: str | None = frame._repr_html_()  # type: ignore[operator]
+        return shown
+    width = pd.get_option("display.max_colwidth")
+    writers = {name: _escaped(write) for name, write in _writers(frame).items()}
+    others = {
+        name: _or_missing(_escaped(partial(_cut, width)))
+        for name in frame
+        if name not in writers and _is_text(frame[name])
+    }
+    ids = {name: _or_missing(_id) for name in frame if _holds_ids(frame, name)}
+    most, some = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
+    with pd.option_context("display.max_colwidth", None):  # it would cut the elements
+        written: str = frame.to_html(
+            max_rows=most if most is None or len(frame) <= most else some,
+            max_cols=pd.get_option("display.max_columns"),
+            show_dimensions=True,
+            notebook=True,
+            escape=False,
+            na_rep="–",
+            formatters={**others, **writers, **ids},
+        )
+    return written
+
+
+def text(frame: pd.DataFrame) -> str:
+    """Return a frame as text."""
+    from pandas.io.formats import format as pandas_format
+
+    if not _is_ours(frame):
+        return repr(frame)
+    options: Any = pandas_format.get_dataframe_repr_params()  # type: ignore[attr-defined] # public, but not in its stubs
+    ids = {name: _or_missing(_short) for name in frame if _holds_ids(frame, name)}
+    options["formatters"] = {**_writers(frame), **ids}
+    written = frame.to_string(**options, na_rep="–")
+    return str(written)
+
+
+def _is_ours(frame: pd.DataFrame) -> bool:
+    """Whether a frame has columns of the workbench, and names that are safe in HTML as they are."""
+    names: list[str] = [name if type(name) is str else "<" for name in frame.columns]
+    plain = isinstance(frame.index, pd.RangeIndex) or pd.api.types.is_integer_dtype(frame.index.dtype)
+    ours = "kind" in frame.attrs or any(AMOUNT.search(name) for name in names)
+    return ours and plain and frame.columns.is_unique and all(name == escape(name) for name in names)
+
+
+def _writers(frame: pd.DataFrame) -> dict[Hashable, Writer]:
+    """Return how the numbers of each column are written."""
+    writers: dict[Hashable, Writer] = {}
+    for name in frame:
+        kind = str(frame[name].dtype)
+        unit = AMOUNT.search(str(name))
+        if unit is not None and unit[1] == "cents" and kind == "Int64":
+            codes = _codes(frame, "local_currency" if str(name).startswith("local_") else "currency")
+            writers[name] = partial(_money, codes.pop()) if len(codes) == 1 else _number
+        elif unit is not None and unit[1] == "usd":
+            writers[name] = lambda value: f"{value:,.2f}"
+        elif kind == "Int64" or kind.startswith("decimal128"):
+            writers[name] = str if re.search(r"(^|[._])(id|version|code)$", str(name)) else _number
+    return {name: _or_missing(write) for name, write in writers.items()}
+
+
+def _codes(frame: pd.DataFrame, column: str) -> set[str]:
+    """Return the currencies of the rows that can be seen, or of the report; an amount of several stays in cents."""
+    if column not in frame:
+        return {str(frame.attrs.get("currency", "USD")).upper()} if column == "currency" else set()
+    rows = frame[column]
+    most = pd.get_option("display.max_rows") or len(rows)
+    seen = rows if len(rows) <= 2 * most else pd.concat([rows.iloc[:most], rows.iloc[-most:]])
+    return {str(code).upper() for code in seen.dropna().unique()}
+
+
+def _money(code: str, cents: Any) -> str:
+    return money(int(cents), code)
+
+
+def _number(value: Any) -> str:
+    written = f"{value:,f}" if isinstance(value, Decimal) else f"{value:,}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
+
+
+def _or_missing(write: Writer) -> Writer:
+    def written(value: Any) -> str:
+        missing: object = pd.isna(value)
+        return "–" if missing else write(value)
+
+    return written
+
+
+def _escaped(write: Writer) -> Writer:
+    return lambda value: escape(write(value))
+
+
+def _id(value: Any) -> str:
+    written = escape(str(value))
+    return _ID.format(written) if UUID.fullmatch(written) else written
+
+
+def _cut(most: int | None, value: Any) -> str:
+    written = str(value)
+    return written if most is None or len(written) <= most else f"{written[: most - 3]}..."
+
+
+def _short(value: Any) -> str:
+    return str(value)[:_LETTERS] if UUID.fullmatch(str(value)) else str(value)
+
+
+def _is_text(column: "pd.Series[Any]") -> bool:
+    return not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype))
+
+
+def _holds_ids(frame: pd.DataFrame, name: Hashable) -> bool:
+    """Whether a column of text holds UUIDs, by its first value."""
+    column = frame[name]
+    first = column.first_valid_index() if pd.api.types.is_string_dtype(column.dtype) else None
+    return first is not None and UUID.fullmatch(str(column.loc[first])) is not None
