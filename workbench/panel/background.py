@@ -11,6 +11,7 @@ import attrs
 import ipywidgets
 
 from workbench import bulk, rendering, sequences
+from workbench.client.client import refuse_async
 from workbench.errors import UsageError, WorkbenchError
 from workbench.forms.widgets import (
     Displayed,
@@ -54,6 +55,7 @@ class Work(Displayed):
         resumable: Callable[[Any], bool],
         describe: Callable[[Any], str] | None = None,
     ) -> None:
+        refuse_async(api, f"panel.{name.split()[0]}")
         self.state: State = "running"
         self.result: Any = None
         self.error: WorkbenchError | None = None

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.chains.addresses import chain_of
+from workbench.client.client import refuse_async
 from workbench.errors import Problem, UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
 from workbench.reports.scope import without_repeats
@@ -113,6 +114,7 @@ def record_balances(
         Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
         tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals); oldest first.
     """
+    refuse_async(api, "reports.record_balances")
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
     now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())

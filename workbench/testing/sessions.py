@@ -18,6 +18,7 @@ from workbench.interface.table import OPERATIONS
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior
+from workbench.sandbox.programs import World
 from workbench.schema.walk import get_path
 from workbench.sequences.player import event_kind
 from workbench.session import Session, connect
@@ -29,6 +30,7 @@ def session(
     behavior: Behavior = "documented",
     environment: EnvironmentName = "sandbox",
     faults: Any = (),
+    world: World = "small",
 ) -> Session:
     """Open a session on a new sandbox, like `wb.connect()` but independent of the profile and class in the environment.
 
@@ -37,11 +39,12 @@ def session(
         behavior: "documented", "observed", or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: "sandbox" or "production".
         faults: Fault rules to begin with: kinds, as "lost", or dicts with the arguments of `add_fault`.
+        world: "small", "program", "large", or a TOML file of a card program.
 
     Raises:
         UsageError: Arguments are not allowed.
     """
-    api = connect(seed=seed, behavior=behavior, environment=environment)
+    api = connect(seed=seed, behavior=behavior, environment=environment, world=world)
     for fault in (faults,) if isinstance(faults, str | dict) else faults:
         api.sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
     return api
