@@ -30,8 +30,8 @@ parsed, in constant time (`hmac.compare_digest`). `api.sandbox.update_endpoint(i
 
 ## Order
 
-Deliveries can overtake each other and come twice: go by the status and the amounts of an event, not by its place, and keep the id of the
-envelope to know a repeat. In order, one after the other, are sent for
+Deliveries can overtake each other and come twice: use the status and the amounts of an event, not its position, and store the id of the
+envelope to recognize a repeat. Events are sent in this order for
 """
 LAST = """
 ## How to book a transaction

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -156,3 +156,56 @@ def test_assumptions_are_verified_by_either_session(where: str | None) -> None:
     with wb.connect(where) as api:
         assert findings == api.verify_assumptions(user_id=user)
     assert findings.of("confirmed")
+
+
+REFUND = wb.sequences.catalogue["refund-full"]
+THREADED: dict[str, Callable[[Any], object]] = {
+    "browse": wb.browse,
+    "dashboard": wb.dashboard,
+    "form": lambda api: wb.form(api.update_user),
+    "bulk.run": lambda api: wb.bulk.run(api.update_dispute, []),
+    "course.drill": lambda api: wb.course.drill(api, "fraud-burst"),
+    "panel.bulk": lambda api: wb.panel.bulk(api.update_dispute, [], path="x.run"),
+    "panel.rewards": lambda api: wb.panel.rewards(api, []),
+    "panel.sequence": lambda api: wb.panel.sequence(api, REFUND, path="x.run"),
+    "reports.record_balances": lambda api: wb.reports.record_balances(api, "x.parquet"),
+    "sequences.run_many": lambda api: wb.sequences.run_many(api, REFUND),
+    "sql": lambda api: wb.sql("select * from contracts", api),
+    "withdrawals.plan": lambda api: wb.withdrawals.plan(
+        api, "x", token="x", amount=wb.withdrawals.usd("1.00"), admin="x", to="x"
+    ),
+}
+"""Functions that need a session of `connect()`, called with an async one."""
+ANY_SESSION = {"sequences.run", "rewards.fetch", "reports.deliveries", "course.board", "course.check", "course.notes"}
+ANY_SESSION |= {"testing.record", "bulk.investigate"}
+"""Functions of a session that are awaited, or that make no call with it."""
+AFTER_CHECKS = {"bulk.resume"}
+"""Functions that refuse an async session after other arguments."""
+
+
+async def _refusal(call: Callable[[Any], object]) -> str:
+    async with await wb.connect_async() as api:
+        with pytest.raises(UsageError) as refused:
+            call(api)
+        return str(refused.value)
+
+
+@pytest.mark.parametrize("name", THREADED)
+def test_what_needs_a_thread_says_so(name: str) -> None:
+    """One message for all, before anything is called."""
+    assert "in an event loop call this in a thread" in asyncio.run(_refusal(THREADED[name]))
+
+
+def test_a_session_does_the_same_awaited() -> None:
+    """Its members are the same but for closing; a new function of a session is entered above."""
+    different = set(dir(wb.Session)) ^ set(dir(wb.AsyncSession))
+    assert {name for name in different if not name.startswith("_")} == {"close", "aclose"}
+    spaces = {"": wb, **{f"{name}.": getattr(wb, name) for name in dir(wb) if inspect.ismodule(getattr(wb, name))}}
+    functions = {
+        f"{space}{name}"
+        for space, module in spaces.items()
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if {"api", "call"} & set(inspect.signature(function).parameters)
+    }
+
+    assert functions - ANY_SESSION - AFTER_CHECKS <= THREADED.keys()

@@ -295,7 +295,7 @@ def connect(
 
 
 def _takes_arguments_of(function: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
-    """Give a forwarding function the signature of the function it forwards to."""
+    """Copy the signature of another function to a forwarding function."""
 
     def signed(other: Callable[..., R]) -> Callable[P, R]:
         returned = inspect.signature(other).return_annotation

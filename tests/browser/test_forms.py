@@ -111,9 +111,11 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
 
     page.locator("button.wb-send").click(click_count=3)
     panel = page.locator(".wbp")
-    expect(panel.locator(".say")).to_contain_text("Run its cell again")
+    expect(panel.locator(".say")).to_contain_text("this shows what was read before")
     panel.get_by_role("navigation").get_by_role("button", name="Cards", exact=True).click()
     panel.locator(".rows .row").first.click()
+    expect(panel).to_have_count(1)
+    expect(page.locator(".wb-read")).to_be_hidden()
 
     expect(page.locator(".wb-answer-card")).to_have_count(0)
     expect(page.locator(".jupyter-widgets-error-widget")).to_have_count(0)
@@ -121,6 +123,23 @@ def test_widgets_whose_kernel_is_gone_do_nothing(desk: Desk, watch: Watch) -> No
     watch.errors.clear()
     desk.show(START, PURCHASE, "print('sent', len(api.sandbox.requests()))")
     expect(page.locator(".jp-OutputArea-output", has_text="sent 0")).to_be_visible()
+
+
+def test_a_panel_continues_after_its_kernel_restarted(desk: Desk, watch: Watch) -> None:
+    """It appears once, with what was read; one press runs its cell again, and it answers."""
+    page = desk.show("import workbench as wb\nwb.browse(wb.connect(seed=7))")
+    panel = page.locator(".wbp")
+    expect(panel.locator(".tile").first).to_be_visible(timeout=SLOW)
+    desk.restart()
+    expect(panel.locator(".say")).to_contain_text("this shows what was read before")
+    expect(panel).to_have_count(1)
+    panel.get_by_role("button", name="Run the cell again").click()
+    expect(page.locator(".wbp:not(.dead) .tile").first).to_be_visible(timeout=SLOW)
+    panel.get_by_role("navigation").get_by_role("button", name="Cards", exact=True).click()
+
+    expect(panel.locator(".rows .row").first).to_be_visible()
+    expect(panel).to_have_count(1)
+    watch.errors.clear()  # JupyterLab reports the widget whose kernel stopped
 
 
 def test_a_form_is_used_by_the_keyboard_alone(desk: Desk) -> None:

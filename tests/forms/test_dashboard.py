@@ -150,12 +150,12 @@ def test_the_file_needs_nothing_else_and_shows_the_same(shown: Dashboard, tmp_pa
 def test_text_of_others_is_text(shown: Dashboard) -> None:
     """A merchant's name that is markup makes no element."""
     shown.filters.range = "year"
-    known = shown.books.transactions
+    known = shown.books.movements
     named = known.assign(merchant_category=HOSTILE)
     named.attrs.update(known.attrs)
-    shown.books.transactions = named
+    shown.books.movements = named
     text = shown.document()
-    shown.books.transactions = known
+    shown.books.movements = known
 
     assert "<img" not in text
     assert "&lt;img" in text
@@ -191,4 +191,28 @@ def test_figures_say_what_they_include(shown: Dashboard) -> None:
 
     assert f"Spend by category: top 6 of {kinds}" in text
     assert text.count(">now: ") == 4
-    assert "refunds count with their purchase" in text
+    assert "refunds when they were made" in text
+
+
+def net_spend(shown: Dashboard) -> str:
+    (figure,) = re.findall("Net spend</span><b>(.*?)</b>", dict(shown.parts(live=False))["tiles"])
+    return figure
+
+
+def test_a_closed_month_stays_closed() -> None:
+    """A refund of a purchase of the month before counts in the month in which it is made."""
+    program = wb.connect(seed=7)
+    shown = wb.dashboard(program)
+    card = program.sandbox.guide()["cards"]["active"][0]
+    bought = program.simulate_authorization(
+        card_id=card, amount=10_000, currency="USD", merchant_name="Example Books", merchant_category_code="5942"
+    )
+    program.sandbox.settle(bought.transaction_id)
+    closed = net_spend(shown)
+    program.sandbox.advance(days=31)
+    before = net_spend(shown)
+    program.simulate_refund(transaction_id=bought.transaction_id, amount=2_500)
+
+    assert (before, net_spend(shown)) == ("0.00 USD", "-25.00 USD")
+    shown.filters.range = "last"
+    assert net_spend(shown) == closed

@@ -16,6 +16,7 @@ from workbench.errors import UsageError
 from workbench.panel import lists as things
 from workbench.panel.panel import Panel, browse
 from workbench.rendering import money
+from workbench.reports.transaction_rows import transactions
 from workbench.session import Session, connect
 from workbench.tables.frames import to_frame
 
@@ -203,6 +204,37 @@ def test_an_amount_is_explained_by_its_postings(lived: Session, purchase: dict[s
     assert count.startswith(f"{len(of_bar)} contributions")
     assert "already" in answered(panel, "explain", list="explanation", column="")["error"]
     assert "has no column" in answered(panel, "explain", list="cards", column="nothing")["error"]
+
+
+def test_stored_transactions_are_listed_as_they_are_reported(lived: Session, purchase: dict[str, Any]) -> None:
+    """The rows, which are made without a frame, have the values of the report: settled, refunded, declined, open."""
+    spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
+    lived.sandbox.settle(spent)
+    lived.simulate_refund(transaction_id=spent, amount=4000)
+    lived.simulate_authorization(**purchase | {"amount": 10**8})
+    report = transactions(lived.sandbox.records("transaction")).rename(
+        columns={"transaction_id": "id", "authorized_cents": "amount_cents"}
+    )
+
+    data = browse(lived).lists["transactions"].data
+
+    names = [column.name for column in data.columns]
+    ordered = report.sort_values("authorized_at", kind="stable")[::-1][names]
+    wanted = [[None if pd.isna(cell) else cell for cell in row] for row in ordered.astype("object").to_numpy().tolist()]
+    assert [list(row) for row in data.rows] == wanted
+    assert {"settled", "refunded", "declined", "authorized"} <= {row[names.index("status")] for row in data.rows}
+
+
+def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, Any]) -> None:
+    """The amount of a dispute is what its transaction posted, in the currency of that."""
+    spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
+    lived.sandbox.settle(spent)
+    key = lived.sandbox.open_dispute(spent).id
+
+    data = browse(lived).lists["disputes"].data
+
+    facts = data.facts(data.ids.index(key))
+    assert (spent, 4000, "USD") == (facts["transaction_id"], facts["posted_cents"], facts["currency"])
 
 
 def test_views_are_kept_for_other_sessions(lived: Session) -> None:

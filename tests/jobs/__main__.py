@@ -48,7 +48,7 @@ Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the 
 `python -m tests.jobs --write` runs all of them and writes this page; the seconds are those of one run, the start of Python included.
 """
 PARTS = {
-    "## Tests of the checkout": "What needs other programs is shown by tests of the checkout, without those of `make soak`\n"
+    "## Tests of the checkout": "Jobs that need other programs are shown by tests of the checkout, without those of `make soak`\n"
     "(`python -m tests.jobs --tests --write`).",
     "## The first hour": "The examples of README, each in a separate process, in an environment with only the extra they name\n"
     "(`python -m tests.jobs --hour --write`). Installing is not among the seconds.\n\n"

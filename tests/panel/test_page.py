@@ -109,6 +109,19 @@ def test_the_script_filters_and_sorts_as_the_kernel(engine: Engine, rows: Any, t
     assert engine("order", page, "transactions", text, order) == listing.order
 
 
+def test_an_unknown_column_of_a_filter_is_named(engine: Engine) -> None:
+    """In the panel as on the page; a time of day is text that is searched for."""
+    listing = listing_of([(100, "USD", "coffee at 12:30", "settled", None, None, "u-1")])
+    page = data_of(document("rows", [listing]))
+    text = "statux:declined 12:30 amount>1"
+
+    listing.filter(text)
+
+    assert listing.notes == ["No column is called statux: it is searched as text."]
+    asked = {"do": "rows", "list": "transactions", "filter": text, "sort": [], "first": 0, "count": 100}
+    assert engine("answer", page, asked)["notes"] == listing.notes
+
+
 @settings(deadline=None)
 @given(rows=ROWS)
 def test_the_script_shows_cells_as_the_kernel(engine: Engine, rows: Any) -> None:

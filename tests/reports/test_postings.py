@@ -145,3 +145,16 @@ def test_a_balance_of_a_partial_read_needs_its_opening() -> None:
     assert total == reports.liability(part, opening=Decimal(opening))["outstanding"].iloc[-1]
     with pytest.raises(UsageError, match="both types"):
         reports.outstanding(wb.rewards.fetch(api, users, type="earned", progress=False))
+
+
+def test_a_slice_of_rewards_says_what_its_balance_lacks() -> None:
+    """Rows that are chosen by hand from a time on have no opening; those of a user, or until a time, are complete."""
+    with wb.connect(seed=7) as api:
+        rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:2], progress=False).frame()
+    is_later = rows["created_at"] > rows["created_at"].median()
+    note = f"{int((~is_later).sum()):,} earlier rows of these users were read and are not here: balances lack them."
+
+    for report in (wb.reports.outstanding, wb.reports.liability):
+        assert note in report(rows[is_later]).attrs["notes"]
+        for complete in (rows, rows[~is_later], rows[rows["user_id"] == rows["user_id"].iloc[0]], rows.iloc[:0]):
+            assert not [text for text in report(complete).attrs["notes"] if "not here" in text]

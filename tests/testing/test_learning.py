@@ -25,6 +25,7 @@ from workbench.errors import UnusableFile, UsageError
 from workbench.interface.assumptions import BEHAVIORS
 from workbench.sandbox import Sandbox
 from workbench.terminal import main
+from workbench.testing import evidence_files
 from workbench.testing.learning import Learned, learn
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "learning.md"
@@ -76,6 +77,7 @@ def test_the_second_half_of_the_traffic_fits(number, count, tmp_path) -> None:
     assert halves.outcome(number, count, tmp_path).ok
 
 
+@pytest.mark.slow
 def test_an_outcome_tells_differences_apart(tmp_path, monkeypatch) -> None:
     """The comparison itself: a file that says something else makes answers differ."""
     monkeypatch.setattr(Learned, "behavior", {"refund_bounds": "422"})
@@ -303,3 +305,38 @@ def test_a_damaged_database_is_refused(table: str, row: str, tmp_path: Path) -> 
         file.executescript(f"CREATE TABLE {table}; INSERT INTO {table} VALUES {row};")
     with pytest.raises(wb.WorkbenchError):
         wb.learn(tmp_path / "a.db")
+
+
+def har_of(entries: list[str], before: str = '"pages": [{"id": "p"}], ', after: str = "") -> bytes:
+    return ('{"log": {' + before + '"entries": [' + ", ".join(entries) + "]" + after + "}}").encode()
+
+
+def test_entries_are_found_whatever_their_form(tmp_path, monkeypatch) -> None:
+    """Names in another order, indented, with texts that look like the end of an entry, across pieces of the file."""
+    call = {"startedDateTime": "2026-01-01T00:00:00Z", "request": {"method": "GET", "url": "https://x.example.com/v1/nothing"},
+            "response": {"status": 404, "content": {"text": '{"a": "}, {\\"startedDateTime\\": 1}, {"}'}}}  # fmt: skip
+    nested = {**call, "log": [{"b": 1}, {"startedDateTime": 2}, {"startedDateTime": 3}]}
+    turned = dict(reversed(call.items()))
+    rows = [call, nested, turned, call, turned, turned, nested, call, call]
+    texts = {
+        "line.har": har_of([json.dumps(row) for row in rows]),
+        "indented.har": har_of([json.dumps(row, indent=8) for row in rows], after=', "comment": "]}}"'),
+        "compact.har": har_of([json.dumps(row, separators=(",", ":")) for row in rows]).replace(b", {", b",{"),
+        "deep.har": har_of([json.dumps(row, indent=4).replace("\n", "\n" + " " * 200) for row in rows]),
+        "turned.har": har_of([json.dumps(turned), *map(json.dumps, rows[1:])]),
+    }
+    for chunk in (7, 100, 1 << 20):
+        monkeypatch.setattr(evidence_files, "CHUNK", chunk)
+        for name, data in texts.items():
+            (tmp_path / name).write_bytes(data)
+            assert learn(tmp_path / name).counts["exchanges"] == len(rows), (name, chunk)
+
+
+def test_a_file_that_is_cut_anywhere_is_named(tmp_path) -> None:
+    """No part of a HAR file is taken for the entire one."""
+    call = {"startedDateTime": "", "request": {"method": "GET", "url": "/v1/x"}, "response": {"status": 404}}
+    data = har_of([json.dumps(call)] * 3)
+    for end in range(20, len(data) - 3):
+        (tmp_path / "cut.har").write_bytes(data[:end])
+        with pytest.raises(UnusableFile, match=r"cut\.har: (ends within entry|has no log)"):
+            list(evidence_files.traffic(tmp_path / "cut.har", {}))

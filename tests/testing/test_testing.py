@@ -37,7 +37,13 @@ def test_a_session_behaves_as_asked() -> None:
         assert [one.kind for one in api.sandbox.list_faults()] == ["lost", "status"]
 
 
-@pytest.mark.parametrize("wrong", [{"behavior": "x"}, {"settle_rout": False}])
+def test_a_session_has_the_users_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "cast.toml").write_text('[[users]]\nname = "Ada Sample"\n')
+    with testing.session(world=tmp_path / "cast.toml") as api:
+        assert "ada-sample" in [user.get("external_id") for user in api.sandbox.records("user")]
+
+
+@pytest.mark.parametrize("wrong", [{"behavior": "x"}, {"settle_rout": False}, {"world": "x"}])
 def test_a_wrong_argument_of_a_session_is_named(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         testing.session(**wrong)  # type: ignore[arg-type]

@@ -332,7 +332,7 @@ class BaseClient(Operations, ABC):
         return f"<{type(self).__name__} {', '.join(facts)}>"
 
     def __reduce_ex__(self, _: object) -> Any:
-        raise TypeError("a client is not pickled: it holds a key and connections")
+        raise TypeError("a client cannot be pickled: it holds a key and connections")
 
     def _transport(self) -> Any:
         return self._new_transport() if self._given is None else self._given

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from workbench.client.client import Client
+from workbench.client.client import Client, refuse_async
 from workbench.course import debrief, incidents
 from workbench.course.debrief import CHECK, minutes_taken, seconds_between
 from workbench.course.drills import DRILLS, Drill
@@ -240,6 +240,7 @@ def drill(api: Any, name: str) -> DrillRun:
         WrongEnvironment: The session is connected to a real service.
     """
     named_drill = named(DRILLS, name, "drill", "course.drill")
+    refuse_async(api, "course.drill")
     kept, on = read_stored(FILE).get(name, {}), _ON.get(name)
     world = api.sandbox._world_id()  # another one after a reset, and in another sandbox
     if on is not None:

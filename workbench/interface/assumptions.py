@@ -835,7 +835,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "bearer_keys",
             "requests",
-            "an API key is taken from Authorization: Bearer as well",
+            "an API key is also accepted in Authorization: Bearer",
             "the document shows the header Api-Key alone",
             ONCE,
             documented=False,
@@ -1072,7 +1072,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "event_repeats",
             "events",
-            "an event with the resource, action and state of the one before repeats it",
+            "an event with the same resource, action and state as the previous one is a repeat",
             "the envelope id may differ between retries",
             ONCE,
         ),
@@ -1141,8 +1141,7 @@ BEHAVIORS: Mapping[str, Behavior] = {
         Behavior(
             "unknown_members",
             "versioning",
-            "answers and events have no members beside those of the document; True adds addedLater to each of their "
-            "objects",
+            "answers and events have only the documented members; True adds addedLater to each of their objects",
             "a later release may add members",
             documented=False,
             others=(True,),

@@ -6,7 +6,7 @@ Source: Endpoints, Errors, Authentication.
 import inspect
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Generic, ParamSpec, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
@@ -104,6 +104,11 @@ class Call(Generic[P, R]):
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+@cache
+def _path_pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False, slots=False)
 class Operation(Generic[P, R]):
     """One operation of the interface."""
@@ -158,8 +163,7 @@ class Operation(Generic[P, R]):
 
     def in_path(self, path: str) -> dict[str, str] | None:
         """Return the path parameters in a path below the base URL; None if the path does not match."""
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.path))
-        match = re.fullmatch(pattern, path)
+        match = _path_pattern(self.path).fullmatch(path)
         return None if match is None else match.groupdict()
 
     @property

@@ -11,6 +11,7 @@ import attrs
 import ipywidgets
 
 from workbench import bulk, rendering, sequences
+from workbench.client.client import refuse_async
 from workbench.errors import UsageError, WorkbenchError
 from workbench.forms.widgets import (
     Displayed,
@@ -54,6 +55,7 @@ class Work(Displayed):
         resumable: Callable[[Any], bool],
         describe: Callable[[Any], str] | None = None,
     ) -> None:
+        refuse_async(api, f"panel.{name.split()[0]}")
         self.state: State = "running"
         self.result: Any = None
         self.error: WorkbenchError | None = None
@@ -246,8 +248,8 @@ def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.Pat
     def run(progress: ProgressCallback, _: object) -> Any:
         return sequences.run(api, sequence, path=path, progress=progress, **values)
 
-    name = sequence.name
-    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: Path(path).exists())
+    name, file = sequence.name, Path(path)
+    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
 
 
 def rewards_panel(api: Any, users: Any, **options: Any) -> Work:

@@ -26,6 +26,7 @@ from workbench.panel.panel import Panel, browse, tiles
 from workbench.renamed import former_members
 from workbench.rendering import money
 from workbench.rendering.markup import isolated
+from workbench.reports.activity import movements
 from workbench.reports.balances import liability
 from workbench.rewards.reading import fetch as fetch_rewards
 from workbench.schema.rules import iso_day
@@ -122,6 +123,11 @@ class Books:
         """All transactions, each with its category, or its code if the service states no category."""
         table = reports.transactions(things.records(self.api, "transaction") or self.api)
         return table.assign(merchant_category=table["merchant_category"].fillna(table["merchant_category_code"]))
+
+    @cached_property
+    def movements(self) -> Any:
+        """All settlements and refunds, each at its own time."""
+        return movements(self.transactions, self.api)
 
     @cached_property
     def users(self) -> Mapping[str, Mapping[str, Any]]:
@@ -314,23 +320,23 @@ class Dashboard(Displayed):
         books, chosen = self.books, self.filters
         tile, card = partial(_tile, live=live), partial(_card, live=live)
         since, until = chosen.period(things.now(books.api))
-        table = books.transactions
+        table, moved = books.transactions, books.movements
         if chosen.program:
             members = {key for key, user in books.users.items() if program_of(user) == chosen.program}
-            table = table[table["user_id"].isin(members)]
+            table, moved = (frame[frame["user_id"].isin(members)] for frame in (table, moved))
         asked = _between(table, "authorized_at", since, until)
-        posted = _between(table, "posted_at", since, until)
+        posted = _between(moved, "at", since, until)
         today = attrs.evolve(chosen, range="today").period(things.now(books.api))
         seen = f'authorized_at>="{since:%Y-%m-%d %H:%M}" authorized_at<"{until:%Y-%m-%d %H:%M}"'
         declined, paid = f"{seen} status:declined", seen.replace("authorized_at", "posted_at")
         note = f"{int((asked['status'] == 'declined').sum()):,} of {len(asked):,} declined"
         note += f", today {_rate(_between(table, 'authorized_at', *today))}"
-        spent = [int(reports.spend(part)["net_cents"].sum()) for part in (posted, _between(table, "posted_at", *today))]
+        spent = [int(reports.spend(part)["net_cents"].sum()) for part in (posted, _between(moved, "at", *today))]
         held = table["held_cents"][table["held_cents"] > 0]
         to = "transactions"
         tiles_html = [
             tile("Approval rate", _rate(asked), note, to, declined),
-            tile("Net spend", money(spent[0]), f"today {money(spent[1])}; refunds count with their purchase", to, paid),
+            tile("Net spend", money(spent[0]), f"today {money(spent[1])}; refunds when they were made", to, paid),
             tile("Open holds", money(int(held.sum())), f"{len(held):,} authorized now", to, "status:authorized"),
             *(
                 tile(shown["label"], shown["figure"], f"now: {shown['note']}", shown["list"], shown["filter"])

@@ -1,9 +1,11 @@
 """A list of the panel: the kernel searches, filters, sorts and exports rows; the page shows a window of them."""
 
+import gc
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property, partial
@@ -44,6 +46,18 @@ def terms(text: str) -> list[Term]:
     return [term for term in parsed if term.value]
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause the garbage collector: while many rows are made it looks at all of them again and again, for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Listing:
     """Rows with a filter and a sort order. From code: `filter`, `sort`, `rows`, `frame()`, `to_file(path)`.
 
@@ -80,7 +94,8 @@ class Listing:
 
     def read(self) -> Rows:
         """Read the rows again and return them; filter and order are unchanged."""
-        before, self._data = self._data, self._load()
+        with _uncollected():
+            before, self._data = self._data, self._load()
         self._prepared = False
         self.fresh = frozenset() if before is None else frozenset(self._data.ids) - frozenset(before.ids)
         for name in ("searched", "order", "_columns"):
@@ -99,6 +114,13 @@ class Listing:
         """
         self.text = text
         self.__dict__.pop("order", None)
+
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the rows, and the names in the filter that no column has."""
+        names = dict.fromkeys(term.column for term in terms(self.text) if term.column and term.column[0].isalpha())
+        unknown = [name for name in names if self._place(name) is None]
+        return [*self.data.notes, *(f"No column is called {name}: it is searched as text." for name in unknown)]
 
     def sort(self, *columns: str) -> None:
         """Sort by columns; a "-" before a name sorts descending. Rows without a value come last.

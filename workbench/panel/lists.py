@@ -1,9 +1,10 @@
 """Lists of the data that a session can see: rows of plain values, and the record that each row opens. Read-only."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -83,22 +84,34 @@ def _rows(
     known, called = list(entries), names or {}
     if newest:
         known.reverse()
+    cells = {
+        name: [called.get(key, facts.get(name)) if rest == "label" else facts.get(name) for key, facts, _ in known]
+        for name, _, rest in (part.partition(":") for part in columns.split())
+    }
+    return _of_cells(columns, cells, [key for key, _, _ in known], [thing for _, _, thing in known], called, notes)
+
+
+def _of_cells(
+    columns: str,
+    cells: Mapping[str, Sequence[object]],
+    ids: Sequence[str],
+    things: Sequence[object],
+    names: Mapping[str, str],
+    notes: tuple[str, ...] = (),
+) -> Rows:
+    """Return rows of the cells of each column, as of `_rows`."""
     kept, values = [], []
     for name, _, rest in (part.partition(":") for part in columns.split()):
         kind, _, to = rest.partition(">")
-        if kind == "label":
-            cells = [called.get(key, facts.get(name)) for key, facts, _ in known]
-        else:
-            cells = [facts.get(name) for _, facts, _ in known]
-        if not cells or any(cell is not None for cell in cells):
+        if not ids or any(cell is not None for cell in cells[name]):
             kept.append(Column(name, "text" if kind in ("", "label") else kind, to or None))
-            values.append(cells)
+            values.append(cells[name])
     return Rows(
         columns=tuple(kept),
         rows=tuple(zip(*values, strict=True)),
-        things=tuple(thing for _, _, thing in known),
-        ids=tuple(key for key, _, _ in known),
-        names=called,
+        things=tuple(things),
+        ids=tuple(ids),
+        names=names,
         notes=notes,
     )
 
@@ -352,24 +365,49 @@ def cards(api: object) -> Rows:
     return _rows(columns, _merged(seen, stored), names=names(api))
 
 
+_TRANSACTION = (
+    "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
+    "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
+    "merchant_category_code currency:hidden"
+)
+
+
 def transactions(api: object) -> Rows:
     """Return the sandbox's stored transactions; for a real service those known from events."""
+    if books := records(api, "transaction"):
+        return _of_books(books, names(api))
     from workbench.reports.transaction_rows import transactions as frame_of
 
-    books = records(api, "transaction")
-    events = () if books else received(api)
-    by_id: dict[str, Any] = {getattr(event.event.body, "id", ""): event.event for event in events}
-    by_id |= {book["id"]: book for book in books}
+    by_id = {getattr(event.event.body, "id", ""): event.event for event in received(api)}
     columns = {"transaction_id": "id", "authorized_cents": "amount_cents"}
-    frame = frame_of(books or getattr(api, "inbox", None) or []).rename(columns=columns)
+    frame = frame_of(getattr(api, "inbox", None) or []).rename(columns=columns)
     frame = frame.sort_values("authorized_at", kind="stable", na_position="first")
     rows = ((row["id"], row, by_id.get(row["id"])) for row in _of_frame(frame))
-    shown = (
-        "authorized_at:time merchant_name amount_cents:money status:status id:id card_id:id>cards user_id:id>users "
-        "held_cents:money posted_cents:money refunded_cents:money net_cents:money declined_reason posted_at:time "
-        "merchant_category_code currency:hidden"
+    return _rows(_TRANSACTION, rows, names=names(api))
+
+
+def _of_books(books: list[Any], called: Mapping[str, str]) -> Rows:
+    """Return stored transactions with the values of `reports.transactions`, without a frame: a window needs none."""
+    books.sort(key=itemgetter("authorized_at"))
+    books.reverse()
+    members = (
+        "id authorized_at merchant_name amount_cents=authorized card_id=card user_id=user held_cents=held "
+        "posted_cents=settled refunded_cents=refunded posted_at merchant_category_code status declined_reason currency"
     )
-    return _rows(shown, rows, names=names(api))
+    names = [part.partition("=") for part in members.split()]
+    columns = zip(*map(itemgetter(*(member or name for name, _, member in names)), books), strict=True)
+    cells: dict[str, Any] = {name: cells for (name, _, _), cells in zip(names, columns, strict=True)}
+    for name in ("authorized_at", "posted_at"):
+        cells[name] = [None if at is None else datetime.fromtimestamp(at / 1000, UTC) for at in cells[name]]
+    amounts = list(zip(cells["posted_cents"], cells["refunded_cents"], strict=True))
+    cells["net_cents"] = [posted - refunded for posted, refunded in amounts]
+    cells["status"] = [
+        "refunded" if status == "settled" and 0 < posted <= refunded else status
+        for status, (posted, refunded) in zip(cells["status"], amounts, strict=True)
+    ]
+    cells["declined_reason"] = [reason and reason.replace("_", " ") for reason in cells["declined_reason"]]
+    cells["currency"] = [code.lower() for code in cells["currency"]]
+    return _of_cells(_TRANSACTION, cells, cells["id"], books, called)
 
 
 def payment_accounts(api: object) -> Rows:
@@ -385,12 +423,19 @@ def payment_accounts(api: object) -> Rows:
 
 
 def disputes(api: object) -> Rows:
-    """Return the known disputes."""
+    """Return the known disputes; `posted_cents` is the posted amount of the transaction."""
     members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
-    stored = _known(records(api, "dispute"), members)
+    disputed = {record["id"]: record for record in records(api, "transaction")}
+    stored = [
+        (key, {**facts, **_facts(disputed[facts["transaction_id"]], "posted_cents=settled currency")}, record)
+        for key, facts, record in _known(records(api, "dispute"), members)
+    ]
     called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
-    columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
-    merchants = {record["id"]: record["merchant_name"] for record in records(api, "transaction")}
+    columns = (
+        "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "
+        "currency:hidden"
+    )
+    merchants = {key: record["merchant_name"] for key, record in disputed.items()}
     return _rows(columns, _merged(called, stored), names=merchants)
 
 

@@ -7,7 +7,7 @@ const WIDTHS = { id: 96, address: 132, time: 112, wall: 112, money: 124, number:
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const GROUPS = [["", ["text", "status", "number"]], ["Amounts", ["money"]], ["References", ["id", "address"]], ["Times", ["time", "wall"]]];
 const CLOCKS = { time: "by the sandbox's clock", wall: "by this machine's clock" };
-const PLAIN = { chips: [], text: "", sort: [] }; // a list without a filter or an order
+const PLAIN = { id: null, chips: [], text: "", sort: [] }; // a list without a filter or an order
 let panels = 0;
 
 const isTime = (kind) => kind === "time" || kind === "wall", isNumber = (kind) => kind === "money" || kind === "number";
@@ -25,6 +25,8 @@ function h(tag, props = {}, ...children) {
 }
 
 const button = (look, onclick, text, more) => h("button", { class: look, onclick, ...more }, text);
+const aside = (text) => h("span", { class: "quiet" }, text);
+const grouped = (count) => count.toLocaleString("en");
 const show = (where, ...children) => where.replaceChildren(...children.flat(Infinity).filter((one) => one !== null && one !== undefined));
 const sentence = (text) => text.replace(/\b(id|ip|mcc|ubo)\b/g, (one) => one.toUpperCase()).replace(/^./, (one) => one.toUpperCase());
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -248,7 +250,9 @@ class Stored {
     const list = this.lists.get(name), key = `${filter}\n${sort}`;
     if (list.key !== key) [list.key, list.ordered] = [key, this.order(list, filter, sort)];
     const rows = list.ordered.slice(first, first + count).map((row) => ({ id: this.id(list, row), new: false, cells: list.columns.map((_, place) => this.cell(list, row, place)) }));
-    const { columns, notes } = list;
+    const { columns } = list, names = new Set(parsed(filter).map((one) => one.column));
+    const unknown = [...names].filter((one) => /^\p{L}/u.test(one ?? "") && this.place(list, one) === null);
+    const notes = [...list.notes, ...unknown.map((one) => `No column is called ${one}: it is searched as text.`)];
     return more ? { list: name, first, rows } : { list: name, first, rows, shown: list.ordered.length, all: (list.values[0] || []).length, notes, columns, sums: this.sums(list, list.ordered), actions: [], views: this.views[name] || {} };
   }
 
@@ -339,14 +343,14 @@ class Stored {
     const link = h("a", { href: address, download: `${name.replaceAll(" ", "-")}.csv` });
     link.click();
     URL.revokeObjectURL(address);
-    return { text: `${rows.length.toLocaleString("en")} rows in ${link.download}` };
+    return { text: `${grouped(rows.length)} rows in ${link.download}` };
   }
 }
 
 function render({ model, el }) {
   const uid = `wbp-${++panels}`, waiting = new Map();
   let asked = 0, busy = 0, dead = false, info = null, stamp = null, drawn = 0, timer = 0;
-  let view = { list: "overview", ...PLAIN, id: null };
+  let view = { list: "overview", ...PLAIN };
   let chosen = new Set(), anchor = 0; // the places of the selected rows, and where a range begins
   let past = [], future = [], data = null, cache = new Map(), pending = new Set(), active = 0, opened = null, formView = null, clock = Date.now();
   const asides = { time: () => clock, wall: () => Date.now() };
@@ -393,7 +397,7 @@ function render({ model, el }) {
 
   function heard(message) {
     if (message.event === "changed") { stamp = message.stamp; refresh(true); }
-    if (message.event === "go" && info) go({ list: message.list, id: message.id || null, ...PLAIN, chips: terms(message.filter || "") });
+    if (message.event === "go" && info) go({ list: message.list, ...PLAIN, id: message.id || null, chips: terms(message.filter || "") });
     const waiter = waiting.get(message.answer);
     if (!waiter) return;
     waiting.delete(message.answer);
@@ -411,8 +415,17 @@ function render({ model, el }) {
     waiting.clear();
     rest();
     root.classList.add("dead");
-    hide.textContent = "";
-    say("The kernel of this panel is gone. Run its cell again to go on.", true);
+    say("The kernel stopped: this shows what was read before.", true);
+    const place = el.closest(".jp-CodeCell");
+    if (place) line.append(button("main again", () => runAgain(place), "Run the cell again"));
+  }
+
+  /** Run the cell of this panel, as Ctrl+Enter does in its notebook. */
+  function runAgain(place) {
+    place.querySelector(".jp-InputPrompt").dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+    place.tabIndex = -1;
+    place.focus();
+    place.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", keyCode: 13, ctrlKey: true, bubbles: true }));
   }
 
   function say(text, wrong = false) {
@@ -483,14 +496,14 @@ function render({ model, el }) {
 
   const follow = quietly(async (id, to) => {
     const found = await ask("find", { id, to });
-    go({ list: found.list, id: found.id, ...PLAIN });
+    go({ list: found.list, ...PLAIN, id: found.id });
   });
 
   function drawNav() {
     const places = info.overview === false ? info.lists : [{ name: "overview", label: "Overview" }, ...info.lists];
     show(nav, places.map((one) => h("button", {
       "aria-current": one.name === view.list ? "page" : false,
-      onclick: () => go({ list: one.name, id: null, ...PLAIN }),
+      onclick: () => go({ list: one.name, ...PLAIN }),
     }, one.label)));
   }
 
@@ -520,8 +533,8 @@ function render({ model, el }) {
   const drawOverview = quietly(async () => {
     show(main, tiles);
     const answer = await ask("overview");
-    show(tiles, answer.tiles.map((one) => h("div", { class: "tile-of" }, button("tile", () => go({ list: one.list, id: null, ...PLAIN, chips: terms(one.filter) }),
-      [h("span", { class: "quiet" }, one.label), h("b", {}, one.figure), h("span", { class: "quiet" }, one.note)]),
+    show(tiles, answer.tiles.map((one) => h("div", { class: "tile-of" }, button("tile", () => go({ list: one.list, ...PLAIN, chips: terms(one.filter) }),
+      [aside(one.label), h("b", {}, one.figure), aside(one.note)]),
     one.column && !info.as_of ? button("link explain", () => explain(one), "Explain", { "aria-label": `Explain ${one.label}` }) : null)));
   });
 
@@ -530,7 +543,7 @@ function render({ model, el }) {
     const found = await ask("explain", number);
     if (!label(found.name)) info.lists.push(found);
     data = null;
-    go({ list: found.name, id: null, ...PLAIN });
+    go({ list: found.name, ...PLAIN });
   });
 
   // the table
@@ -593,7 +606,7 @@ function render({ model, el }) {
     grid.setAttribute("aria-rowcount", data.shown + 1);
     rows.style.height = `${data.shown * ROW}px`;
     show(notes, data.notes.map((one) => h("div", {}, one)));
-    const some = data.shown.toLocaleString("en"), all = data.all.toLocaleString("en");
+    const some = grouped(data.shown), all = grouped(data.all);
     const none = !data.shown && full(view);
     show(foot, h("span", { class: "count" }, none ? "0 matches" : data.shown === data.all ? `${all} rows` : `${some} of ${all} rows`),
       none ? button("edge clear", () => filter([], ""), "Clear filter") : null, sums(data.sums));
@@ -615,8 +628,8 @@ function render({ model, el }) {
     const shown = columns();
     heads.append(h("div", { class: "row summary", role: "row" }, shown.map((one) => {
       const { missing, bars: found } = answer.columns[one.name], most = Math.max(1, ...found.map((bar) => bar.count));
-      return h("div", { class: "cell", role: "gridcell", title: missing ? `${missing.toLocaleString("en")} without a value` : null }, found.map((bar) => {
-        const text = `${bar.label}: ${bar.count.toLocaleString("en")} rows`;
+      return h("div", { class: "cell", role: "gridcell", title: missing ? `${grouped(missing)} without a value` : null }, found.map((bar) => {
+        const text = `${bar.label}: ${grouped(bar.count)} rows`;
         const pressed = (event) => (event.shiftKey && !info.as_of ? explain({ list: view.list, filter: [full(view), ...bar.filter].join(" "), column: one.kind === "money" ? one.name : "" })
           : filter([...view.chips, ...bar.filter], view.text));
         const made = button("bar", pressed, "", { title: info.as_of ? text : `${text}; Shift explains`, "aria-label": `Show ${text}`, disabled: !bar.filter.length || !bar.count });
@@ -644,14 +657,14 @@ function render({ model, el }) {
     if (turn !== drawn) return;
     foot.querySelector(".chosen")?.remove();
     if (!places.length) return;
-    foot.append(h("span", { class: "chosen" }, `${answer.count.toLocaleString("en")} selected`, answer.sums[0] ? ` · Σ ${answer.sums[0].join(" ")}` : "", answer.mean ? ` · mean ${answer.mean}` : "",
+    foot.append(h("span", { class: "chosen" }, `${grouped(answer.count)} selected`, answer.sums[0] ? ` · Σ ${answer.sums[0].join(" ")}` : "", answer.mean ? ` · mean ${answer.mean}` : "",
       ["tsv", "json", "python"].map((form) => button("edge", () => copy(form), { tsv: "Copy", json: "Copy as JSON", python: "Copy as Python" }[form]))));
   });
 
   const copy = quietly(async (form) => {
     const places = chosen.size ? [...chosen].sort((a, b) => a - b) : [active];
     await navigator.clipboard.writeText(written(await ask("values", { ...question(0), places }), form));
-    say(`Copied ${places.length === 1 ? "1 row" : `${places.length.toLocaleString("en")} rows`}.`);
+    say(`Copied ${grouped(places.length)} row${places.length === 1 ? "" : "s"}.`);
   });
 
   function drawRows() {
@@ -681,7 +694,7 @@ function render({ model, el }) {
 
   function drawTools() {
     const popup = (text, name, build) => button(`edge ${name}`, (event) => toggle(event.currentTarget, build), text, { "aria-haspopup": "true" });
-    tools.querySelector(".pop")?.remove();
+    shut();
     show(buttons, data.actions.map((one) => button("edge do", () => act(one, true), one.label)),
       button("edge summarize", (event) => {
         kept((held) => { held.summary = !held.summary; });
@@ -764,9 +777,15 @@ function render({ model, el }) {
 
   // menus
 
+  /** Close the open menu, and return it. */
+  function shut() {
+    const pop = tools.querySelector(".pop");
+    pop?.remove();
+    return pop;
+  }
+
   function toggle(button, build) {
-    const old = tools.querySelector(".pop");
-    old?.remove();
+    const old = shut();
     if (old?.dataset.of === button.textContent) return;
     const pop = h("div", { class: "pop", role: "group", "aria-label": button.textContent, "data-of": button.textContent,
       onkeydown: (event) => { if (event.key === "Escape") { event.stopPropagation(); pop.remove(); button.focus(); } } }, build());
@@ -781,13 +800,13 @@ function render({ model, el }) {
       const which = name.value.trim();
       if (!which) return name.focus();
       await keep(which, { chips: view.chips, text: view.text, sort: view.sort, hidden: [...hidden()] });
-      tools.querySelector(".pop")?.remove();
+      shut();
       say(`Saved the view ${which}.`);
       return undefined;
     });
     const use = (one) => {
       kept((held) => { (held.hidden ??= {})[view.list] = one.hidden; });
-      tools.querySelector(".pop")?.remove();
+      shut();
       view = { ...view, sort: one.sort };
       filter(one.chips, one.text);
     };
@@ -814,7 +833,7 @@ function render({ model, el }) {
   function exporter() {
     const names = { csv: "CSV", xlsx: "Excel", parquet: "Parquet" };
     const write = quietly(async (file) => {
-      tools.querySelector(".pop")?.remove();
+      shut();
       say((await ask("export", { list: view.list, file })).text);
     });
     const python = quietly(async () => {
@@ -885,7 +904,7 @@ function render({ model, el }) {
 
   function related(answer) {
     if (!answer.links.length) return null;
-    return h("section", { class: "related" }, h("h3", {}, "Related"), h("div", { class: "actions" }, answer.links.map((one) => button("link", () => go({ list: one.list, id: null, ...PLAIN, chips: [one.filter] }), label(one.list)))));
+    return h("section", { class: "related" }, h("h3", {}, "Related"), h("div", { class: "actions" }, answer.links.map((one) => button("link", () => go({ list: one.list, ...PLAIN, chips: [one.filter] }), label(one.list)))));
   }
 
   function timeline(answer) {
@@ -908,7 +927,7 @@ function render({ model, el }) {
   function folded(title, found, build, to) {
     if (!found.length) return null;
     return h("section", { class: `related-${title.toLowerCase()}` }, h("h3", {}, `${title} (${found.length})`), found.map((one) =>
-      h("details", {}, h("summary", {}, one.title, " ", h("span", { class: "quiet" }, one.at ? exact(one.at) : "")),
+      h("details", {}, h("summary", {}, one.title, " ", aside(one.at ? exact(one.at) : "")),
         one.id === view.id ? null : button("link", () => follow(one.id, title.toLowerCase()), `Open ${to}`), build(one))));
   }
 
@@ -945,7 +964,7 @@ function render({ model, el }) {
     if (one.control) return askFor(one);
     if (forList) { view = { ...view, id: null }; opened = null; }
     const answer = await ask("form", { do_what: one.do, for_list: forList });
-    if (answer.list) return go({ list: answer.list, id: null, ...PLAIN });
+    if (answer.list) return go({ list: answer.list, ...PLAIN });
     const child = await model.widget_manager.get_model(answer.model);
     const made = await child.widget_manager.create_view(child);
     dropForm();
@@ -1055,13 +1074,13 @@ function render({ model, el }) {
   model.on("msg:custom", heard);
   model.on("comm_live_update", died);
   quietly(async () => {
-    info = await ask("start"); // until then nothing is shown: a page without its kernel has the static view
+    info = await ask("start"); // a page without its kernel has the static view
     root.hidden = false;
     stamp = info.stamp;
     hide.textContent = `.${info.static} { display: none; }`;
     if (info.clock) clock = new Date(info.clock).getTime();
     drawHead();
-    go((info.as_of && remembered()) || { list: info.list, id: info.id, ...PLAIN, chips: terms(info.filter || "") }, false);
+    go((info.as_of && remembered()) || { list: info.list, ...PLAIN, id: info.id, chips: terms(info.filter || "") }, false);
     if (!info.as_of) timer = setInterval(tick, TICK);
     if (info.every) setTimeout(() => location.reload(), info.every * 1000);
   })();

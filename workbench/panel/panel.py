@@ -307,24 +307,25 @@ class Panel(Displayed):
         if (order := tuple(str(key) for key in asked.get("sort", ()))) != listing.sorted:
             listing.sort(*order)
         first = max(int(asked.get("first", 0)), 0)
-        listing.prepare()
         if name not in self._seen:
             self._seen.add(name)
             self.update_static()
         window = {"list": name, "first": first, "rows": listing.window(first, min(int(asked.get("count", 100)), 500))}
         if asked.get("more"):  # the page has the rest
             return window
-        return {
+        answer = {
             **window,
             "shown": len(listing),
             "all": len(listing.data.rows),
-            "notes": [visible(note, 400) for note in listing.data.notes],
+            "notes": [visible(note, 400) for note in listing.notes],
             "columns": [_column(column) for column in listing.data.columns],
             "sums": listing.sums(),
             "actions": [{"do": offer.do, "label": offer.label} for offer in offers.of_tab(name, self._api)],
             "views": views().get(name, {}),
             **(self.rewards.asked() if listing is self.rewards else {}),
         }
+        listing.prepare()
+        return answer
 
     def _asked_list(self, asked: Mapping[str, Any]) -> tuple[str, Listing]:
         name = str(asked.get("list"))
@@ -597,10 +598,8 @@ def tiles(panel: Panel) -> Iterator[dict[str, str]]:
     yield tile("Open holds", rendering.money(sum(held)), f"{len(held):,} authorized", to, "held>0", "held_cents")
     month = f"{things.now(panel._api):%Y-%m}"
     posted = [row for row in listed if row.get("posted_at") and f"{row['posted_at']:%Y-%m}" == month]
-    total = rendering.money(sum(row.get("net_cents") or 0 for row in posted))
-    yield tile(
-        "Posted this month", total, f"{len(posted):,} transactions, less refunds", to, f"posted_at={month}", "net_cents"
-    )
+    total, count = rendering.money(sum(row.get("posted_cents") or 0 for row in posted)), f"{len(posted):,} transactions"
+    yield tile("Posted this month", total, f"{count}, before refunds", to, f"posted_at={month}", "posted_cents")
     declined = sum(row.get("status") == "declined" for row in listed)
     rate = f"{(len(listed) - declined) / len(listed):.0%}" if listed else "–"
     yield tile("Approval rate", rate, f"{declined:,} of {len(listed):,} declined", to, "status:declined", APPROVED)

@@ -182,7 +182,7 @@ def spend(
         period was not over when the data end) if `by` has a period. Rows of periods are in chronological order.
     """
     periods = [name for name in columns_of(by) if is_period(name)]
-    source = _movements(transactions) if periods else transactions
+    source = movements(transactions) if periods else transactions
     table, notes = _table(source, currency, "at" if periods else "")
     data, names = grouped(table, by, "reports.spend", time="at", tz=tz)
     given, data = data, data[data["posted_cents"] + data["refunded_cents"] > 0]
@@ -297,7 +297,7 @@ def monthly_changes(
     Returns:
         Columns: the groups, before_cents, now_cents, change_cents (Int64, posted minus refunded).
     """
-    table, notes = _table(_movements(transactions), currency, "at")
+    table, notes = _table(movements(transactions), currency, "at")
     until = until_of(table, "at")
     table, names = grouped(table[table["net_cents"] != 0], by, "reports.monthly_changes")
     months = steps(table["at"], "month", tz)
@@ -336,20 +336,35 @@ def monthly_changes(
     return _marked(compared, table, "monthly_changes", notes, find, by=by, tz=tz, **more)
 
 
-def _movements(transactions: object) -> pd.DataFrame:
-    """Return rows with the time `at` and the net amount of each settlement and refund."""
+def movements(transactions: object, events: object = None) -> pd.DataFrame:
+    """Return rows with the time `at` and the net amount of each settlement and refund.
+
+    Args:
+        transactions: A frame of `transactions` or `postings`, or anything they take.
+        events: Events that date refunds of which `transactions` knows the amount alone, as the records of a sandbox do.
+    """
     if not isinstance(transactions, pd.DataFrame):
-        known = isinstance(transactions, list) and transactions and isinstance(transactions[0], Mapping)
-        return _movements(transactions_frame(transactions)) if known else postings(transactions)
+        records = isinstance(transactions, list) and transactions and isinstance(transactions[0], Mapping)
+        return movements(transactions_frame(transactions)) if records else postings(transactions)
     if "authorized_cents" not in transactions:
         return transactions if "posting" in transactions else postings(transactions)
     transactions, repeated = without_repeats(transactions)
+    dated = []
+    if events is not None:
+        refunds = postings(events)
+        refunds = refunds[(refunds["posting"] == "refund") & refunds["at"].notna()]
+        by_transaction = refunds.groupby("transaction_id")["refunded_cents"].sum()
+        known = transactions["transaction_id"].map(by_transaction).fillna(0).astype("Int64")
+        transactions = transactions.assign(refunded_cents=transactions["refunded_cents"] - known)
+        columns = [name for name in transactions if name not in refunds]
+        dated = [refunds.merge(transactions[["transaction_id", *columns]], on="transaction_id", how="left")]
     refund_times = transactions["refunded_at"].fillna(transactions["posted_at"])
     parts = [
         transactions.assign(at=transactions["posted_at"], net_cents=transactions["posted_cents"], refunded_cents=0),
         transactions.assign(at=refund_times, net_cents=-transactions["refunded_cents"], posted_cents=0),
     ]
-    table = pd.concat([part[part["net_cents"] != 0] for part in parts], ignore_index=True).assign(posting="")
+    parts = [part[part["net_cents"] != 0] for part in parts]
+    table = pd.concat([*parts, *dated], ignore_index=True).assign(posting="")
     undated = int(((transactions["refunded_cents"] > 0) & transactions["refunded_at"].isna()).sum())
     notes = [f"{undated:,} refunds without a time count in the month of their settlement."] if undated else []
     notes += [f"{repeated:,} transactions occur more than once, as after concat; each counts once."] * bool(repeated)

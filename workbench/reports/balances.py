@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from workbench.chains.addresses import chain_of
+from workbench.client.client import refuse_async
 from workbench.errors import Problem, UsageError, not_allowed
 from workbench.interface.events import EVENT_KINDS
 from workbench.reports.scope import without_repeats
@@ -113,6 +114,7 @@ def record_balances(
         Columns at, id (of the contract), chain_id, chain, tokens.address, symbol (missing if unknown),
         tokens.balance, tokens.exchange_rate, tokens.advance_rate, value_usd and advance_usd (decimals); oldest first.
     """
+    refuse_async(api, "reports.record_balances")
     path, sandbox = Path(path), sandbox_of(api)
     recorded = contract_values(api.list_contracts())
     now = at or (datetime.now(UTC) if sandbox is None else sandbox.clock.now())
@@ -361,6 +363,8 @@ def _activity(rewards: object, on: str, by: str | None, tz: str) -> tuple[pd.Dat
     redeemed = (frame["type"] == "redeemed").to_numpy(dtype=bool, na_value=False)
     data = frame.assign(at=frame[on].where(~redeemed, frame["created_at"]), redeemed=redeemed)
     notes = [REDEEMED]
+    if (read := getattr(about.get("read"), "missing", None)) is not None and (missing := read(frame)) > 0:
+        notes.append(f"{missing:,} earlier rows of these users were read and are not here: balances lack them.")
     notes += [f"{repeated:,} rows occur more than once, as after concat; each counts once."] * bool(repeated)
     if by == "cohort":
         first = data["created_at"].groupby(data["user_id"]).transform("min")

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workbench.client.client import refuse_async
 from workbench.errors import UsageError, visible
 from workbench.reports.log_lines import duckdb
 from workbench.reports.transaction_rows import transactions as transactions_frame
@@ -22,12 +23,19 @@ from workbench.sandbox.control_records import Delivery
 from workbench.tables.frames import read_parquet, to_frame
 from workbench.tables.rows import AMOUNT, TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 
+
+def _synchronous(api: object) -> Any:
+    """Return a session whose calls are not awaited; refuse any other."""
+    refuse_async(api, "sql")
+    return api
+
+
 SESSION: dict[str, Callable[[Any], Any]] = {
     "transactions": transactions_frame,
     "events": to_frame,
     "journal": lambda api: to_frame(api.journal),
-    "contracts": lambda api: to_frame(api.list_contracts()),
-    "rewards": lambda api: fetch(api, api.sandbox.guide()["rewards_users"], progress=False).frame(),
+    "contracts": lambda api: to_frame(_synchronous(api).list_contracts()),
+    "rewards": lambda api: fetch(_synchronous(api), api.sandbox.guide()["rewards_users"], progress=False).frame(),
     "deliveries": lambda api: to_frame(api.sandbox.deliveries(), of=Delivery),
 }
 """Tables of a session; each is built only if a query names it."""

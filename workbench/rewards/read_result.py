@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 import pandas as pd
@@ -145,6 +145,33 @@ def _listed(users: Iterable[str]) -> str:
     return f"{'user' if len(users) == 1 else 'users'} {shown}{more}"
 
 
+class ReadRows(str):
+    """The rows of a read, in `frame.attrs["read"]`, to tell what a part of them lacks; in a file it is empty text."""
+
+    __slots__ = ("_rows",)
+    _rows: pd.DataFrame
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Self:
+        """Return the rows of a frame."""
+        read = cls()
+        read._rows = frame[["user_id", "created_at"]]
+        return read
+
+    def missing(self, part: pd.DataFrame) -> int:
+        """Return how many earlier rows of its users a part of the read lacks."""
+        if len(part) >= len(self._rows) or not len(part):
+            return 0
+        users = self._rows["user_id"].isin(part["user_id"].unique())
+        return int((users & (self._rows["created_at"] <= part["created_at"].max())).sum()) - len(part)
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self  # pandas copies attrs for each frame that it makes
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, ("",)
+
+
 @attrs.define(kw_only=True, slots=False, repr=False, eq=False)
 class Rewards(ReadResult):
     """Rewards activity of users: `frame()`, `complete`, and `notes` with caveats."""
@@ -182,6 +209,7 @@ class Rewards(ReadResult):
         frame.attrs.update(
             filters=dict(self.filters),
             complete=self.complete,
+            read=ReadRows.of(frame),
             notes=[*notes, *(n for n in frame.attrs["notes"] if n not in notes)],
         )
         return frame

@@ -87,7 +87,7 @@ def execute(environment: Environment, transaction: Mapping[str, Any]) -> Execute
     elif not _is_active(environment, contract, call):
         raise usage_error("the service's signature is used up. Sign again")
     elif transaction.get("from") not in contract["admin_addresses"]:  # assumed: withdrawal_ed25519_transaction
-        raise usage_error("it has to be sent from an admin of the contract (from), whose signature is their half")
+        raise usage_error("it has to be sent from an admin of the contract (from), whose signature authorizes it")
     token = next((token for token in contract["tokens"] if chains.same_address(token["address"], call.asset)), None)
     if token is None:
         raise usage_error("the contract does not hold this token")

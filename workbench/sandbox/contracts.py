@@ -85,7 +85,7 @@ def become_owner(context: RequestContext, user: Record, request: object) -> None
     """Create a contract for each given wallet, with the wallet as owner, if the provider manages the tenant's
     contracts.
 
-    Source: "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
+    "The wallet becomes an owner on the user's smart contract." assumed: owner_contract
     """
     if context.tenant["management"] != "provider":
         return
@@ -256,7 +256,7 @@ def example_bank(first_name: str, last_name: str, number: str, bank_name: str = 
 def new_account(key: str, tenant: str, at: int, owner: Record, bank: Record, **members: str) -> Record:
     """Return a new payment account as stored.
 
-    Source: "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
+    "The response externalFiatAccount carries the request members and adds rail … and bankAccountType".
     assumed: account_defaults
     """
     fiat = {"third_party": False, "rail": "ach", "bank_account_type": "checking", **bank}

@@ -220,7 +220,7 @@ class FaultRule:
     seconds: Any = about("Length of the delay, or of a slow body")
     status: int = about("HTTP status of the kind `status`")
     body: str = about("Format of the error body")
-    answer: Any = about("JSON body of the response, instead of such a format", default=None)
+    answer: Any = about("JSON body of the response, instead of `body`", default=None)
     matching: Any = about("Only calls with these arguments, or events with these members", default=None)
     retry_after: int | None = about("Seconds in the Retry-After header", default=None)
     matched: int = about("Number of calls or deliveries that matched", default=0)
@@ -240,7 +240,7 @@ class RequestEntry:
     at: datetime = about("Time of the response, by the sandbox's clock", MOMENT)
     seconds: Any = about("Processing time of the response")
     fault: str | None = about("Kind of the fault rule that applied", default=None)
-    headers: Any = about("Headers of the request, with keys and possibly private ones masked", default=None)
+    headers: Any = about("Headers of the request; keys and private values are masked", default=None)
     body: Any = about("Request body or query, masked", default=None)
     answer: Any = about("Response body, masked; error bodies unchanged", default=None)
 

@@ -108,7 +108,7 @@ class CastMember:
     external_id: str | None = about("External id; made from the name if omitted", EXTERNAL_ID, default=None)
     cards: tuple[CastCard, ...] = about("Cards", default=())
     contracts: tuple[CastContract, ...] = about("Contracts whose collateral is theirs", default=())
-    disputes: tuple[CastDispute, ...] = about("Disputes; the first card has the purchases", default=())
+    disputes: tuple[CastDispute, ...] = about("Disputes about settled purchases on the first card", default=())
 
 
 @record
@@ -129,8 +129,8 @@ class Program:
     refund_days: tuple[Number, ...] = about("Days from the settlement to the refund, as quantiles", _DAYS)
     disputed: Number = about("Share of settled purchases that are disputed", _SHARE)
     redeeming: Number = about("Share of users who redeem points", _SHARE)
-    redeem_above: int = about("Points from which they redeem half", Rule(minimum=50, maximum=10_000_000))
-    cohorts: tuple[Cohort, ...] = about("Users by the time when they joined")
+    redeem_above: int = about("Number of points above which half are redeemed", Rule(minimum=50, maximum=10_000_000))
+    cohorts: tuple[Cohort, ...] = about("Users by the period in which they joined")
     categories: tuple[MerchantCategory, ...] = about("Merchant categories")
     declines: tuple[Decline, ...] = about("Reasons of declines")
     users: tuple[CastMember, ...] = about("Users with their cards, contracts and disputes", default=())

@@ -29,8 +29,10 @@ def check_name(path: str | os.PathLike[str]) -> None:
     """Reject an invalid file name, before the work that the file is for.
 
     Raises:
-        UsageError: The name is too long, or contains NUL or half of a surrogate pair.
+        UsageError: It is not text or a path, is too long, or contains NUL or half of a surrogate pair.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
     except (OSError, ValueError) as error:
@@ -131,7 +133,7 @@ def check_place(path: Path, file_system: Callable[[Path], str] = file_system) ->
     path = path.resolve()
     folder = next(parent for parent in path.parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UnusableFile(f"{path} cannot be made: {folder} is not a folder that can be written")
+        raise UnusableFile(f"{path} cannot be created: {folder} is not a folder that can be written")
     warn_if_shared(path, file_system)
 
 

@@ -37,7 +37,7 @@ class FileLock:
         except Timeout:
             return False
         except OSError as error:
-            raise UnusableFile(f"{self._path} cannot be made: {error.strerror}") from None
+            raise UnusableFile(f"{self._path} cannot be created: {error.strerror}") from None
         return True
 
     def release(self) -> None:

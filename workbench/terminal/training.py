@@ -144,7 +144,7 @@ def print_pages(what: _Page, /, *, folder: Path | None = None, url: Url | None =
         print(answers(inline_style()), end="")
         return
     if folder is None:
-        raise usage_error("--folder: sheets are those of a class.")
+        raise usage_error("--folder is required: sheets belong to a class.")
     with closing(classroom.Results(_existing(folder) / "class.db")) as kept:
         links = {learner.name: kept.link(learner, url or "") for learner in kept.learners()}
         print(sheets(links, inline_style()), end="")

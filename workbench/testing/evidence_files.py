@@ -31,6 +31,9 @@ SERVED: Mapping[str, Operation[..., Any]] = {**OPERATIONS, **ROWS}
 CHUNK = 1 << 20
 MAX_ENTRY = 64 * CHUNK  # bytes of one entry or line
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
+_FIRST_NAME = re.compile(rb'\s*\{\s*("(?:[^"\\]|\\.)*+")', re.DOTALL)
+_BETWEEN = re.compile(rb"[\s,]*+")
+_GAP = re.compile(rb"\}\s*,\s*\{\s*\Z")
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _SQLITE = b"SQLite format 3\0"
 
@@ -68,17 +71,15 @@ class Exchange:
     body: Json = None  # the body of the request as JSON; None without one
     answer: Json = None  # the body of the answer as JSON
     notes: dict[str, Any] = attrs.field(factory=dict)  # findings of observers, for the others
+    members: Mapping[str, Any] = {}  # of the request: of its path, query and body
 
-    @property
-    def ok(self) -> bool:
-        """Whether the call was carried out."""
-        return 200 <= self.status < 300
+    ok: bool = False  # whether the call was carried out
 
-    @property
-    def members(self) -> Mapping[str, Any]:
-        """Members of the request's path, query and body."""
+    def complete(self) -> None:
+        """Derive what observers ask for again and again."""
+        self.ok = 200 <= self.status < 300
         body = self.body if isinstance(self.body, dict) else {}
-        return {**dict(self.query), **body, **self.path_members}
+        self.members = {**dict(self.query), **body, **self.path_members}
 
 
 @attrs.define(slots=True)
@@ -154,47 +155,62 @@ def _har_entries(file: BinaryIO, path: Path) -> Iterator[tuple[Any, str]]:
         start = match.end() if match else None
         if start is None and (not more or len(data) > MAX_ENTRY):
             raise _unusable(path, "has no log.entries: not a HAR file")
-    data, number, depth, begin, position = data[start:], 0, 0, 0, 0
+    data, begin, number = data[start:], 0, 0
+    first = _FIRST_NAME.match(data)
     while True:
-        for token in _TOKEN.finditer(data, position):
-            kind = data[token.start()]
-            position = token.end()
-            if kind == 0x7B:  # {
-                if depth == 0:
-                    if b"]" in data[begin : token.start()]:
-                        return
-                    begin = token.start()
-                depth += 1
-            elif kind == 0x7D:  # }
-                depth -= 1
-                if depth < 0:
-                    return
-                if depth == 0:
-                    number += 1
-                    place = f"{path.name}:{number}"
-                    try:
-                        yield orjson.loads(data[begin:position]), place
-                    except orjson.JSONDecodeError:
-                        raise _unusable(path, f"entry {number} is not JSON") from None
-                    begin = position
-        if depth == 0 and b"]" in data[begin:]:
+        begin = _BETWEEN.match(data, begin).end()  # type: ignore[union-attr]
+        if data[begin : begin + 1] == b"]":
             return
-        more = file.read(CHUNK)
+        entry, end = _next_entry(data, begin, first[1] if first else b"")
+        if entry is not None:
+            number, begin = number + 1, end
+            yield entry, f"{path.name}:{number}"
+            continue
+        if end:
+            raise _unusable(path, f"entry {number + 1} is not JSON")
+        data, begin = data[begin:], 0
+        if len(data) > MAX_ENTRY:
+            raise _unusable(path, f"entry {number + 1} is larger than {MAX_ENTRY:,} bytes")
+        more = file.read(max(CHUNK, len(data)))
         if not more:
             raise _unusable(path, f"ends within entry {number + 1}: the file is cut off")
-        rest = data[begin:]
-        if len(rest) > MAX_ENTRY:
-            raise _unusable(path, f"entry {number + 1} is larger than {MAX_ENTRY:,} bytes")
-        if depth:  # a string may be cut by the end of a chunk, so the entry is gone through again
-            depth = 0
-        data, begin, position = rest + more, 0, 0
+        data += more
+        first = first or _FIRST_NAME.match(data)
+
+
+def _next_entry(data: bytes, begin: int, first: bytes) -> tuple[Json, int]:
+    """Return the entry that begins there, and its end. Without an entry: its end if it is not JSON, 0 if it is cut off.
+
+    The end is where the next entry begins, if that has the same first name. A name in a text has other quotes. Where
+    this does not lead to JSON, brackets are counted.
+    """
+    place = data.find(first, begin + 2 + len(first)) if first else -1
+    while place > 0:
+        gap = _GAP.search(data, max(begin, place - 100), place)
+        if gap is not None:
+            end = gap.start() + 1
+            try:
+                return orjson.loads(memoryview(data)[begin:end]), end
+            except orjson.JSONDecodeError:
+                break
+        place = data.find(first, place + 1)
+    depth = 0
+    for token in _TOKEN.finditer(data, begin):
+        kind = data[token.start()]
+        depth += (kind == 0x7B) - (kind == 0x7D)  # { and }
+        if depth <= 0:
+            try:
+                return orjson.loads(memoryview(data)[begin : token.end()]), token.end()
+            except orjson.JSONDecodeError:
+                return None, token.end()
+    return None, 0
 
 
 def _headers(raw: object) -> dict[str, str]:
     if isinstance(raw, Mapping):
         return {str(name).lower(): str(value) for name, value in raw.items()}
     if isinstance(raw, list):
-        pairs = ((pair["name"], pair["value"]) if isinstance(pair, dict) else (pair[0], pair[1]) for pair in raw)
+        pairs = [(pair["name"], pair["value"]) if isinstance(pair, dict) else (pair[0], pair[1]) for pair in raw]
         return {str(name).lower(): str(value) for name, value in pairs}
     return {}
 
@@ -245,6 +261,7 @@ def _exchange(
         place, method, path, pairs, sent_headers, sent, status, headers, received, at, operation, path_members
     )
     exchange.body, exchange.answer = _json(sent), _json(received)
+    exchange.complete()
     return exchange
 
 
@@ -400,4 +417,5 @@ def _journaled(
     )
     exchange.body = None if operation.in_query else sent
     exchange.answer = json.loads(answer) if answer else None
+    exchange.complete()
     return exchange

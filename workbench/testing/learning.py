@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from workbench.system import toml
 from workbench.system.files import write_file
 from workbench.testing import observations
 from workbench.testing.evidence_files import DEFAULT_NAMES, Delivery, Exchange, Json, traffic
-from workbench.testing.observations import BY_KIND, BY_OPERATION, NONE, Part, State
+from workbench.testing.observations import BY_KIND, BY_OPERATION, NONE, Observer, Part, State
 
 _ORDER = ("refuted", "mixed", "confirmed", "not seen")
 _MAX_VALUES = 50  # different values of one assumption, and names of one kind, that are counted apart
@@ -185,6 +186,9 @@ def _text(value: object) -> str:
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value, default=list).decode()
 
 
+_PLAIN = frozenset({str, bool, int})
+
+
 @attrs.define
 class _Tally:
     """Observations of one assumption by value, each with count and first position."""
@@ -192,7 +196,11 @@ class _Tally:
     values: dict[Any, list[Any]] = attrs.field(factory=dict)
 
     def add(self, value: object, place: str) -> None:
-        key = orjson.dumps([type(value).__name__, value.key, value.value] if isinstance(value, Part) else value)
+        key: object
+        if type(value) in _PLAIN:
+            key = type(value), value
+        else:
+            key = orjson.dumps([type(value).__name__, value.key, value.value] if isinstance(value, Part) else value)
         row = self.values.get(key)
         if row is not None:
             row[1] += 1
@@ -209,15 +217,18 @@ class _Learner:
         self.tallies: dict[str, _Tally] = {}
         self.unlisted: dict[tuple[str, str], list[Any]] = {}
         self.counts: Counter[str] = Counter(exchanges=0, events=0)
-        self._headers: dict[str, bool] = observations.Recent()  # whether a name is shown
         self._delays: dict[str, list[float]] = {}
         self._latest: observations.Recent[tuple[str, str, float | None]] = observations.Recent()
 
     def note(self, assumption: str, value: object, place: str) -> None:
         """Count an observation."""
-        if value is not None:
-            for item in value if isinstance(value, list) else [value]:
-                self.tallies.setdefault(assumption, _Tally()).add(item, place)
+        if value is None:
+            return
+        tally = self.tallies.get(assumption)
+        if tally is None:
+            tally = self.tallies[assumption] = _Tally()
+        for item in value if isinstance(value, list) else (value,):
+            tally.add(item, place)
 
     def note_unlisted(self, kind: str, name: str, place: str) -> None:
         """Count something unlisted."""
@@ -231,19 +242,14 @@ class _Learner:
         """Learn from an exchange."""
         self.counts["exchanges"] += 1
         state, place = self.state, x.place
-        names = ("",) if x.operation is None else ("", "*", x.operation.name)
-        for name in names:
-            for assumption, observer in BY_OPERATION.get(name, ()):
-                value = observer(state, x)
-                if value is not None:
-                    self.note(assumption, value, place)
+        for assumption, observer in _observers("" if x.operation is None else x.operation.name):
+            value = observer(state, x)
+            if value is not None:
+                self.note(assumption, value, place)
         if x.operation is not None and x.operation.name in OPERATIONS:
             self._declared(x)
-        for name in x.headers:
-            if name not in self._headers:
-                self._headers[name] = bool(_HEADER.fullmatch(name)) and not _USUAL_HEADERS.fullmatch(name)
-            if self._headers[name]:
-                self.note_unlisted("header", name, place)
+        for name in _shown_headers(tuple(x.headers)):
+            self.note_unlisted("header", name, place)
         observations.remember(state, x)
 
     def _declared(self, x: Exchange) -> None:
@@ -562,6 +568,19 @@ def _is_value(name: str, x: Exchange | Delivery) -> bool:
     """Return whether a member name also occurs as a value of the exchange, and so may be private."""
     raw = orjson.dumps(x.event) if isinstance(x, Delivery) else x.sent + x.received
     return name == LATER or re.search(rb'"' + re.escape(name.encode()) + rb'"(?!\s*:)', raw, re.IGNORECASE) is not None
+
+
+@lru_cache(maxsize=1_000)
+def _shown_headers(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of headers that are neither usual nor possibly private."""
+    return tuple(name for name in names if _HEADER.fullmatch(name) and not _USUAL_HEADERS.fullmatch(name))
+
+
+@cache
+def _observers(operation: str) -> tuple[tuple[str, Observer], ...]:
+    """Return the observers of exchanges of an operation; of an unknown one for ""."""
+    names = ("", "*", operation) if operation else ("",)
+    return tuple(row for name in names for row in BY_OPERATION.get(name, ()))
 
 
 _ELSEWHERE = {"User": frozenset({"isTermsOfServiceAccepted"})}

@@ -10,6 +10,7 @@ assumptions is not read.
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import attrs
@@ -30,6 +31,7 @@ from workbench.schema.checks import problems
 from workbench.schema.rules import EMAIL_ADDRESS, UUID
 from workbench.testing.evidence_files import Delivery, Exchange, Json
 
+_MAX_SIGNATURES = 1_000  # remembered of traffic without times, where none is known to have expired
 MAX_REMEMBERED = 50_000
 """Maximum number of remembered records of each kind, to bound memory; the oldest are dropped."""
 CODE = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
@@ -85,7 +87,7 @@ class State:
     users: Recent[dict[str, Any]] = attrs.field(factory=lambda: Recent())
     external_ids: Recent[str] = attrs.field(factory=lambda: Recent())
     disputes: Recent[dict[str, Any]] = attrs.field(factory=lambda: Recent())
-    contracts: dict[str, dict[str, Any]] = attrs.field(factory=dict)  # by proxy address, in the listed order
+    contracts: Recent[dict[str, Any]] = attrs.field(factory=lambda: Recent())  # by proxy address, in the listed order
     signatures: list[Signature] = attrs.field(factory=list)
     limits: Recent[int] = attrs.field(factory=lambda: Recent())  # of cards
     largest: Recent[tuple[int, str]] = attrs.field(factory=lambda: Recent())  # authorization of a card, and its place
@@ -194,15 +196,25 @@ def _ip_format(state: State, x: Exchange) -> str | None:
 
 @observed("id_case", "*")
 def _id_case(state: State, x: Exchange) -> str | None:
-    names = {member.wire for member in walk.members(x.operation.request) if member.about.rule.format == "uuid"}
-    wrong = any(name in names and UUID.fullmatch(value) is None for name, value in x.path_members.items())
-    return _refused(x) if wrong else None
+    return _refused(x) if _wrong_ids(x) else None
+
+
+def _wrong_ids(x: Exchange) -> bool:
+    return bool(x.path_members) and any(
+        name in _ids_of(x.operation.request) and UUID.fullmatch(value) is None for name, value in x.path_members.items()
+    )
+
+
+@cache
+def _ids_of(request: type[Any]) -> frozenset[str]:
+    """Return the wire names of the members of a request that are UUIDs."""
+    return frozenset(member.wire for member in walk.members(request) if member.about.rule.format == "uuid")
 
 
 def _earlier(x: Exchange) -> bool:
     """Return whether the request fails a check that comes before the body's members."""
     return (
-        _id_case(State(), x) is not None
+        (_refused(x) is not None and _wrong_ids(x))
         or _wrong_type(x)
         or len(x.sent) > MAX_BODY
         or len({name for name, _ in x.query}) < len(x.query)
@@ -1033,6 +1045,7 @@ def remember(state: State, x: Exchange) -> None:
         if expires is not None and data and all(signature.data != data for signature in state.signatures):
             if x.at is not None:
                 state.signatures = [signature for signature in state.signatures if signature.expires > x.at]
+            del state.signatures[:-_MAX_SIGNATURES]
             state.signatures.append(Signature(expires, contract_of(state, x), question(x), data))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 _COUNTS = pytest.StashKey[Counter[tuple[str, str]]]()
 _MARK = (
-    'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), universes=500): '
+    'workbench(behavior="documented", seed=1, environment="sandbox", faults=(), world="small", universes=500): '
     "the sandbox of a test, and the number of universes that `explore` tries"
 )
 
@@ -63,7 +63,7 @@ def explore(request: pytest.FixtureRequest) -> Any:
     from workbench.testing.exploring import explore
 
     given = _marked(request)
-    sandbox = Sandbox(behavior=given.get("behavior"), environment=given.get("environment"))
+    sandbox = Sandbox(**{name: given[name] for name in ("behavior", "environment", "world") if name in given})
     chosen: dict[str, Any] = {"sandbox": sandbox, "universe": request.config.getoption("--universe")}
     chosen |= {name: given[name] for name in ("universes", "seed") if name in given}
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from workbench import sequences
 from workbench.client.base import EnvironmentName
-from workbench.errors import WorkbenchError, visible
+from workbench.errors import Problem, UsageError, WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.sandbox.behavior import Behavior
+from workbench.sandbox.programs import World
 from workbench.schema.walk import get_path
 from workbench.sequences.player import event_kind
 from workbench.session import Session, connect
@@ -29,6 +30,7 @@ def session(
     behavior: Behavior = "documented",
     environment: EnvironmentName = "sandbox",
     faults: Any = (),
+    world: World = "small",
 ) -> Session:
     """Open a session on a new sandbox, like `wb.connect()` but independent of the profile and class in the environment.
 
@@ -37,12 +39,15 @@ def session(
         behavior: "documented", "observed", or a TOML file or mapping with settings, as {"settle_route": False}.
         environment: "sandbox" or "production".
         faults: Fault rules to begin with: kinds, as "lost", or dicts with the arguments of `add_fault`.
+        world: "small", "program", "large", or a TOML file of a card program.
 
     Raises:
         UsageError: Arguments are not allowed.
     """
-    api = connect(seed=seed, behavior=behavior, environment=environment)
+    api = connect(seed=seed, behavior=behavior, environment=environment, world=world)
     for fault in (faults,) if isinstance(faults, str | dict) else faults:
+        if not isinstance(fault, str) and not (isinstance(fault, Mapping) and all(isinstance(x, str) for x in fault)):
+            raise UsageError([Problem("faults", "type", "each must be a kind or a mapping of arguments")], of="session")
         api.sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
     return api
 

@@ -318,7 +318,7 @@ def _recipient(terms: Terms, to: str, recipients: tuple[str, ...]) -> Iterator[F
     }
     what = next((what for what, places in own.items() if any(same_address(to, index) for index in places)), None)
     if what is not None:
-        yield "overridable", Problem("to", "own", f"is {what}: what is sent there may be lost")
+        yield "overridable", Problem("to", "own", f"is {what}: funds sent there may be lost")
     known = {
         "the address making the withdrawal": (terms.admin,),
         "a token of the contract": tokens,

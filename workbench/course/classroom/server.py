@@ -160,7 +160,7 @@ class ClassServer(ClassState):
         return await place.handle(attrs.evolve(request, path=f"/{rest}"))
 
     def _widen(self) -> None:
-        """Give the event loop enough threads for all learners; they start when needed."""
+        """Provide the event loop with enough threads for all learners; they start when needed."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop

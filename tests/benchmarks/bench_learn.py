@@ -1,0 +1,80 @@
+"""Learning from a HAR file of calls with different ids: bytes a second of processor time, and memory.
+
+Run: python -m tests.benchmarks.bench_learn [MEGABYTES]; 40 if omitted, 1000 for the figures of docs/performance.md.
+"""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.testing.services import Har, Traffic, in_process
+from workbench.sandbox import Sandbox
+from workbench.testing.learning import learn
+
+_UUID = re.compile(rb"[0-9a-f]{8}(?=-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})")
+_FLOOR = 40_000_000  # bytes that json.loads reads
+
+
+def write(path: Path, size: int) -> None:
+    """Write a HAR file with the same calls again and again, each time with other ids."""
+    sandbox, har = Sandbox(seed=7), Har()
+    Traffic(sandbox, in_process(sandbox), har).run()
+    entries = [json.dumps(entry).encode() for entry in har.entries if entry["request"]["bodySize"] < 100_000]
+    calls = b", ".join(entries)
+    with path.open("wb") as file:
+        file.write(b'{"log": {"version": "1.2", "creator": {"name": "proxy", "version": "1"}, "entries": [' + calls)
+        number = 0
+        while file.tell() < size:
+            number += 1
+            file.write(b", " + _UUID.sub(lambda match, by=number: b"%08x" % ((int(match[0], 16) + by) % 2**32), calls))
+        file.write(b"]}}")
+
+
+def measure(path: Path) -> None:
+    """Print the figures of a file, in this process alone."""
+    learn(path.with_name("small.har"))  # loads what is needed
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.process_time()
+    learned = learn(path)
+    seconds = time.process_time() - began
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    size = path.stat().st_size / 1e6
+    calls = learned.counts["exchanges"]
+    print(
+        f"learn {size:6,.0f} MB {calls:9,} calls {seconds:7.1f} s {size / seconds:6.1f} MB/s +{more:.0f} MB of memory"
+    )
+
+
+def floor(path: Path) -> None:
+    """Print what json.loads alone takes for a part of the file."""
+    with path.open("rb") as file:
+        data = file.read(_FLOOR)
+    part = data[: data.rindex(b', {"startedDateTime"')] + b"]}}"
+    began = time.process_time()
+    json.loads(part)
+    seconds = time.process_time() - began
+    print(f"json.loads {len(part) / 1e6:.0f} MB {seconds:.1f} s {len(part) / 1e6 / seconds:.1f} MB/s")
+
+
+def main() -> int:
+    """Write a file, and measure it in processes of their own."""
+    if sys.argv[2:]:
+        {"measure": measure, "floor": floor}[sys.argv[1]](Path(sys.argv[2]))
+        return 0
+    size = int(sys.argv[1] if sys.argv[1:] else 40) * 1_000_000
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "calls.har"
+        write(path.with_name("small.har"), 1)
+        write(path, size)
+        for task in ("floor", "measure"):
+            subprocess.run([sys.executable, "-m", "tests.benchmarks.bench_learn", task, str(path)], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
