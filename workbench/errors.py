@@ -302,11 +302,15 @@ def _unusable(
         ]
     if isinstance(error, AttributeError):
         candidates = [name for name, value in bound.items() if value is error.obj]
+        items = [name for name, value in bound.items() if any(item is error.obj for item in _items(value))]
     else:
-        kind = re.search(r"'([\w.]+)' object|not '?([\w.]+)'?$", str(error))
+        kind = re.search(r"'([\w.]+)' object|(?:not|got) '?([\w.]+)'?$", str(error))
         named = kind and (kind[1] or kind[2]).rpartition(".")[2]
         candidates = [name for name, value in bound.items() if type(value).__name__ == named]
-    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates]
+        items = [name for name, value in bound.items() if any(type(item).__name__ == named for item in _items(value))]
+    return [Problem(name, "type", f"cannot be {_a_type(bound[name])}") for name in candidates] or [
+        Problem(name, "type", "contains an item of another type") for name in items
+    ]
 
 
 def _wrong_type(name: str, value: object, hint: object) -> Problem:
@@ -318,12 +322,13 @@ def _wrong_type(name: str, value: object, hint: object) -> Problem:
     ]
     if choices and isinstance(value, str):
         return not_allowed(name, value, choices)
-    return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}")
+    item = ", or an item has another type" if _items(value) else ""
+    return Problem(name, "type", f"must be {_named(hint)}, not {_a_type(value)}{item}")
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Return whether a value matches an annotation; the items of containers are not checked."""
-    origin = typing.get_origin(hint)
+    """Return whether a value matches an annotation, with the items of a list, tuple or set."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _fits(value, typing.get_args(hint)[0])
     if origin in (typing.Union, UnionType):
@@ -337,9 +342,16 @@ def _fits(value: object, hint: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    if kind in (Sequence, Iterable, Collection) and str not in typing.get_args(hint):
-        return isinstance(value, kind) and not isinstance(value, str)
+    if kind is tuple and parts and parts[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(_fits, value, parts))
+    if kind in (Sequence, Iterable, Collection):
+        return isinstance(value, kind) and not isinstance(value, str) and all(_fits(x, parts[0]) for x in _items(value))
     return isinstance(value, kind) if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else True
+
+
+def _items(value: object) -> Iterable[object]:
+    """Return the items of a container that can be read twice; of anything else none."""
+    return value if isinstance(value, list | tuple | dict | set | frozenset | bytes) else ()
 
 
 _NAMES = {

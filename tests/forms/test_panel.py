@@ -225,6 +225,18 @@ def test_stored_transactions_are_listed_as_they_are_reported(lived: Session, pur
     assert {"settled", "refunded", "declined", "authorized"} <= {row[names.index("status")] for row in data.rows}
 
 
+def test_a_dispute_shows_the_posted_amount(lived: Session, purchase: dict[str, Any]) -> None:
+    """The amount of a dispute is what its transaction posted, in the currency of that."""
+    spent = lived.simulate_authorization(**purchase | {"amount": 4000}).transaction_id
+    lived.sandbox.settle(spent)
+    key = lived.sandbox.open_dispute(spent).id
+
+    data = browse(lived).lists["disputes"].data
+
+    facts = data.facts(data.ids.index(key))
+    assert (spent, 4000, "USD") == (facts["transaction_id"], facts["posted_cents"], facts["currency"])
+
+
 def test_views_are_kept_for_other_sessions(lived: Session) -> None:
     """A saved view is there in another panel, in a file of this user alone, until it is deleted."""
     view = {"chips": ["status:settled"], "text": "corner", "sort": ["-amount_cents"], "hidden": ["currency"]}

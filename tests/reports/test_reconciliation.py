@@ -94,3 +94,11 @@ def test_equal_books_end_in_zero(tmp_path: Path) -> None:
 def test_what_cannot_be_compared_is_said(mine: Any, how: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="must be"):
         reports.reconcile(mine, theirs(10, 1), **how)
+
+
+def test_a_ledger_without_times_is_compared() -> None:
+    """The column `at` is optional on both sides."""
+    ledger = pd.DataFrame({"transaction_id": ["a", "b"], "net_cents": [100, 200]})
+
+    assert reports.reconcile(ledger, ledger).empty
+    assert len(reports.reconcile(ledger, ledger.iloc[:1])) == 1

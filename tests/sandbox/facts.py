@@ -21,14 +21,16 @@ from workbench.sandbox import Request, Sandbox
 BEHAVIORS = ("documented", "observed")
 
 MORE_OF_A_SIGNATURE = (
-    "Live results also carry `sender`, `chainId` and `parameters`, without which nobody can verify one."
+    "Live results also carry `sender`, `chainId` and `parameters`, without which a signature cannot be verified."
 )
-PENDING_COMPANY = "The only answer with a company follows a reapplication, which makes it pending; pending has no link."
+PENDING_COMPANY = (
+    "The only answer with a company follows a reapplication, after which it is pending, and pending has no link."
+)
 OTHER_CHAIN = "Its Stellar contract has addresses that the documented pattern of a contract does not have."
 LOWER_CASE = "Live answers were seen with the reason in lower case."
 BODY_NEEDED = "Live services were seen to refuse a refund whose body has no `amount`."
 BOTH = {
-    "Withdrawal signature result: no member that the document does not have": MORE_OF_A_SIGNATURE,
+    "Withdrawal signature result: no undocumented member": MORE_OF_A_SIGNATURE,
     "Company application: `applicationExternalVerificationLink` is present in some answers and has its type": PENDING_COMPANY,
     "Company application: `applicationCompletionLink` is present in some answers and has its type": PENDING_COMPANY,
 }
@@ -45,7 +47,7 @@ DEPARTURES: dict[str, dict[str, str]] = {
         "a refund without an amount is of the entire settlement": BODY_NEEDED,
         "a refund is `settled` with `completionReason` `REFUND`": LOWER_CASE,
         "User: `applicationStatus` is present in some answers and has its type": "Live answers also have the three words of the event.",
-        "User: no member that the document does not have": "Live answers also have `isTermsOfServiceAccepted`.",
+        "User: no undocumented member": "Live answers also have `isTermsOfServiceAccepted`.",
         "payloads have version 1.0.0, and 1.1.0 with a `statusChangeReason`":
             "Live `transaction.completed` events of version 1.1.0 carry a `completionReason`.",
     },
@@ -370,7 +372,7 @@ def of_shapes() -> Iterator[Fact]:
                 "is present in some answers" if name.endswith("?") else "is present in every answer",
             )
             yield Fact(section, f"{shape}: `{plain}` {kind} and has its type", member(shape, name, check))
-        yield Fact(section, f"{shape}: no member that the document does not have", closed(shape))
+        yield Fact(section, f"{shape}: no undocumented member", closed(shape))
 
 
 # ---------------------------------------------------------------- what requests may carry

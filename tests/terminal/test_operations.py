@@ -423,6 +423,10 @@ def test_journal_knows_what_was_sent(wb, guide):
     ]  # fmt: skip
     assert re.search(r"✗ refused", wb("journal", "list", "--outcome", "refused").out)
     assert wb("journal", "unknown").err.strip() == "No call has an unknown outcome."
+    health = wb("journal", "health", "-o", "json")
+    (trouble,) = json.loads(health.out)
+    assert (health.code, trouble["kind"], trouble["count"]) == (5, "failed request", 1)
+    assert "Versions: workbench " in health.err
     assert wb("journal", "resolve", rows[0]["id"], "done").code == 2
 
 

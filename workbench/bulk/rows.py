@@ -16,6 +16,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from workbench.errors import InvalidRequest, Problem, UsageError, not_allowed, visible
 from workbench.interface.table import OPERATIONS, Operation
 from workbench.schema import strict_json
@@ -152,7 +154,10 @@ def _request(operation: Any) -> type[Any]:
             raise UsageError([not_allowed("operation", operation, OPERATIONS)], of="bulk.load_bodies")
         operation = OPERATIONS[operation]
     operation = getattr(operation, "operation", operation)  # a bound method of a client
-    return operation.request if isinstance(operation, Operation) else operation
+    request = operation.request if isinstance(operation, Operation) else operation
+    if not isinstance(request, type) or not attrs.has(request):
+        raise UsageError([Problem("operation", "type", "must be an operation or a request record")], of="read_rows")
+    return request
 
 
 def _typed(cls: type[Any], row: Mapping[str, Any], body: Body, column: str, wire: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from workbench.errors import NotSent, UsageError, WrongEnvironment, visible
+from workbench.errors import NotSent, Problem, UsageError, WrongEnvironment, visible
 from workbench.rendering.markup import Shown
 from workbench.rendering.text import Cell, Grid
 from workbench.system.certificates import trusted
@@ -123,6 +123,8 @@ def board(api: Any, trainer_key: str | None = None, *, ca_file: str | os.PathLik
     session = None if isinstance(api, str) else api
     url = urlsplit(api if session is None else session.sandbox._url)
     key = trainer_key or os.environ.get("WORKBENCH_TRAINER_KEY") or getpass.getpass("Trainer key: ")
+    if not key.isascii():
+        raise UsageError([Problem("trainer_key", "format", "contains characters that a key cannot have")], of="board")
     authority = ca_file or (session and session._ca_file) or os.environ.get("WORKBENCH_CLASS_CA")
     return Board(f"{url.scheme}://{url.netloc}", key, None if authority is None else str(authority))
 

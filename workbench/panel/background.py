@@ -248,8 +248,8 @@ def sequence_panel(api: Any, sequence: sequences.Sequence, *, path: str | os.Pat
     def run(progress: ProgressCallback, _: object) -> Any:
         return sequences.run(api, sequence, path=path, progress=progress, **values)
 
-    name = sequence.name
-    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: Path(path).exists())
+    name, file = sequence.name, Path(path)
+    return Work(f"sequence {name}", f"Run {name}", api, run, resumable=lambda _: file.exists())
 
 
 def rewards_panel(api: Any, users: Any, **options: Any) -> Work:

@@ -423,12 +423,19 @@ def payment_accounts(api: object) -> Rows:
 
 
 def disputes(api: object) -> Rows:
-    """Return the known disputes."""
+    """Return the known disputes; `posted_cents` is the posted amount of the transaction."""
     members = "id status transaction_id=transaction created=created_at resolved=resolved_at"
-    stored = _known(records(api, "dispute"), members)
+    disputed = {record["id"]: record for record in records(api, "transaction")}
+    stored = [
+        (key, {**facts, **_facts(disputed[facts["transaction_id"]], "posted_cents=settled currency")}, record)
+        for key, facts, record in _known(records(api, "dispute"), members)
+    ]
     called = _known(entries(api, "update_dispute"), "id=request.disputeId status=answer.status", "answer")
-    columns = "id:id status:status transaction_id:id>transactions created:time resolved:time"
-    merchants = {record["id"]: record["merchant_name"] for record in records(api, "transaction")}
+    columns = (
+        "id:id status:status transaction_id:id>transactions posted_cents:money created:time resolved:time "
+        "currency:hidden"
+    )
+    merchants = {key: record["merchant_name"] for key, record in disputed.items()}
     return _rows(columns, _merged(called, stored), names=merchants)
 
 

@@ -50,7 +50,7 @@ LOOKS: Mapping[str, Look] = {
     "needsVerification": Look(SKY, "◎", 36, "o", "warn"),
     "manualReview": REVIEW,
     "denied": BAD,
-    "locked": Look(SLATE, "■", 90, "||", "bad"),
+    "locked": Look(SLATE, "■", 90, "||", "warn"),
     "canceled": STOPPED,
     "notStarted": NOT_YET,
     "exempt": Look(TEAL, "◇", 36, "*"),

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workbench.errors import UsageError
+from workbench.errors import Problem, UsageError
 from workbench.interface.convert import Names, converter, read_time
 from workbench.interface.events import EVENT_KINDS, Event
 from workbench.reports.log_lines import BlockReader, Kinds, duckdb, log_blocks, log_engine, read_strictly
@@ -216,6 +216,8 @@ def read_log(paths: Any, *, names: Names = _NO_NAMES) -> Events:
     """
     given = [paths] if isinstance(paths, str | Path) else list(paths)
     files: list[Path] = []
+    if not all(isinstance(path, str | os.PathLike) for path in given):
+        raise UsageError([Problem("paths", "type", "each must be text or a path")], of="read_log")
     for path in given:
         pattern = str(path)  # may be absolute, which Path.glob does not take
         is_pattern = glob.has_magic(pattern) and not os.path.lexists(pattern)

@@ -117,7 +117,7 @@ def _side(given: object, key: str, amount: str) -> pd.DataFrame:
     if cents.isna().any() or (cents % 1 != 0).any() or (cents.abs() > 2**53).any():
         raise UsageError(f"{amount} must be whole amounts in the minor unit, in each row", of="reports.reconcile")
     side = pd.DataFrame({"key": given[key].astype(TEXT).str.strip().array, "cents": cents.astype("int64").array})
-    times = pd.Series(pd.NaT, index=given.index)
+    times = pd.Series(pd.NaT, index=given.index, dtype="datetime64[us, UTC]")
     if "at" in given:
         times = pd.to_datetime(given["at"], utc=True, errors="coerce")
         if (times.isna() & given["at"].notna()).any():

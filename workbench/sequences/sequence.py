@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import attrs
 
 from workbench import rendering
-from workbench.errors import Problem, WorkbenchError, visible
+from workbench.errors import Problem, UsageError, WorkbenchError, hide_arguments_of_methods, visible
 from workbench.interface.table import OPERATIONS
 from workbench.schema import masks, walk
 from workbench.schema.fields import Privacy
@@ -175,6 +175,7 @@ class Parameter:
         return {"true": True, "false": False}.get(text, text) if self.type == "flag" else text
 
 
+@hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class ExpectedEvent:
     """An event expected after a step: kind, members of its body, and deadline in sandbox time."""
@@ -184,6 +185,7 @@ class ExpectedEvent:
     where: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+@hide_arguments_of_methods
 @attrs.frozen(kw_only=True)
 class Expect:
     """The expected result of a step. Members that are not given are not checked."""
@@ -231,10 +233,11 @@ def step(
         arguments: Arguments of the call; values may be references.
     """
     if not isinstance(expect, Expect):
-        members = dict(expect or {})
-        events = (
-            event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in members.pop("events", ())
-        )
+        members = {str(name): value for name, value in (expect or {}).items()}
+        events = members.pop("events", ())
+        if not isinstance(events, list | tuple) or not all(isinstance(x, ExpectedEvent | Mapping) for x in events):
+            raise UsageError([Problem("expect", "type", "events must be a list of mappings")], of="step")
+        events = (event if isinstance(event, ExpectedEvent) else ExpectedEvent(**event) for event in events)
         expect = Expect(events=tuple(events), **members)
     return Step(name=name, do=do, arguments=arguments, expect=expect, doc=doc)
 

@@ -29,8 +29,10 @@ def check_name(path: str | os.PathLike[str]) -> None:
     """Reject an invalid file name, before the work that the file is for.
 
     Raises:
-        UsageError: The name is too long, or contains NUL or half of a surrogate pair.
+        UsageError: It is not text or a path, is too long, or contains NUL or half of a surrogate pair.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError([Problem("", "path", "must be text or a path")])
     try:
         os.lstat(path)
     except (OSError, ValueError) as error:

@@ -131,10 +131,29 @@ def export(*, path: _File = None, where: Where = Where()) -> None:
     sys.stdout.flush()
 
 
+def health(*, where: Where = Where(), how: Output = Output()) -> int:
+    """List what needs attention, most urgent first, each with its fix; the versions and unconfirmed assumptions."""
+    with session(where) as api:
+        state = api.health()
+    rows = [
+        {name: getattr(trouble, name) for name in ("kind", "count", "what", "fix", "last")}
+        for trouble in state.troubles
+    ]
+    if rows or how.output != "table":
+        show(rows, how)
+    else:
+        say("No trouble.")
+    say("Versions: " + ", ".join(f"{name} {version}" for name, version in state.versions.items()))
+    if state.assumptions:
+        say(f"Unconfirmed assumptions in use: {', '.join(state.assumptions)}")
+    return DONE if state.ok else PARTLY
+
+
 app = App(name="journal", help="Calls with an effect and their outcomes.")
 app.command(list_calls, name="list")
 app.command(list_unknown, name="unknown")
 app.command(resolve)
+app.command(health)
 app.command(export)
 
 

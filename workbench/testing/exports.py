@@ -17,7 +17,7 @@ from workbench.client import messages
 from workbench.client.client import Client
 from workbench.client.effects import Outcome
 from workbench.client.journal import Journal
-from workbench.errors import NotSent, UnusableFile, UsageError, visible
+from workbench.errors import NotSent, Problem, UnusableFile, UsageError, visible
 from workbench.interface.convert import converter
 from workbench.interface.examples import example_of
 from workbench.interface.table import OPERATIONS, PREFIX, Operation
@@ -273,6 +273,8 @@ def record(api: Any, path: str | Path) -> Iterator[None]:
         UsageError: No call was answered.
     """
     check_name(path)
+    if not hasattr(api, "responses"):
+        raise UsageError([Problem("api", "type", "must be a session or client")], of="record")
 
     def write() -> None:
         write_file(Path(path), (to_text(responses, "har") + "\n").encode())

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench import sequences
 from workbench.client.base import EnvironmentName
-from workbench.errors import WorkbenchError, visible
+from workbench.errors import Problem, UsageError, WorkbenchError, visible
 from workbench.interface.events import EVENT_KINDS
 from workbench.interface.table import OPERATIONS
 from workbench.rendering.markup import Shown
@@ -46,6 +46,8 @@ def session(
     """
     api = connect(seed=seed, behavior=behavior, environment=environment, world=world)
     for fault in (faults,) if isinstance(faults, str | dict) else faults:
+        if not isinstance(fault, str) and not (isinstance(fault, Mapping) and all(isinstance(x, str) for x in fault)):
+            raise UsageError([Problem("faults", "type", "each must be a kind or a mapping of arguments")], of="session")
         api.sandbox.add_fault(**({"kind": fault} if isinstance(fault, str) else fault))
     return api
 

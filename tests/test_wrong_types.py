@@ -1,0 +1,111 @@
+"""Every public function with values of wrong types, one argument at a time: it refuses them with an error of ours.
+
+The functions are those that `dir(wb)` and its namespaces show, so a new one is tried without an entry here.
+"""
+
+import getpass
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+import workbench as wb
+
+JUNK: dict[str, object] = {
+    "None": None, "whole number": 3, "negative": -1, "float": 1.5, "NaN": float("nan"), "bytes": b"x", "NUL": "\0", "surrogate": "a\udcff",
+    "text": "x", "list": [1], "list of None": [None], "dict": {"a": 1}, "dict of numbers": {1: 2}, "object": object(), "tuple": ("a",),
+    "set": {3}, "class": int, "error": ValueError("x"), "true": True,
+}  # fmt: skip
+OFTEN_WRONG = ["bytes", "list of None"]
+"""Values that had raised errors of Python before they were tried here."""
+CLASSES_OF_RESULTS = {"rewards.Rewards", "testing.Coverage", "testing.Universe"}
+"""What functions of the package make; nobody calls these classes."""
+CALLED_BACK = {"application", "clock", "http", "new", "now", "old", "progress", "scenario", "transport"}
+"""Parameters for functions and objects of the caller, whose errors are the caller's."""
+ALLOWED = (wb.WorkbenchError, AssertionError, FileNotFoundError, FileExistsError, IsADirectoryError)
+"""What may be raised: errors of ours, failed assertions of a test, and what is wrong with a path."""
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the public functions and classes of the package and its namespaces."""
+    owners = {"": wb} | {f"{name}.": getattr(wb, name) for name in dir(wb) if isinstance(getattr(wb, name), ModuleType)}
+    for prefix, owner in owners.items():
+        for name in dir(owner):
+            function = getattr(owner, name)
+            is_error = isinstance(function, type) and issubclass(function, BaseException)
+            if callable(function) and not is_error and prefix not in ("records.", "errors."):
+                yield prefix + name, function
+
+
+FUNCTIONS = {name: function for name, function in functions() if name not in CLASSES_OF_RESULTS}
+
+
+@pytest.fixture(scope="module")
+def usual() -> dict[str, Any]:
+    """Return a usual value for each required argument."""
+    api, other = wb.connect(seed=1), wb.connect(seed=2)
+    refund = wb.sequences.catalogue["refund-full"]
+    wb.sequences.run(other, refund, progress=False)
+    table = wb.reports.transactions(other)
+    return {
+        "api": api, "a": api, "b": other, "events": other, "transactions": table, "frame": table, "row": 0, "column": "card_id", "x": table,
+        "of": table, "mine": table, "theirs": table, "spend": wb.reports.spend(table), "approvals": wb.reports.approvals(table),
+        "cohorts": wb.reports.cohorts(table), "history": wb.reports.status_history(other), "disputes": pd.DataFrame(),
+        "rewards": wb.to_frame(other.list_rewards_activity(user_id=other.sandbox.guide()["rewards_users"][0]["id"])),
+        "contracts": wb.to_frame(api.list_contracts()), "query": "select 1", "text": refund.to_toml(), "name": "x", "do": "list_contracts",
+        "sequence": wb.sequences.from_toml("name = 'a'\n[[steps]]\nname = 'list'\ndo = 'list_contracts'\n"), "exercise": "start-1",
+        "call": api.simulate_refund, "rows": [], "seed": 1, "at": "2026-01-15", "kind": "card", "notebook": "x", "sandbox": api.sandbox,
+        "operation": "list_contracts", "to": "har", "calls": api.journal, "journal": api.journal, "dollars": "1", "units": 1, "users": [],
+        "card_id": api.sandbox.guide()["cards"]["active"][0], "base_url": "http://127.0.0.1:9", "url": "http://127.0.0.1:9",
+        "books": "http://127.0.0.1:9", "link": "http://127.0.0.1:9/x", "api_key": "k",
+    }  # fmt: skip
+
+
+def attempt(function: Callable[..., Any], given: dict[str, Any]) -> None:
+    """Call a function; enter what it returns, if that opens something, and read it, if it is lazy."""
+    result = function(**given)
+    if hasattr(type(result), "__enter__"):
+        with result:
+            pass
+    if inspect.isgenerator(result):
+        list(result)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    "kinds",
+    [pytest.param(OFTEN_WRONG, marks=pytest.mark.slow), pytest.param(list(JUNK), marks=pytest.mark.soak)],
+    ids=["some", "all"],
+)
+def test_no_wrong_type_raises_an_error_of_python(
+    name: str, kinds: list[str], usual: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each argument, also optional ones, gets each value, while the required others are usual."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: "k")
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    wb.to_file(pd.DataFrame({"a": [1]}), "a.parquet")
+    (tmp_path / "a.toml").write_text(usual["text"])
+    path = "a.toml" if "toml" in name else "rows.csv" if "rows" in name else "a.parquet"
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    named = [part for part in parameters if part.kind not in (part.VAR_KEYWORD, part.VAR_POSITIONAL)]
+    required = {part.name: {**usual, "path": path}.get(part.name) for part in named if part.default is part.empty}
+    raised = []
+    for part in named:
+        for kind in kinds if part.name not in CALLED_BACK else ():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    attempt(FUNCTIONS[name], {**required, part.name: JUNK[kind]})
+            except ALLOWED:
+                continue
+            except Exception as error:  # noqa: BLE001 - what is looked for
+                raised.append(f"{part.name}, {kind}: {type(error).__name__}: {error}")
+    plt.close("all")
+    assert raised == []
