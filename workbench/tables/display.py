@@ -16,7 +16,7 @@ import pandas as pd
 from workbench.rendering.text import money
 from workbench.schema.rules import UUID
 from workbench.system.progress import ipython_shell
-from workbench.tables.rows import AMOUNT
+from workbench.tables.columns import AMOUNT
 
 _LETTERS = 8  # of an id that is shown
 _ID = (
@@ -25,7 +25,7 @@ _ID = (
     "{0}</span>"
 )
 """The whole id is there, to be copied; the first letters can be seen."""
-Writer = Callable[[Any], str]
+Writer = Callable[[object], str]
 
 
 def register() -> None:
@@ -70,7 +70,8 @@ def text(frame: pd.DataFrame) -> str:
 
     if not _is_ours(frame):
         return repr(frame)
-    options: Any = pandas_format.get_dataframe_repr_params()  # type: ignore[attr-defined] # public, but not in its stubs
+    # public, but not in the stubs of pandas
+    options = dict(pandas_format.get_dataframe_repr_params())  # type: ignore[attr-defined]
     ids = {name: _or_missing(_short) for name in frame if _holds_ids(frame, name)}
     options["formatters"] = {**_writers(frame), **ids}
     written = frame.to_string(**options, na_rep="–")
@@ -111,19 +112,18 @@ def _codes(frame: pd.DataFrame, column: str) -> set[str]:
     return {str(code).upper() for code in seen.dropna().unique()}
 
 
-def _money(code: str, cents: Any) -> str:
-    return money(int(cents), code)
+def _money(code: str, cents: object) -> str:
+    return money(int(str(cents)), code)
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     written = f"{value:,f}" if isinstance(value, Decimal) else f"{value:,}"
     return written.rstrip("0").rstrip(".") if "." in written else written
 
 
 def _or_missing(write: Writer) -> Writer:
-    def written(value: Any) -> str:
-        missing: object = pd.isna(value)
-        return "–" if missing else write(value)
+    def written(value: object) -> str:
+        return "–" if value is None or value is pd.NA or value is pd.NaT or value != value else write(value)
 
     return written
 
@@ -132,17 +132,17 @@ def _escaped(write: Writer) -> Writer:
     return lambda value: escape(write(value))
 
 
-def _id(value: Any) -> str:
+def _id(value: object) -> str:
     written = escape(str(value))
     return _ID.format(written) if UUID.fullmatch(written) else written
 
 
-def _cut(most: int | None, value: Any) -> str:
+def _cut(most: int | None, value: object) -> str:
     written = str(value)
     return written if most is None or len(written) <= most else f"{written[: most - 3]}..."
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return str(value)[:_LETTERS] if UUID.fullmatch(str(value)) else str(value)
 
 

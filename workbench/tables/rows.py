@@ -7,7 +7,6 @@ one with a balance of 78 digits, stays text.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 from workbench.errors import Problem, UsageError
 from workbench.schema import masks
 from workbench.schema.walk import Choice, DecimalNumber, Numeric
-from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
+from workbench.tables.columns import AMOUNT, EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """Types of decimal columns, narrowest first."""
@@ -204,10 +203,6 @@ def displayed(frame: pd.DataFrame) -> pd.DataFrame:
 
         display.register()
     return frame
-
-
-AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
-"""Suffix of a column name that states the unit: cents (minor unit of the currency) or dollars."""
 
 
 def without_unit(frame: pd.DataFrame) -> list[str]:
