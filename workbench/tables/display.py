@@ -19,12 +19,6 @@ from workbench.system.progress import ipython_shell
 from workbench.tables.columns import AMOUNT
 
 _LETTERS = 8  # of an id that is shown
-_ID = (
-    f'<span title="{{0}}" style="display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap;'
-    f'text-overflow:ellipsis;vertical-align:bottom">'
-    "{0}</span>"
-)
-"""The whole id is there, to be copied; the first letters can be seen."""
 Writer = Callable[[object], str]
 
 
@@ -42,26 +36,54 @@ def html(frame: pd.DataFrame) -> str | None:
     if not _is_ours(frame) or not pd.get_option("display.notebook_repr_html"):
         shown: str | None = frame._repr_html_()  # type: ignore[operator]
         return shown
-    width = pd.get_option("display.max_colwidth")
-    writers = {name: _escaped(write) for name, write in _writers(frame).items()}
-    others = {
-        name: _or_missing(_escaped(partial(_cut, width)))
-        for name in frame
-        if name not in writers and _is_text(frame[name])
-    }
-    ids = {name: _or_missing(_id) for name in frame if _holds_ids(frame, name)}
-    most, some = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
-    with pd.option_context("display.max_colwidth", None):  # it would cut the elements
-        written: str = frame.to_html(
-            max_rows=most if most is None or len(frame) <= most else some,
-            max_cols=pd.get_option("display.max_columns"),
-            show_dimensions=True,
-            notebook=True,
-            escape=False,
-            na_rep="–",
-            formatters={**others, **writers, **ids},
-        )
-    return written
+    top, bottom = _ends(len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows"))
+    left, right = _ends(frame.shape[1], pd.get_option("display.max_columns"), None)
+    visible = frame.iloc[[*top, *bottom], [*left, *right]]
+    columns = [[_item("th", str(row), "") for row in visible.index]]
+    writers = _writers(frame)
+    for name in visible:
+        write = writers.get(name, _or_missing(partial(_plain, pd.get_option("display.max_colwidth"))))
+        style = "" if _is_text(frame[name]) else "text-align:right"
+        is_id = _holds_ids(frame, name)
+        columns.append([_id(value) if is_id else _item("td", write(value), style) for value in visible[name]])
+    heads = ["", *map(str, visible)]
+    if right:
+        columns.insert(len(left) + 1, [_item("td", "…", "")] * len(visible))
+        heads.insert(len(left) + 1, "…")
+    lines = ["".join(cells) for cells in zip(*columns, strict=True)]
+    if bottom:
+        lines.insert(len(top), _item("td", "…", "") * len(heads))
+    head = "".join(_item("th", name, "") for name in heads)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
+    return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
+
+
+def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]:
+    """Return which of the rows or columns are shown: all, or the first and the last."""
+    if most is None or most == 0 or count <= most:
+        return range(count), range(0)
+    half = max((some or most) // 2, 1)
+    return range(half), range(count - half, count)
+
+
+def _item(tag: str, text: str, style: str) -> str:
+    return f'<{tag} style="{style}">{escape(text)}</{tag}>' if style else f"<{tag}>{escape(text)}</{tag}>"
+
+
+def _plain(most: int | None, value: object) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _id(value: object) -> str:
+    """Return a cell whose first letters can be seen; the whole id is there, to be copied and on hover."""
+    text = _or_missing(str)(value)
+    if not UUID.fullmatch(text):
+        return _item("td", text, "")
+    style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
+    style = f"{style};text-overflow:ellipsis;vertical-align:bottom"
+    return f'<td><span title="{text}" style="{style}">{text}</span></td>'
 
 
 def text(frame: pd.DataFrame) -> str:
@@ -126,20 +148,6 @@ def _or_missing(write: Writer) -> Writer:
         return "–" if value is None or value is pd.NA or value is pd.NaT or value != value else write(value)
 
     return written
-
-
-def _escaped(write: Writer) -> Writer:
-    return lambda value: escape(write(value))
-
-
-def _id(value: object) -> str:
-    written = escape(str(value))
-    return _ID.format(written) if UUID.fullmatch(written) else written
-
-
-def _cut(most: int | None, value: object) -> str:
-    written = str(value)
-    return written if most is None or len(written) <= most else f"{written[: most - 3]}..."
 
 
 def _short(value: object) -> str:
