@@ -77,7 +77,7 @@ def _plain(most: int | None, value: object) -> str:
 
 
 def _id(value: object) -> str:
-    """Return a cell whose first letters can be seen; the whole id is there, to be copied and on hover."""
+    """Return a cell whose first letters can be seen; the entire id is there, to be copied and on hover."""
     text = _or_missing(str)(value)
     if not UUID.fullmatch(text):
         return _item("td", text, "")
