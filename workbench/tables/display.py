@@ -39,24 +39,25 @@ def html(frame: pd.DataFrame) -> str | None:
     top, bottom = _ends(len(frame), pd.get_option("display.max_rows"), pd.get_option("display.min_rows"))
     left, right = _ends(frame.shape[1], pd.get_option("display.max_columns"), None)
     visible = frame.iloc[[*top, *bottom], [*left, *right]]
-    columns = [[_item("th", str(row), "") for row in visible.index]]
+    columns, heads = [[_item("th", str(row)) for row in visible.index]], [_item("th", "")]
     writers = _writers(frame)
     for name in visible:
         write = writers.get(name, _or_missing(partial(_plain, pd.get_option("display.max_colwidth"))))
-        style = "" if _is_text(frame[name]) else "text-align:right"
+        style = "text-align:left" if _is_text(frame[name]) else "text-align:right;white-space:nowrap"
+        heads.append(_item("th", str(name), style))
         is_id = _holds_ids(frame, name)
         columns.append([_id(value) if is_id else _item("td", write(value), style) for value in visible[name]])
-    heads = ["", *map(str, visible)]
     if right:
-        columns.insert(len(left) + 1, [_item("td", "…", "")] * len(visible))
-        heads.insert(len(left) + 1, "…")
+        columns.insert(len(left) + 1, [_item("td", "…")] * len(visible))
+        heads.insert(len(left) + 1, _item("th", "…"))
     lines = ["".join(cells) for cells in zip(*columns, strict=True)]
     if bottom:
-        lines.insert(len(top), _item("td", "…", "") * len(heads))
-    head = "".join(_item("th", name, "") for name in heads)
+        lines.insert(len(top), _item("td", "…") * len(heads))
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     size = f"{len(frame):,} rows × {frame.shape[1]:,} columns"
-    return f'<table class="dataframe"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
+    return (
+        f'<table class="dataframe"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table><p>{size}</p>'
+    )
 
 
 def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]:
@@ -67,7 +68,7 @@ def _ends(count: int, most: int | None, some: int | None) -> tuple[range, range]
     return range(half), range(count - half, count)
 
 
-def _item(tag: str, text: str, style: str) -> str:
+def _item(tag: str, text: str, style: str = "") -> str:
     return f'<{tag} style="{style}">{escape(text)}</{tag}>' if style else f"<{tag}>{escape(text)}</{tag}>"
 
 
@@ -80,10 +81,10 @@ def _id(value: object) -> str:
     """Return a cell whose first letters can be seen; the entire id is there, to be copied and on hover."""
     text = _or_missing(str)(value)
     if not UUID.fullmatch(text):
-        return _item("td", text, "")
+        return _item("td", text, "text-align:left")
     style = f"display:inline-block;width:{_LETTERS + 1}ch;overflow:hidden;white-space:nowrap"
     style = f"{style};text-overflow:ellipsis;vertical-align:bottom"
-    return f'<td><span title="{text}" style="{style}">{text}</span></td>'
+    return f'<td style="text-align:left"><span title="{text}" style="{style}">{text}</span></td>'
 
 
 def text(frame: pd.DataFrame) -> str:
