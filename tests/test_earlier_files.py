@@ -136,7 +136,7 @@ def test_another_schema_is_refused_before_anything_is_written(
         connection.execute(f"DELETE FROM {table}")
     connection.execute(change.format(table=table))
     connection.close()
-    before = contents(folder, name)
+    before, names = contents(folder, name), sorted(path.name for path in folder.iterdir())
     openers: dict[str, Callable[[], Any]] = {
         "run.db": lambda: wb.bulk.run(client([]).simulate_authorization, ROWS, path=folder / name, progress=False),
         "journal.db": lambda: list(Journal(folder / name)),
@@ -149,3 +149,4 @@ def test_another_schema_is_refused_before_anything_is_written(
         with pytest.raises(UnusableFile):
             openers[name]()
     assert contents(folder, name) == before
+    assert sorted(path.name for path in folder.iterdir()) == names, "no lock is left beside a refused file"

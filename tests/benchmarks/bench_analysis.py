@@ -121,7 +121,7 @@ def transactions_of(given: pd.DataFrame, clocked: Callable[..., Any]) -> Any:
     return table
 
 
-_MAKE = "from tests.benchmarks.bench_analysis import *; to_file(events"
+_MAKE = "from tests.benchmarks.bench_analysis import *; to_file({0}({1}), {2!r})"
 
 
 def measured(size: int, folder: str) -> dict[str, Any]:
@@ -134,9 +134,13 @@ def measured(size: int, folder: str) -> dict[str, Any]:
         found[name] = time.perf_counter() - began, time.process_time() - cpu
         return made
 
-    path = f"{folder}/events.parquet"
-    # Made by a process of its own, whose memory is not counted.
-    subprocess.run([sys.executable, "-c", f"{_MAKE}({size}), {path!r})"], check=True, stdout=subprocess.DEVNULL)
+    def stored(name: str) -> str:
+        """Return a file of events or rewards, made by a process whose memory is not counted."""
+        path = f"{folder}/{name}.parquet"
+        subprocess.run([sys.executable, "-c", _MAKE.format(name, size, path)], check=True, stdout=subprocess.DEVNULL)
+        return path
+
+    path = stored("events")
     made = transactions_of(tables.read_parquet(path), clocked)
     assert len(made) == size
     clocked("approvals by day", lambda: reports.approvals(made, tz="America/New_York"))
@@ -151,7 +155,7 @@ def measured(size: int, folder: str) -> dict[str, Any]:
     clocked("explain, of one of 500 merchants, without events", lambda: reports.explain(merchants, 0, "net_cents"))
     clocked("cohorts", lambda: reports.cohorts(made))
     clocked("monthly_changes", lambda: reports.monthly_changes(made))
-    points = rewards(size)
+    points = tables.read_parquet(stored("rewards"))
     clocked("plain pandas: groupby of points", lambda: plain_outstanding(points))
     clocked("outstanding", lambda: reports.outstanding(points, at="2025-09-01"))
     clocked("outstanding by user", lambda: reports.outstanding(points, by="user_id"))

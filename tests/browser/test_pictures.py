@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+import workbench as wb
 from tests.browser.lab import SLOW, Desk, change_theme
 from tests.browser.pictures import picture, specimen
 from tests.browser.test_forms import PURCHASE, START
@@ -24,6 +25,17 @@ live = wb.connect(seed=7, environment="production")
 live.arm(operations={"delete_payment_account"}, minutes=10, reason="tidy up")
 wb.form(live.delete_payment_account, payment_account_id=live.sandbox.guide()["payment_accounts"][0])
 """
+MONTH = """
+run = wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+transactions = wb.reports.transactions(api)
+spend = wb.reports.spend(transactions)
+"""
+SHOWN = {
+    "frame": """transactions[["transaction_id", "merchant_name", "status", "currency", "authorized_cents", "net_cents",
+                              "authorized_at"]].head(8)""",
+    "explained": 'wb.reports.explain(spend, 0, "net_cents")',
+    "running": 'wb.charts.approvals_chart(wb.reports.approvals(transactions, freq="week"), title="Approvals in June")',
+}
 
 
 def shown(desk: Desk, cell: str) -> Locator:
@@ -57,6 +69,36 @@ def test_pictures_of_an_application(desk: Desk) -> None:
     change_theme(desk.page, "light")
     desk.page.set_viewport_size({"width": 560, "height": 3600})
     picture(form, "form-application-narrow")
+
+
+def test_pictures_of_the_month(desk: Desk) -> None:
+    """A frame, an explained number and a chart with a running week, in light and dark."""
+    page = desk.show(START, MONTH, *SHOWN.values())
+    outputs = page.locator(".jp-OutputArea-executeResult .jp-OutputArea-output")
+    expect(outputs).to_have_count(len(SHOWN), timeout=2 * SLOW)
+    page.set_viewport_size({"width": 1280, "height": 2400})
+    for ending in ("", "-dark"):
+        if ending:
+            change_theme(page, "dark")
+        for place, name in enumerate(SHOWN):
+            picture(outputs.nth(place), f"month-{name}{ending}")
+
+
+def test_pictures_of_the_pack_of_a_month(page: Page, tmp_path: Path) -> None:
+    with wb.connect(seed=7) as api:
+        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=3, days=40), progress=False)
+        transactions = wb.reports.transactions(api)
+        frames = {
+            "Spend": wb.reports.spend(transactions),
+            "Roll forward": wb.reports.roll_forward(api),
+            "Approvals": wb.reports.approvals(transactions, freq="month"),
+        }
+    wb.to_file(frames, tmp_path / "june.html")
+    page.set_viewport_size({"width": 1280, "height": 1100})
+    page.goto((tmp_path / "june.html").as_uri())
+    for theme, ending in (("light", ""), ("dark", "-dark")):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        picture(page.locator("body"), f"month-pack{ending}")
 
 
 def test_picture_of_a_form_for_production(desk: Desk) -> None:

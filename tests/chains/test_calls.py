@@ -199,5 +199,5 @@ def test_a_list_that_claims_to_be_huge():
     at = 4 + int.from_bytes(raw[4 + 7 * 32 : 4 + 8 * 32])
     raw[at : at + 32] = (1 << 255).to_bytes(32)
 
-    with pytest.raises(UsageError, match="longer than the call"):
+    with pytest.raises(UsageError, match="points beyond the end of the call"):
         read_call_data(bytes(raw))

@@ -395,11 +395,20 @@ def test_nothing_is_left_behind(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", ["notebook", "slide", "compact"])
 def test_everything_stays_on_the_paper(name: str, size: str) -> None:
-    """At both sizes no word of a chart leaves the figure, and a title, units and names are there."""
+    """At both sizes no word of a chart leaves the figure, and a title, units and names are there.
+
+    With a title of the caller, the title of the chart is its subtitle.
+    """
     draw, full, _ = EVERY[name]
     axes = draw(full(), size=size)
 
     assert _fits(axes)
+    if size == "slide":
+        given = draw(full(), size=size, title="June at $5 <b>per</b> card")
+        assert _fits(given)
+        assert title(given) == r"June at \$5 <b>per</b> card"
+        assert " ".join(says(given, "subtitle")).split() == title(axes).split()
+        assert given.get_label().startswith("June at $5 <b>per</b> card. ")  # type: ignore[union-attr]
     if size != "compact":  # stands in a page that has them
         assert axes.get_title()
         assert axes.get_xlabel() or axes.get_ylabel()

@@ -357,7 +357,7 @@ def test_a_file_of_others_is_left_alone(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_that_cannot_be_written_keeps_calls_here(tmp_path: Path) -> None:
     """Where no journal can be kept, no client is made."""
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UnusableFile, match="cannot be made"):
+    with pytest.raises(UnusableFile, match="cannot be created"):
         client_on(Service(AUTHORIZED), journal=tmp_path / "file" / "journal.db")
 
 

@@ -5,6 +5,7 @@
     python -m tests.jobs --write    writes docs/jobs.md too
     python -m tests.jobs --pages    runs the examples of every page with every extra, for the matrix
     python -m tests.jobs --hour     does what README says, from the first answer to the first test
+    python -m tests.jobs --tests    runs the tests of the checkout that show the rest
 
 A script ends with status 0 if it does what its first line says. Times are those of the process, from its start to its end.
 """
@@ -47,8 +48,12 @@ Each line is a script of `tests/jobs/scripts`, run in an empty folder, from the 
 `python -m tests.jobs --write` runs all of them and writes this page; the seconds are those of one run, the start of Python included.
 """
 PARTS = {
+    "## Tests of the checkout": "Jobs that need other programs are shown by tests of the checkout, without those of `make soak`\n"
+    "(`python -m tests.jobs --tests --write`).",
     "## The first hour": "The examples of README, each in a separate process, in an environment with only the extra they name\n"
-    "(`python -m tests.jobs --hour --write`).",
+    "(`python -m tests.jobs --hour --write`). Installing is not among the seconds.\n\n"
+    "A reader had to look up what each part installs, where ids come from, and what a request body holds: each section\n"
+    "names its extra, the guide is in the first lines, and a skeleton is piped into the call.",
     "## Pages and extras": "Whether the Python examples of a page, and the commands of the README, run in an environment "
     "with the extra alone\n(`python -m tests.jobs --pages --write`). A page names the extra that it needs, and a test runs "
     "it with that.",
@@ -160,10 +165,11 @@ def first_hour(made: Environments, folder: Path) -> list[str]:
         ["python", "-m", "pytest", "-q", "test_handler.py"],
         f"{count} lines",
     )
-    server = commands("README.md")
+    *server, events = commands("README.md")
     for number, command in enumerate(server, 1):
         title = f"the first verified webhook, command {number} of {len(server)}"
         programs[title] = ("server", ["bash", "-c", command], "1 command")
+    programs["its event as CSV"] = ("server", ["bash", "-c", events], "1 command")
     lines, record, total = ["| What | Extra | Written | Seconds |", "|---|---|---|---|"], [], 0.0
     state = {"WORKBENCH_STATE": str(folder / "state"), "WORKBENCH_CONFIG": str(folder / "none"), "HOME": str(folder)}
     for title, (extra, command, written) in programs.items():
@@ -211,22 +217,33 @@ def main(arguments: list[str]) -> int:
             print(lines[-1], flush=True)
             if not fine:
                 print(printed[-2000:], file=sys.stderr)
+        tests = run_tests() if "--tests" in arguments else []
         hour = first_hour(made, Path(folder) / "hour") if "--hour" in arguments else []
         pages = matrix(made, Path(folder)) if "--pages" in arguments else []
     if "--write" in arguments and not names:
-        PAGE.write_text("\n".join(page_lines(lines, hour, pages)) + "\n", encoding="utf-8")
+        PAGE.write_text("\n".join(page_lines(lines, tests, hour, pages)) + "\n", encoding="utf-8")
     return int(failed > 0)
 
 
-def page_lines(lines: list[str], hour: list[str], pages: list[str]) -> list[str]:
+def run_tests() -> list[str]:
+    """Return a table of the tests that show what needs other programs, with what pytest says at their end."""
+    lines = ["| What | Test | Result |", "|---|---|---|"]
+    for what, paths in TESTS.items():
+        command = ["-m", "pytest", "-q", "-n", "0", "-m", "not soak", *paths.split()]
+        done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+        lines.append(f'| {what} | `pytest -m "not soak" {paths}` | {done.stdout.strip().splitlines()[-1]} |')
+        print(lines[-1], flush=True)
+    return lines
+
+
+def page_lines(lines: list[str], *parts: list[str]) -> list[str]:
     """Return the lines of the page; a part that was not run stays as it is stored."""
     stored = PAGE.read_text(encoding="utf-8")
-    tests = ["| What | Test |", "|---|---|", *(f'| {what} | `pytest -m "" {path}` |' for what, path in TESTS.items())]
-    parts = [INTRODUCTION, *lines, "", "Jobs that need other programs are shown by tests of the checkout:", "", *tests]
-    for (heading, about), new in zip(PARTS.items(), (hour, pages), strict=True):
+    written = [INTRODUCTION, *lines]
+    for (heading, about), new in zip(PARTS.items(), parts, strict=True):
         old = stored.partition(f"{about}\n\n")[2].partition("\n\n## ")[0].splitlines()
-        parts += ["", heading, "", about, "", *(new or old)]
-    return parts
+        written += ["", heading, "", about, "", *(new or old)]
+    return written
 
 
 if __name__ == "__main__":

@@ -483,7 +483,7 @@ def _(case: Case) -> str:
     ):
         for place, column in product(range(len(frame)), columns.split()):
             explained = reports.explain(frame, place, column)
-            assert explained["contribution"].sum() == frame[column].iloc[place], (place, column, explained)
+            assert explained.iloc[:, 0].sum() == frame[column].iloc[place], (place, column, explained)
     return ""
 
 

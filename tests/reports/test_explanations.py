@@ -24,7 +24,7 @@ OF = re.compile(r"(?P<statistic>sum|median|0\.9 quantile|largest) of|divided by 
 
 def by_other_code(number: Any, explained: pd.DataFrame) -> bool:
     """Return whether the contributions make the number, by the arithmetic that the formula states."""
-    values = [Decimal(str(value)) for value in explained["contribution"] if not pd.isna(value)]
+    values = [Decimal(str(value)) for value in explained.iloc[:, 0] if not pd.isna(value)]
     rule = OF.search(explained.attrs["formula"])
     if pd.isna(number):
         return not values or rule is None
@@ -110,7 +110,7 @@ def test_postings_events_and_requests(spend: Any) -> None:
     explained = reports.explain(frame, 0, "net_cents")
     events = {event.payload["id"] for event in api.sandbox.events()}
 
-    assert explained["contribution"].tolist() == [1_000, 2_500, -700]
+    assert explained["contribution_cents"].tolist() == [1_000, 2_500, -700]
     assert explained["posting"].tolist() == ["settlement", "settlement", "refund"]
     assert set(explained["event_id"]) <= events
     assert explained["requests"].iloc[2].startswith("simulate_refund 200")
@@ -157,7 +157,7 @@ def test_of_many_events_only_the_frame_of_the_caller_is_used(spend: Any, monkeyp
 
     assert "event_id" in listed
     assert "event_id" not in bare
-    assert bare["contribution"].sum() == listed["contribution"].sum() == frame["net_cents"].iloc[0]
+    assert bare["contribution_cents"].sum() == listed["contribution_cents"].sum() == frame["net_cents"].iloc[0]
     assert any("no longer in memory" in note for note in bare.attrs["notes"])
 
 

@@ -31,7 +31,7 @@ from workbench.errors import (
     hide_arguments,
 )
 from workbench.interface.table import OPERATIONS, Operation, Sync
-from workbench.system.locks import FileLock
+from workbench.system.locks import locked
 from workbench.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.system.thread_pool import Interrupted, ThreadPool
 
@@ -206,7 +206,7 @@ def _run(
     guards.check_operation(operation)
     stop_at_unknown = (on_unknown or ("stop" if production else "continue")) == "stop"
     target = {"host": api.host, "environment": api.environment, "world": _world_of(api)}
-    with FileLock(path) if path is not None else nullcontext(), closing(RunRecord(path)) as record:
+    with closing(RunRecord(None)) if path is None else locked(path, lambda: RunRecord(path)) as record:
         record.start(plan, target, accept_changes=accept_changes)
         _resolve(api, record, resolved, path)
         sender = _Sender(api, plan, record, workers, stop_at_unknown, progress_callback(progress))

@@ -117,25 +117,37 @@ class Canvas:
         """Return the number of characters of a font size that fit into a width."""
         return int(inches * 72 / (_LETTER * size))
 
-    def title(self, text: str, *, labels: Iterable[str] = (), legend: bool = False) -> None:
-        """Write the title, wrapped to the width next to the axis labels, above a legend if there is one."""
-        text += " (not complete)" if self.data.attrs.get("complete") is False else ""
-        self.say(text)
-        self.findings.insert(0, self.findings.pop())
+    def title(self, subject: str, title: str | None, *, labels: Iterable[str] = (), legend: bool = False) -> None:
+        """Write the title, with the subject as its subtitle, or the subject as title, above a legend if there is one.
+
+        Lines are wrapped to the width next to the axis labels.
+        """
+        subject += " (not complete)" if self.data.attrs.get("complete") is False else ""
+        self.say(*filter(None, (title, subject)))
+        count = 2 if title else 1
+        self.findings[:] = self.findings[-count:] + self.findings[:-count]
         if self.compact:
             return
         taken = max((len(label) for label in labels), default=8) * _LETTER * self.base * 0.92 / 72 + 0.35
-        width = self.letters(self.width - taken, self.base * 1.2)
-        self.axes.set_title(
-            wrapped(text, width),
-            x=0,
-            ha="left",
-            fontsize=self.base * 1.2,
-            fontweight="bold",
-            color=self.ink,
-            pad=self.base * (2.3 if legend else 0.9),
-            linespacing=1.25,
-        )
+        width = self.width - taken
+        pad = self.base * (2.3 if legend else 0.9)
+        look: dict[str, Any] = {"ha": "left", "color": self.ink, "linespacing": 1.25}
+        if title:
+            subtitle = wrapped(subject, self.letters(width, self.small))
+            self.axes.annotate(
+                subtitle,
+                (0, 1),
+                (0, pad),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                va="bottom",
+                fontsize=self.small,
+                gid="subtitle",
+                **look,
+            )
+            pad += (subtitle.count("\n") + 1) * self.small * 1.25 + self.base * 0.4
+        heading = wrapped(title or subject, self.letters(width, self.base * 1.2))
+        self.axes.set_title(heading, x=0, fontsize=self.base * 1.2, fontweight="bold", pad=pad, **look)
 
     def notes(self, *more: str) -> None:
         """Write notes below the chart without duplicates: missing rows, `more`, and the notes of the frame."""
@@ -362,10 +374,11 @@ def chart(
     data: pd.DataFrame,
     draw: Callable[[Canvas], Iterable[str] | None] | None,
     *,
-    title: str | Callable[[Canvas], str],
+    subject: str | Callable[[Canvas], str],
     empty: str,
     ax: Axes | None,
     size: Size,
+    title: str | None,
     notes: Iterable[str] = (),
     names: Iterable[str] = (),
     legend: bool = False,
@@ -373,8 +386,8 @@ def chart(
 ) -> Axes:
     """Draw a chart with title and notes, or the reason for an empty plot if `draw` is None.
 
-    `draw` may return more notes. The title is placed next to `names`, above a legend. The height of a new figure
-    depends on its `rows` of bars. matplotlib's settings are not changed.
+    `draw` may return more notes. The title, the subject by default, is placed next to `names`, above a legend. The
+    height of a new figure depends on its `rows` of bars. matplotlib's settings are not changed.
     """
     with mpl.rc_context(_NEUTRAL):
         ink, face = ink_of(), mpl.rcParams["figure.facecolor"]
@@ -400,7 +413,12 @@ def chart(
         axes.tick_params(which="both", color=ink, labelcolor=ink, labelsize=size_of_ticks, length=0, pad=base * 0.45)
         axes.set_axisbelow(True)
         on = Canvas(axes=axes, data=data, base=base, ink=ink, width=width, own=ax is None, compact=size == "compact")
-        on.title(title if isinstance(title, str) else title(on), labels=names, legend=legend and draw is not None)
+        on.title(
+            subject if isinstance(subject, str) else subject(on),
+            title,
+            labels=names,
+            legend=legend and draw is not None,
+        )
         more = draw(on) if draw is not None else None
         if draw is None:
             on.empty(empty)
@@ -414,10 +432,11 @@ def bar_chart(
     bars: Sequence[Bar],
     unit: str,
     *,
-    title: str,
+    subject: str,
     empty: str,
     ax: Axes | None,
     size: Size,
+    title: str | None,
     notes: Iterable[str] = (),
     whole: bool = False,
     legend: Sequence[Any] | None = None,
@@ -448,10 +467,11 @@ def bar_chart(
     return chart(
         data,
         draw if bars else None,
-        title=title,
+        subject=subject,
         empty=empty,
         ax=ax,
         size=size,
+        title=title,
         notes=notes,
         names=[bar.name for bar in bars],
         legend=legend is not None,

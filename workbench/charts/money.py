@@ -60,13 +60,16 @@ class _Movement(NamedTuple):
     amount: int
 
 
-def waterfall_chart(ledger: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def waterfall_chart(
+    ledger: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw a waterfall of the money available to a cardholder, one bar for each step of a transaction.
 
     Args:
         ledger: A ledger, its frame, or its run.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _ledger(ledger)
     movements = [
@@ -90,9 +93,10 @@ def waterfall_chart(ledger: object, *, ax: Axes | None = None, size: Size = "not
         draw if shown else None,
         ax=ax,
         size=size,
+        title=title,
         empty="no money moved",
         legend=True,
-        title=f"{counted(len(movements), 'movement')}, change of available: {signed(net)} USD",
+        subject=f"{counted(len(movements), 'movement')}, change of available: {signed(net)} USD",
         notes=[f"{len(movements):,} movements are grouped by kind." if grouped else ""],
     )
 
@@ -157,19 +161,22 @@ def _waterfall(on: Canvas, movements: Sequence[_Movement], net: int) -> None:
     on.axes.spines["bottom"].set_visible(False)
 
 
-def money_timeline_chart(run: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def money_timeline_chart(
+    run: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw holds, releases, settlements and refunds in order, or their running totals over time if there are many.
 
     Args:
         run: A run or several, a ledger, or its frame. Times are those of the run's steps, or of a column `at`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = table(_ledger(run), "transaction_id", "kind", "amount")
     lanes = [kind for kind in _KINDS if (data["kind"] == kind).any()]
     known = data[data["kind"].isin(lanes)]
     transactions = counted(data["transaction_id"].nunique(), "transaction")
-    title = f"Hold, release, settle, refund in USD: {counted(len(data), 'movement')} of {transactions}"
+    subject = f"Hold, release, settle, refund in USD: {counted(len(data), 'movement')} of {transactions}"
 
     def few(on: Canvas) -> bool:
         return len(known) <= _MAX_MARKS * on.width / on.base
@@ -187,10 +194,11 @@ def money_timeline_chart(run: object, *, ax: Axes | None = None, size: Size = "n
     return chart(
         data,
         draw if len(known) else None,
-        title=lambda on: title + ("" if few(on) else ", running totals"),
+        subject=lambda on: subject + ("" if few(on) else ", running totals"),
         empty="no money moved",
         ax=ax,
         size=size,
+        title=title,
         names=["settlement"],
     )
 

@@ -52,7 +52,9 @@ _STATUSES = ("status", "body.spend.status")
 _IDS = ("transaction_id", "body.id")
 
 
-def declines_chart(transactions: object, *, top: int = 14, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def declines_chart(
+    transactions: object, *, top: int = 14, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw declined authorizations by reason, each transaction once.
 
     Args:
@@ -60,6 +62,7 @@ def declines_chart(transactions: object, *, top: int = 14, ax: Axes | None = Non
         top: Number of reasons drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = transactions
     if not isinstance(data, pd.DataFrame):
@@ -90,9 +93,10 @@ def declines_chart(transactions: object, *, top: int = 14, ax: Axes | None = Non
         "declined authorizations",
         ax=ax,
         size=size,
+        title=title,
         whole=True,
         least_rows=4,
-        title=f"Declines by reason: {declined:,} of {everything}",
+        subject=f"Declines by reason: {declined:,} of {everything}",
         empty="no authorization was declined",
         notes=(others, again),
     )
@@ -120,7 +124,9 @@ _STATES: Mapping[str, Look] = {
 }
 
 
-def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def deliveries_chart(
+    deliveries: Any, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw webhook deliveries by kind of event: delivered at the first attempt, delivered later, waiting, failed.
 
     Args:
@@ -129,6 +135,7 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         top: Number of kinds drawn; the others are counted in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     if not isinstance(deliveries, pd.DataFrame):
         rows = list(deliveries)
@@ -158,8 +165,9 @@ def deliveries_chart(deliveries: Any, *, top: int = 12, ax: Axes | None = None, 
         "deliveries",
         ax=ax,
         size=size,
+        title=title,
         whole=True,
-        title=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}",
+        subject=f"Webhook deliveries by kind: {len(data):,}, in {counted(sum(attempted), 'attempt')}",
         least_rows=4,
         empty="there are no deliveries",
         legend=[legend_key(state, _STATES[state]) for state in states],
@@ -178,7 +186,9 @@ _ORDER = [*_FIRST, *(str(status) for status in EventApplicationStatus if str(sta
 _MAX = 16  # statuses; the service may send others than the documented ones
 
 
-def funnel_chart(applications: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def funnel_chart(
+    applications: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the number of applications in each status, now and ever.
 
     Args:
@@ -186,6 +196,7 @@ def funnel_chart(applications: object, *, ax: Axes | None = None, size: Size = "
             only).
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _history(applications)
     if history := "application_status" not in data:
@@ -213,10 +224,11 @@ def funnel_chart(applications: object, *, ax: Axes | None = None, size: Size = "
         "applications",
         ax=ax,
         size=size,
+        title=title,
         whole=True,
         least_rows=4,
         empty="no application has a status",
-        title=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
+        subject=f"{counted(people, 'application')}: present status" + (" and ever reached" if history else ""),
         legend=[legend_key("now", ink), Patch(**outlined(ink), label="ever")] if history else None,
         notes=("" if history else past, _more(statuses)),
     )
@@ -243,13 +255,16 @@ def _more(statuses: list[str]) -> str:
     return f"{len(statuses) - _MAX:,} more statuses are left out." if len(statuses) > _MAX else ""
 
 
-def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def status_time_chart(
+    stays: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the time applications spent in each status: the median, and the range from shortest to longest.
 
     Args:
         stays: The result of `reports.time_in_status` or `reports.status_history`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     known = isinstance(stays, pd.DataFrame) and "days" in stays
     data = table(stays if known else time_in_status(stays), "status", "days")
@@ -276,17 +291,20 @@ def status_time_chart(stays: object, *, ax: Axes | None = None, size: Size = "no
         data,
         [*map(bar, shown)],
         f"{unit} in the status",
-        title="Time in each status: median, shortest and longest stay",
+        subject="Time in each status: median, shortest and longest stay",
         empty="no stay in a status has ended",
         ax=ax,
         size=size,
+        title=title,
         least_rows=4,
         more=ranges,
         notes=(open_stays, _more(statuses)),
     )
 
 
-def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def collateral_chart(
+    contracts: object, *, top: int = 15, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the value of contracts in USD by chain and token, with the advance within it.
 
     Args:
@@ -294,6 +312,7 @@ def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None
         top: Number of chains and tokens drawn, those of highest value; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     known = isinstance(contracts, pd.DataFrame) and contracts.attrs.get("kind") == "contract_values"
     data = table(
@@ -316,10 +335,11 @@ def collateral_chart(contracts: object, *, top: int = 15, ax: Axes | None = None
         data,
         [*map(bar, shown)],
         "USD",
-        title="Collateral by chain and token",
+        subject="Collateral by chain and token",
         empty="no token with a balance and a rate",
         ax=ax,
         size=size,
+        title=title,
         legend=[Patch(**outlined(BLUE), label="value"), legend_key("advance", Look(BLUE, "", 0, "//"))],
         notes=(
             f"Total value {sum_of_values} USD, advance {sum_of_advances} USD, {contracts}.",

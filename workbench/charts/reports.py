@@ -62,13 +62,16 @@ def _group(data: pd.DataFrame, *others: str) -> str:
     return str(next(name for name in data.columns if name not in others))
 
 
-def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def approvals_chart(
+    approvals: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the approval rate over time.
 
     Args:
         approvals: The result of `reports.approvals`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(approvals, "approvals", analysis.approvals, "authorizations", "approved", "rate")
     by = _group(data, "authorizations", "approved", "declined", "rate")
@@ -88,10 +91,11 @@ def approvals_chart(approvals: object, *, ax: Axes | None = None, size: Size = "
     return chart(
         data,
         draw if authorizations else None,
-        title=f"Approval rate by {by}{_running(data)}",
+        subject=f"Approval rate by {by}{_running(data)}",
         empty="no authorization",
         ax=ax,
         size=size,
+        title=title,
         notes=[note if authorizations else ""],
     )
 
@@ -105,13 +109,16 @@ def _running(data: pd.DataFrame) -> str:
     return " (the last one is running)" if is_running(data) else ""
 
 
-def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def spend_funnel_chart(
+    funnel: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the spend funnel (requested, approved, posted, refunded, net) with amounts and counts.
 
     Args:
         funnel: The result of `reports.spend_funnel`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(funnel, "spend_funnel", analysis.spend_funnel, "stage", "transactions", "amount_cents")
     colors, currency = {"requested": GRAY, "approved": BLUE, "refunded": RED}, _currency(data)
@@ -127,10 +134,11 @@ def spend_funnel_chart(funnel: object, *, ax: Axes | None = None, size: Size = "
         data,
         bars if data["transactions"].any() else [],
         currency,
-        title="From authorization to net spend",
+        subject="From authorization to net spend",
         empty="no transactions",
         ax=ax,
         size=size,
+        title=title,
     )
 
 
@@ -142,7 +150,9 @@ def _currency(data: pd.DataFrame) -> str:
     return str(data.attrs.get("currency", "usd")).upper()
 
 
-def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def spend_chart(
+    spend: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw net spend by category, merchant, card or user.
 
     Args:
@@ -150,6 +160,7 @@ def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: S
         top: Number of groups drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(spend, "spend", analysis.spend, "transactions", "net_cents")
     by, unit = _group(data, "transactions", "posted_cents", "refunded_cents", "net_cents"), _currency(data)
@@ -164,21 +175,25 @@ def spend_chart(spend: object, *, top: int = 12, ax: Axes | None = None, size: S
         data,
         bars,
         unit,
-        title=f"Net spend by {_NAMES.get(by, by)}",
+        subject=f"Net spend by {_NAMES.get(by, by)}",
         empty="nothing was posted",
         ax=ax,
         size=size,
+        title=title,
         notes=[total, others],
     )
 
 
-def posting_times_chart(times: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def posting_times_chart(
+    times: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the time from authorization to posting: median and 90th percentile.
 
     Args:
         times: The result of `reports.posting_times`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(times, "posting_times", analysis.posting_times, "transactions", "median_hours", "p90_hours")
     by = _group(data.assign(**{"": "all"}), "transactions", "median_hours", "p90_hours", "longest_hours")
@@ -191,6 +206,7 @@ def posting_times_chart(times: object, *, ax: Axes | None = None, size: Size = "
         "no transaction was posted",
         ax,
         size,
+        title,
     )
 
 
@@ -199,10 +215,11 @@ def _times_chart(
     names: Iterable[Any],
     columns: Iterable[str],
     unit: str,
-    title: str,
+    subject: str,
     empty: str,
     ax: Axes | None,
     size: Size,
+    title: str | None,
 ) -> Axes:
     """Draw medians as filled bars inside outlined bars of the 90th percentile."""
     bars = []
@@ -212,16 +229,21 @@ def _times_chart(
             parts = [Part(float(most), outlined(BLUE)), Part(float(median), filled(BLUE), height=THICKNESS * 0.62)]
             text = f"{median:,.3g}, most {most:,.3g} ({int(count):,})"
         bars.append(Bar(label(name), text, parts))
-    return bar_chart(data, bars, unit, title=f"{title}: median, and most of them", empty=empty, ax=ax, size=size)
+    return bar_chart(
+        data, bars, unit, subject=f"{subject}: median, and most of them", empty=empty, ax=ax, size=size, title=title
+    )
 
 
-def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def cohorts_chart(
+    cohorts: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the share of each month's new users who were active in later months.
 
     Args:
         cohorts: The result of `reports.cohorts`, or transactions.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(cohorts, "cohorts", analysis.cohorts, "cohort", "month", "users", "share")
     grid = data.pivot(index="cohort", columns="month", values="share")
@@ -247,16 +269,19 @@ def cohorts_chart(cohorts: object, *, ax: Axes | None = None, size: Size = "note
     return chart(
         data,
         draw if len(grid) else None,
-        title="Users active by month since their first purchase",
+        subject="Users active by month since their first purchase",
         notes=["Hatched: the month is running."] if any(open_cells.values()) else [],
         empty="no purchase was approved",
         ax=ax,
         size=size,
+        title=title,
         rows=max(len(grid), 4),
     )
 
 
-def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def monthly_changes_chart(
+    changes: object, *, top: int = 12, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the largest changes of spend from one month to the next.
 
     Args:
@@ -264,6 +289,7 @@ def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = N
         top: Number of changes drawn.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(changes, "monthly_changes", analysis.monthly_changes, "before_cents", "now_cents", "change_cents")
     by, unit = _group(data, "before_cents", "now_cents", "change_cents"), _currency(data)
@@ -284,21 +310,25 @@ def monthly_changes_chart(changes: object, *, top: int = 12, ax: Axes | None = N
         data,
         bars,
         f"{unit}, change",
-        title=f"Change of spend{month} by {_NAMES.get(by, by)}",
+        subject=f"Change of spend{month} by {_NAMES.get(by, by)}",
         empty="nothing was posted",
         ax=ax,
         size=size,
+        title=title,
         notes=[total if bars else ""],
     )
 
 
-def liability_chart(liability: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def liability_chart(
+    liability: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the points outstanding at the end of each month, with what was earned and redeemed in it.
 
     Args:
         liability: The result of `rewards.liability`, or rewards.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(liability, "points_liability", reports.liability, "month", "earned", "redeemed", "outstanding")
     lines = {name: [Decimal(value) for value in data[name]] for name in ("outstanding", "earned", "redeemed")}
@@ -311,32 +341,41 @@ def liability_chart(liability: object, *, ax: Axes | None = None, size: Size = "
         "no rewards activity",
         ax,
         size,
+        title,
     )
 
 
-def applications_chart(applications: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def applications_chart(
+    applications: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw how many applications were in each status over time.
 
     Args:
         applications: The result of `reports.applications`, or events.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = _report(applications, "applications", record_counts.applications, "status", "applications")
     by = _group(data, "status", "applications")
     grid = data.pivot(index=by, columns="status", values="applications").fillna(0)
     lines = {word(str(name)): [Decimal(int(value)) for value in grid[name]] for name in grid.columns}
     steps = _steps(pd.Series(grid.index), by, data.attrs.get("tz", "UTC"))
-    return _over_time(data, steps, lines, "applications", "Applications by status", "no application changed", ax, size)
+    return _over_time(
+        data, steps, lines, "applications", "Applications by status", "no application changed", ax, size, title
+    )
 
 
-def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def balances_chart(
+    balances: pd.DataFrame, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the value of collateral by chain over the times it was recorded.
 
     Args:
         balances: The result of `reports.record_balances`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = table(balances, "at", "chain", "value_usd")
     day = data["at"].dt.tz_localize(None).dt.normalize()
@@ -347,7 +386,9 @@ def balances_chart(balances: pd.DataFrame, *, ax: Axes | None = None, size: Size
         str(chain): [totals.get((chain, day), Decimal(0)) for day in days] for chain in dict.fromkeys(data["chain"])
     }
     steps = steps_of(pd.Series(days, dtype="datetime64[s]"), "day")
-    return _over_time(data, steps, lines, "USD", "Value of collateral by chain", "nothing was recorded", ax, size)
+    return _over_time(
+        data, steps, lines, "USD", "Value of collateral by chain", "nothing was recorded", ax, size, title
+    )
 
 
 def _over_time(
@@ -355,10 +396,11 @@ def _over_time(
     steps: Steps,
     lines: dict[str, list[Decimal]],
     unit: str,
-    title: str,
+    subject: str,
     empty: str,
     ax: Axes | None,
     size: Size,
+    title: str | None,
 ) -> Axes:
     """Draw named lines over steps of time, largest first."""
     shown, rest = top_of({name: values[-1] for name, values in lines.items() if values}, len(_STYLES))
@@ -372,18 +414,22 @@ def _over_time(
         empty=empty,
         ax=ax,
         size=size,
-        title=f"{title}, {steps.period}{_running(data)}" if shown else title,
+        title=title,
+        subject=f"{subject}, {steps.period}{_running(data)}" if shown else subject,
         notes=[f"{len(rest):,} more lines are left out." if rest else ""],
     )
 
 
-def disputes_chart(disputes: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def disputes_chart(
+    disputes: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw disputes by status and age.
 
     Args:
         disputes: The result of `reports.disputes`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = table(disputes, "status", "age", "disputes")
     ages = [str(age) for age in dict.fromkeys(data["age"].sort_values())]
@@ -401,10 +447,11 @@ def disputes_chart(disputes: object, *, ax: Axes | None = None, size: Size = "no
         data,
         bars,
         "disputes",
-        title="Disputes by status and age",
+        subject="Disputes by status and age",
         empty="there are no disputes",
         ax=ax,
         size=size,
+        title=title,
         whole=True,
         least_rows=4,
         legend=legend,

@@ -50,6 +50,7 @@ def points_chart(
     tz: str = "UTC",
     ax: Axes | None = None,
     size: Size = "notebook",
+    title: str | None = None,
 ) -> Axes:
     """Draw points earned (above the axis) and redeemed (below it) over time.
 
@@ -61,24 +62,26 @@ def points_chart(
         tz: Time zone of the days and months.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = table(rewards, "type", "points", on, of="list_rewards_activity")
     types = texts(data["type"])
     steps = steps_of(data[on], freq, tz)
     totals = sums(zip(types, steps.places.tolist(), strict=True), decimals(data["points"]))
     series = {kind: [totals.get((kind, index), Decimal(0)) for index in range(len(steps.starts))] for kind in _TYPES}
-    title = "Points earned and redeemed, " + ("cumulative" if cumulative else f"by {steps.by}")
+    subject = "Points earned and redeemed, " + ("cumulative" if cumulative else f"by {steps.by}")
     if known := len(steps.starts) > 0:
-        title += f", {steps.period} ({counted(len(data), 'row')})"
+        subject += f", {steps.period} ({counted(len(data), 'row')})"
     undated, other = int((steps.places < 0).sum()), sum(kind not in _TYPES for kind in types)
     draw = partial(_running_points if cumulative else _points, series=series, steps=steps)
     return chart(
         data,
         draw if known else None,
-        title=title,
+        subject=subject,
         empty="no rewards activity with a time",
         ax=ax,
         size=size,
+        title=title,
         legend=not cumulative,
         notes=(
             left_out(undated, f"without {on}"),
@@ -120,7 +123,13 @@ def _running_points(on: Canvas, series: dict[str, list[Decimal]], steps: Steps) 
 
 
 def categories_chart(
-    rewards: object, *, value: Value = "points", top: int = 12, ax: Axes | None = None, size: Size = "notebook"
+    rewards: object,
+    *,
+    value: Value = "points",
+    top: int = 12,
+    ax: Axes | None = None,
+    size: Size = "notebook",
+    title: str | None = None,
 ) -> Axes:
     """Draw points earned, or dollars spent, by spend category.
 
@@ -130,12 +139,19 @@ def categories_chart(
         top: Number of categories drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
-    return _ranking(rewards, "spend_category", "spend category", value, top, ax, size)
+    return _ranking(rewards, "spend_category", "spend category", value, top, ax, size, title)
 
 
 def merchants_chart(
-    rewards: object, *, value: Value = "points", top: int = 10, ax: Axes | None = None, size: Size = "notebook"
+    rewards: object,
+    *,
+    value: Value = "points",
+    top: int = 10,
+    ax: Axes | None = None,
+    size: Size = "notebook",
+    title: str | None = None,
 ) -> Axes:
     """Draw the merchants with the most points earned, or dollars spent.
 
@@ -145,11 +161,21 @@ def merchants_chart(
         top: Number of merchants drawn; the others are summed up in a note.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
-    return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size)
+    return _ranking(rewards, "merchant_name", "merchant", value, top, ax, size, title)
 
 
-def _ranking(rewards: object, column: str, noun: str, value: Value, top: int, ax: Axes | None, size: Size) -> Axes:
+def _ranking(
+    rewards: object,
+    column: str,
+    noun: str,
+    value: Value,
+    top: int,
+    ax: Axes | None,
+    size: Size,
+    title: str | None,
+) -> Axes:
     if value not in _COLUMNS:
         raise UsageError(f"value must be one of {', '.join(_COLUMNS)}")
     data, earned = _earned(rewards, column, _COLUMNS[value])
@@ -163,8 +189,8 @@ def _ranking(rewards: object, column: str, noun: str, value: Value, top: int, ax
     def bar(name: str | None) -> Bar:
         amount = groups[name]
         style = filled(GREEN if points else TEAL) if name is not None else filled(GRAY, ".")
-        title = f"no {noun} given" if name is None else label(name)
-        return Bar(title, text(amount), [Part(amount if points else usd(amount), style)])
+        shown_name = f"no {noun} given" if name is None else label(name)
+        return Bar(shown_name, text(amount), [Part(amount if points else usd(amount), style)])
 
     what, unit = ("Points earned", "points") if points else ("Spend that earned points", "USD")
     limit = f", the top {len(shown)} of {len(named):,}" if rest else ""
@@ -176,7 +202,8 @@ def _ranking(rewards: object, column: str, noun: str, value: Value, top: int, ax
         unit,
         ax=ax,
         size=size,
-        title=f"{what} by {noun}{limit}",
+        title=title,
+        subject=f"{what} by {noun}{limit}",
         empty="no earned rows",
         notes=[
             in_total,
@@ -199,6 +226,7 @@ def points_per_dollar_chart(
     top: int = 12,
     ax: Axes | None = None,
     size: Size = "notebook",
+    title: str | None = None,
 ) -> Axes:
     """Draw points earned per dollar (sum of points divided by sum of dollars) by spend category or merchant.
 
@@ -208,6 +236,7 @@ def points_per_dollar_chart(
         top: Number of groups drawn, by spend.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data, earned = _earned(rewards, by, "points", "transaction_amount_cents")
     points, cents = decimals(earned["points"]), decimals(earned["transaction_amount_cents"])
@@ -255,9 +284,10 @@ def points_per_dollar_chart(
         "points per USD",
         ax=ax,
         size=size,
+        title=title,
         legend=(),
         more=mean_line,
-        title=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
+        subject=f"Points earned per dollar, by {'spend category' if by == 'spend_category' else 'merchant'}",
         empty="no earned row with points and an amount",
         notes=(
             left_out(len(data) - len(earned), "not earned"),
@@ -267,13 +297,16 @@ def points_per_dollar_chart(
     )
 
 
-def posting_chart(rewards: object, *, ax: Axes | None = None, size: Size = "notebook") -> Axes:
+def posting_chart(
+    rewards: object, *, ax: Axes | None = None, size: Size = "notebook", title: str | None = None
+) -> Axes:
     """Draw the time from posted to minted as a histogram of rows, with the median.
 
     Args:
         rewards: A frame of rewards activity, the items, or the result of `rewards.fetch`.
         ax: Axes to draw on; a new figure of `size` by default.
         size: "notebook", "slide", "compact", or width and height in inches.
+        title: Title in place of the default, which becomes the subtitle.
     """
     data = table(rewards, "posted_at", "minted_at", of="list_rewards_activity")
     days = (data["minted_at"] - data["posted_at"]).dt.total_seconds().to_numpy(dtype="float64") / 86_400
@@ -284,7 +317,8 @@ def posting_chart(rewards: object, *, ax: Axes | None = None, size: Size = "note
         partial(_histogram, days=known) if len(known) else None,
         ax=ax,
         size=size,
-        title=f"Time from posted to minted ({counted(len(known), 'row')})",
+        title=title,
+        subject=f"Time from posted to minted ({counted(len(known), 'row')})",
         empty="no row has both times",
         notes=(
             left_out(len(data) - len(known), f"without both times ({unminted:,} without minted_at)"),

@@ -189,7 +189,7 @@ class Key:
         return self
 
     def __reduce_ex__(self, _: object) -> NoReturn:
-        raise TypeError("a key is not pickled")
+        raise TypeError("a key cannot be pickled")
 
 
 def key_problem(value: object) -> str | None:

@@ -9,6 +9,7 @@ from workbench.errors import Problem, UsageError, not_allowed
 from workbench.reports.posting_rows import AMOUNTS, postings
 from workbench.reports.traces import Part, Trace, cells_of
 from workbench.session import sandbox_of
+from workbench.tables.columns import AMOUNT
 from workbench.tables.rows import EXACT, TEXT, decimals, is_missing, mark_report
 
 _MAX_EVENTS = 10_000  # rows whose events are listed
@@ -25,10 +26,10 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
         column: The column.
 
     Returns:
-        One row for each contribution. Columns: contribution (Int64, a decimal, or Float64 of hours and days), the
-        columns of the source, and for transactions `event_ids` and `requests` (operation, status and answer), where
-        known. `attrs["number"]` is the number, `attrs["formula"]` states how the contributions make it, and the notes
-        list what the report left out and why.
+        One row for each contribution. Columns: contribution (Int64, a decimal, or Float64 of hours and days; an amount
+        in cents is contribution_cents), the columns of the source, and for transactions `event_ids` and `requests`
+        (operation, status and answer), where known. `attrs["number"]` is the number, `attrs["formula"]` states how the
+        contributions make it, and the notes list what the report left out and why.
 
     Raises:
         UsageError: The frame is not a report of this process, the cell does not exist, or it was changed since.
@@ -53,7 +54,8 @@ def explain(frame: pd.DataFrame, row: int, column: str) -> pd.DataFrame:
     number, total, formula = cells[column], *_total(part)
     if not (is_missing(number) and total is None) and not _is_same(number, total):
         raise UsageError(f"{column} is {number} here and {total} in the report: it was changed since", of=_OF)
-    result = with_events(part, trace)
+    unit = AMOUNT.search(column)
+    result = with_events(part, trace).rename(columns={"contribution": f"contribution{unit[0] if unit else ''}"})
     notes = [f"{column}: {number} = {formula}.", *frame.attrs.get("notes", ())]
     if len(part.rows) > _MAX_EVENTS:
         notes.append(f"{len(part.rows):,} rows were read; events and requests are listed for at most {_MAX_EVENTS:,}.")

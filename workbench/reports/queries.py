@@ -20,8 +20,9 @@ from workbench.reports.transaction_rows import transactions as transactions_fram
 from workbench.rewards.folder import PART, read_folder
 from workbench.rewards.reading import fetch
 from workbench.sandbox.control_records import Delivery
+from workbench.tables.columns import AMOUNT
 from workbench.tables.frames import read_parquet, to_frame
-from workbench.tables.rows import AMOUNT, TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
+from workbench.tables.rows import TEXT, UNKNOWN, WIDTHS, mark_report, to_pandas
 
 
 def _synchronous(api: object) -> Any:

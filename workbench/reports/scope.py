@@ -67,7 +67,7 @@ def without_repeats(table: pd.DataFrame, name: str = "transaction_id") -> tuple[
     name = "event_id" if "posting" in table else name
     if name not in table:
         return table, 0
-    column = getattr(table[name].array, "__arrow_array__", lambda: None)()
+    column = _arrow(table[name])
     if column is not None and _WITHOUT_REPEATS.get(id(column)) is column:
         return table, 0
     codes, _ = pd.factorize(table[name])
@@ -78,9 +78,19 @@ def without_repeats(table: pd.DataFrame, name: str = "transaction_id") -> tuple[
     repeated = pd.Series(codes).duplicated().to_numpy() & known
     if repeated.any():
         return table[~repeated], int(repeated.sum())
-    if column is not None:
-        _WITHOUT_REPEATS[id(column)] = column
+    remember_unique(table[name])
     return table, 0
+
+
+def remember_unique(ids: "pd.Series[Any]") -> None:
+    """Remember that ids occur once each, so that no report has to look for duplicates."""
+    if (column := _arrow(ids)) is not None:
+        _WITHOUT_REPEATS[id(column)] = column
+
+
+def _arrow(column: "pd.Series[Any]") -> object:
+    """Return the Arrow array of a column, the same object at each call; None for a column without one."""
+    return getattr(column.array, "__arrow_array__", lambda: None)()
 
 
 def columns_of(by: Columns) -> list[str]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
 from workbench.rendering.text import money
+from workbench.reports.scope import remember_unique
 from workbench.reports.traces import EventsById, Part, Trace, rows_of
 from workbench.sandbox.rewards import CATEGORIES, OTHER
 from workbench.session import sandbox_of
@@ -155,7 +157,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
         )
         notes += [BEGUN_EARLIER.format(int((begun_earlier & ~alone).sum()))] * bool((begun_earlier & ~alone).any())
         frame, refunded = frame[~alone].reset_index(drop=True), refunded[~alone]
-    notes += implausible(frame, data)
+    notes += implausible(frame, data, codes)
     if unknown := int(((refunded > 0) & frame["refunded_at"].isna().to_numpy()).sum()):
         notes.append(f"{unknown:,} refunded transactions have no time of the refund: their events hold none.")
 
@@ -164,22 +166,30 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
         return Part(rows, rows[column]) if column in MONEY else None
 
     trace = Trace(find, events=events_by_id(data, events, at))
+    remember_unique(frame["transaction_id"])
+    pa.default_memory_pool().release_unused()
     return mark_report(frame, "transactions", [ASSUMED, *notes], events, until=data.attrs["until"], trace=trace)
 
 
 BEGUN_EARLIER = "{:,} transactions began before the first event: what was authorized is not known, and rates omit them."
 
 
-def implausible(frame: pd.DataFrame, data: pd.DataFrame) -> list[str]:
-    """Return notes that count implausible transactions; `reports.anomalies` lists them."""
+def implausible(frame: pd.DataFrame, data: pd.DataFrame, codes: Any) -> list[str]:
+    """Return notes that count implausible transactions; `reports.anomalies` lists them.
+
+    Args:
+        frame: The transactions.
+        data: Their events.
+        codes: Number of the transaction of each event.
+    """
     above = (frame["posted_cents"] - frame["authorized_cents"]).fillna(0).clip(0)
     beyond = (frame["refunded_cents"] - frame["posted_cents"]).where(frame["posted_cents"] > 0, 0).clip(0)
-    settlements = data["body.id"][_mask((data["kind"] == KINDS[3]) & (data["body.spend.amount"] > 0))]
+    settlements = codes[_mask((data["kind"] == KINDS[3]) & (data["body.spend.amount"] > 0))]
     counts = {
-        "were settled more than once": int(settlements.duplicated().sum()),
+        "were settled more than once": int(_repeated(settlements).sum()),
         f"posted more than was authorized, {int(above.sum()):,} cents in all": int((above > 0).sum()),
         f"were refunded by more than was posted, {int(beyond.sum()):,} cents in all": int((beyond > 0).sum()),
-        "have an event without an amount": int(data["body.id"][data["body.spend.amount"].isna()].nunique()),
+        "have an event without an amount": len(np.unique(codes[_mask(data["body.spend.amount"].isna())])),
     }
     return [f"{count:,} transactions {what}; see reports.anomalies." for what, count in counts.items() if count]
 
@@ -239,7 +249,8 @@ def transaction_events(events: Any, at: object = None) -> tuple[pd.DataFrame, li
     empty = events_frame([], PATTERN)
     if "body.id" not in frame:  # of events of other kinds
         frame = frame.assign(**{"body.id": pd.Series(index=frame.index, dtype=TEXT)})
-    kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~_mask(frame["id"].duplicated())
+    repeated = _repeated(pd.factorize(frame["id"])[0])
+    kept = _mask(frame["kind"].isin(KINDS)) & _mask(frame["body.id"].notna()) & ~repeated
     rows = np.flatnonzero(kept)
     columns: dict[str, Any] = {}
     for name in ("id", "kind", "version", "at", "at_source", "body.id", *_SPEND):
@@ -305,3 +316,8 @@ def until_of(table: pd.DataFrame, *times: str) -> datetime | None:
 
 def _mask(values: "pd.Series[Any]") -> Any:
     return values.to_numpy(dtype=bool, na_value=False)
+
+
+def _repeated(codes: Any) -> Any:
+    """Return a mask of codes that occurred before; text is hashed as codes, in a fifth of the memory."""
+    return pd.Series(codes).duplicated().to_numpy()

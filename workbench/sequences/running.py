@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -21,7 +21,7 @@ from workbench.sequences import reading
 from workbench.sequences.player import Player, StepResult, Target, at_once
 from workbench.sequences.runs import Record, Run, Runs
 from workbench.sequences.sequence import InvalidSequence, Sequence
-from workbench.system.locks import FileLock
+from workbench.system.locks import locked
 from workbench.system.progress import Progress, ProgressCallback, progress_callback
 from workbench.system.thread_pool import Interrupted, ThreadPool
 
@@ -123,8 +123,8 @@ async def _played(
 
     with ExitStack() as stack:
         if path is not None:
-            stack.enter_context(FileLock(Path(path)))
-            record = stack.enter_context(closing(Record(Path(path), sequence, values, player.started)))
+            opened = locked(Path(path), lambda: Record(Path(path), sequence, values, player.started))
+            record = stack.enter_context(opened)
             record.restore(player, resolved)
             player.record = record.put
         update()

@@ -1,14 +1,25 @@
 """Locks between processes."""
 
 import os
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, TypeVar
 
 from workbench.errors import FileBusy, UnusableFile
 from workbench.system.files import make_folder
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+C = TypeVar("C", bound=Closable)
 
 
 class FileLock:
@@ -72,3 +83,21 @@ class FileLock:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.release()
+
+
+@contextmanager
+def locked(path: Path, open_file: Callable[[], C]) -> Iterator[C]:
+    """Yield an opened file while its lock is held, and close it. A file that is refused is left without a lock file.
+
+    Raises:
+        FileBusy: Another process holds the lock.
+        UnusableFile: The file is refused.
+    """
+    with FileLock(path) as lock:
+        try:
+            file = open_file()
+        except UnusableFile:
+            lock.remove()
+            raise
+        with closing(file):
+            yield file

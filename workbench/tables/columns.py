@@ -7,6 +7,7 @@ undocumented members and values that do not fit the type of their column.
 
 import inspect
 import json
+import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime
@@ -42,6 +43,8 @@ from workbench.schema.walk import (
 )
 
 EXTRA = "extra"
+AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
+"""Suffix of a column name that states the unit: cents (minor unit of the currency) or dollars."""
 DECIMAL_TEXT = "whole tokens, as decimal text"
 """Unit of text members that hold decimal numbers; they become decimal columns."""
 

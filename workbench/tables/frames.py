@@ -31,12 +31,11 @@ from workbench.rendering.text import FORMULA
 from workbench.schema.walk import is_record
 from workbench.system.files import write_file
 from workbench.system.limits import FRAMES, limits
-from workbench.tables.columns import json_text, plan
+from workbench.tables.columns import AMOUNT, json_text, plan
 from workbench.tables.event_frames import events_frame, has_events
 from workbench.tables.packs import write_page, write_workbook
 from workbench.tables.parquet import parquet_table
 from workbench.tables.rows import (
-    AMOUNT,
     TEXT,
     UNKNOWN,
     WIDTHS,

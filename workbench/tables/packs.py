@@ -16,7 +16,8 @@ import pandas as pd
 
 from workbench.errors import UsageError, visible
 from workbench.rendering.text import minor_digits
-from workbench.tables.rows import AMOUNT, UNKNOWN, is_missing, without_unit
+from workbench.tables.columns import AMOUNT
+from workbench.tables.rows import UNKNOWN, is_missing, without_unit
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook

@@ -7,7 +7,7 @@ one with a balance of 78 digits, stays text.
 
 from __future__ import annotations
 
-import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Context, Decimal, InvalidOperation, localcontext
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from workbench.errors import Problem, UsageError
 from workbench.schema import masks
 from workbench.schema.walk import Choice, DecimalNumber, Numeric
-from workbench.tables.columns import EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
+from workbench.tables.columns import AMOUNT, EXTRA, UNFIT, Column, Plan, encodable, form, joined, json_text, masked
 
 WIDTHS = (pa.decimal128(18, 6), pa.decimal256(37, 18), pa.decimal256(75, 18))
 """Types of decimal columns, narrowest first."""
@@ -193,11 +193,16 @@ def mark_report(
     frame.attrs = {} if complete is None else {"complete": complete}
     until = {"until": known["until"]} if "until" in known else {}
     frame.attrs.update(kind=kind, notes=notes, revealed=[], unknown={}, columns=[*map(str, frame)], **{**until, **more})
+    return displayed(frame)
+
+
+def displayed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame, for which IPython, where it runs, writes amounts and ids for people."""
+    if "IPython" in sys.modules:
+        from workbench.tables import display
+
+        display.register()
     return frame
-
-
-AMOUNT = re.compile(r"_(cents|usd)(?= |$)")
-"""Suffix of a column name that states the unit: cents (minor unit of the currency) or dollars."""
 
 
 def without_unit(frame: pd.DataFrame) -> list[str]:
@@ -236,7 +241,7 @@ def table_frame(plan: Plan, tables: list[Table], shown: Collection[str], **more:
     frame = pd.DataFrame(arrays, copy=False)
     marks = {"notes": notes.sentences(), "unknown": dict(notes.unknown_members), "revealed": sorted(shown)}
     frame.attrs.update(kind=plan.kind, **marks, **more)
-    return frame
+    return displayed(frame)
 
 
 def _is_decimal(column: Column) -> bool:

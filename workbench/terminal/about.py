@@ -173,21 +173,21 @@ ENVIRONMENT = {
         "profile that commands and sessions use; an argument such as a seed opens an embedded sandbox all the same"
     ),
     "WORKBENCH_API_KEY": "API key of every profile",
-    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; it goes first",
+    "WORKBENCH_NAME_API_KEY": "API key of the profile NAME, in capitals; takes precedence",
     "WORKBENCH_BASE_URL": "base URL in place of that of the profile",
     "WORKBENCH_ENVIRONMENT": "environment of that URL: sandbox or production",
-    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, where it is not the API key",
+    "WORKBENCH_WEBHOOK_KEY": "key that signs and verifies webhooks, if it is not the API key",
     "WORKBENCH_SANDBOX_KEY": "full API key of a new sandbox that `workbench sandbox serve` serves",
     "WORKBENCH_READONLY": "1: nothing with an effect is sent to a real service",
     "WORKBENCH_CLASS": "URL of your sandbox in a class, on which notebooks and commands act",
-    "WORKBENCH_CLASS_CA": "certificate of the class server, where it made its own",
+    "WORKBENCH_CLASS_CA": "certificate of a class server with a self-signed one",
     "WORKBENCH_DRILL": "name of the drill by which a program is examined; `course exam` sets it",
     "WORKBENCH_TRAINER_KEY": "key that the class server printed, for the board of the trainer",
     "WORKBENCH_CONFIG": "file of the profiles",
-    "WORKBENCH_STATE": "folder of the kept sandbox, journals, inboxes and the secret of this installation",
+    "WORKBENCH_STATE": "folder of the user's sandbox, journals, inboxes and the secret of this installation",
     "WORKBENCH_TRACE": "1: commands print the traceback of an internal error",
     "NO_COLOR": "anything: no colors",
-    "PAGER": "program that shows what is taller than the terminal; less if unset, cat for none",
+    "PAGER": "program that shows output taller than the terminal; less if unset, cat for none",
 }
 """Environment variables and their purpose."""
 
@@ -198,7 +198,7 @@ def config(*, how: Output = Output()) -> None:
     """
     rows = [
         {"name": "profiles", "set": str(config_path()), "meaning": "file of the profiles"},
-        {"name": "state", "set": str(state_path()), "meaning": "folder of the kept sandbox, journals and inboxes"},
+        {"name": "state", "set": str(state_path()), "meaning": "folder of the user's sandbox, journals and inboxes"},
         *(
             {"name": name, "set": "yes" if os.environ.get(name) else "", "meaning": text}
             for name, text in ENVIRONMENT.items()

@@ -1,0 +1,100 @@
+"""Frames in notebooks and in IPython: amounts, ids and decimals are written for people; nothing else changes."""
+
+import re
+from typing import Any
+
+import pandas as pd
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import workbench as wb
+from workbench.tables import display
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def transactions() -> pd.DataFrame:
+    with wb.connect(seed=7) as api:
+        wb.sequences.run(api, wb.testing.traffic(seed=7, cards=2, days=20), progress=False)
+        return wb.reports.transactions(api)
+
+
+@pytest.fixture
+def shell() -> Any:
+    shell = InteractiveShell.instance()
+    display.register()
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def shown(shell: Any, frame: Any) -> tuple[str, str]:
+    """Return what a notebook and a terminal show."""
+    data, _ = shell.display_formatter.format(frame)
+    return data["text/html"], data["text/plain"]
+
+
+def test_amounts_ids_and_missing_values_are_written_for_people(shell: Any, transactions: pd.DataFrame) -> None:
+    frame = transactions[["transaction_id", "merchant_name", "net_cents", "refunded_at"]]
+    dtypes, attrs = dict(frame.dtypes), dict(frame.attrs)
+    html, text = shown(shell, frame)
+
+    net = int(frame["net_cents"].max())
+    first = str(frame["transaction_id"].iloc[0])
+    for written in (html, text):
+        assert f"{net / 100:,.2f} USD" in written
+        assert "NaT" not in written
+    assert f'title="{first}"' in html
+    assert f">{first}</span>" in html  # whole, to be copied
+    assert first[:8] in text
+    assert first not in text
+    assert (dict(frame.dtypes), dict(frame.attrs)) == (dtypes, attrs)
+    assert str(net) in frame.to_csv()
+
+
+def test_decimals_have_no_needless_zeros(shell: Any) -> None:
+    with wb.connect(seed=7) as api:
+        rows = wb.rewards.fetch(api, api.sandbox.guide()["users"]["approved"][:1], progress=False).frame()
+    html, text = shown(shell, wb.reports.liability(rows))
+
+    for written in (html, text):
+        assert re.search(r"\d,\d{3}\b", written)
+        assert ".000000" not in written
+
+
+def test_amounts_of_several_currencies_stay_in_the_minor_unit(shell: Any, transactions: pd.DataFrame) -> None:
+    frame = transactions[["currency", "net_cents"]].iloc[:4].copy()
+    frame["net_cents"] = pd.array([2_955_200, 100, 5, pd.NA], dtype="Int64")
+    frame["currency"] = ["JPY", "usd", None, "usd"]
+    yen = frame.iloc[:1]
+
+    assert "2,955,200" in shown(shell, frame)[1]
+    assert "USD" not in shown(shell, frame)[1]
+    assert "2,955,200 JPY" in shown(shell, yen)[1]
+
+
+def test_text_of_the_service_stays_text(shell: Any, transactions: pd.DataFrame) -> None:
+    """In a cell, in a long one, as the name of a column and in an index."""
+    frame = transactions.head(3).assign(merchant_name=HOSTILE, card_id=HOSTILE * 9)
+    others = [
+        frame.rename(columns={"card_id": HOSTILE}),
+        frame.set_index("merchant_name"),
+        pd.DataFrame({"a": [HOSTILE]}),
+    ]
+
+    for each in (frame, *others):
+        assert "<img" not in shown(shell, each)[0]
+
+
+def test_other_frames_are_shown_by_pandas(shell: Any) -> None:
+    frame = pd.DataFrame({"amount": [1234567.5, None]})
+
+    assert shown(shell, frame) == (frame._repr_html_(), repr(frame))  # type: ignore[operator]
+
+
+def test_settings_of_pandas_hold(shell: Any, transactions: pd.DataFrame) -> None:
+    many = pd.concat([transactions] * 9, ignore_index=True)
+    with pd.option_context("display.max_rows", 6, "display.min_rows", 4):
+        assert shown(shell, many)[0].count("<tr") == 1 + 4 + 1  # the head, and a row of dots
+    with pd.option_context("display.notebook_repr_html", False):
+        assert "text/html" not in shell.display_formatter.format(transactions)[0]
