@@ -120,7 +120,7 @@ def rotated_key(api: Any, facts: Facts) -> Iterator[str]:
     url = check_url(f"http://127.0.0.1:{facts['port']}/webhooks")
     forged = post(url, {"content-type": "application/json", "signature": "0" * 64}, body, seconds=2)
     if forged.status is None:
-        yield "nothing answers at the endpoint: keep the receiver running while you check."
+        yield "the endpoint does not answer: keep the receiver running while you check."
     elif forged.accepted:
         yield "the receiver accepted a forged delivery."
 
@@ -188,7 +188,7 @@ def cut_rewards(api: object, facts: Facts) -> Iterator[str]:
 
 
 def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
-    """Return whether the last item of a kind is the one before an offset, up to the maximum offset."""
+    """Return whether a page ending at an offset contains the last item of a kind."""
     if count > 10_000:
         return False
     return len(api.list_rewards_activity(user_id=user, type=kind, limit=2, offset=count - 1).items) == 1
