@@ -28,8 +28,8 @@ endef
 
 # `tier,MARKERS,OPTIONS`: one tier of the tests. Exit status 5 says that it has no tests, which is not a failure.
 tier = $(PY) -m pytest -q -m "$(1)" $(2) || test $$? -eq 5
-# Options of a tier whose files are shared by two processes, as they lie: a small file may be a long one, and would come last.
-SHARED := -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes share the files of a tier, in their order on disk: on two cores one waits while two compute.
+SHARED := -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help
 help: ## List the commands
@@ -90,8 +90,7 @@ check_rest:
 
 .PHONY: test
 test: check ## Run the checks and every test within ten minutes
-	@HYPOTHESIS_PROFILE=default $(call tier,not slow and not notebook and not browser and not soak,$(SHARED))
-	@$(call tier,(slow or notebook) and not browser and not soak,$(SHARED))
+	@HYPOTHESIS_PROFILE=default $(call tier,not browser and not soak,$(SHARED))
 	@$(call tier,browser and not soak,-n 2 --dist loadfile tests/browser)
 
 .PHONY: soak

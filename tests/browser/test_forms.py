@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Watch
 from tests.browser.lab import SLOW, Desk, change_theme
 from tests.browser.looks import look_at
+from tests.browser.pictures import picture
 
 pytestmark = pytest.mark.browser
 
@@ -253,3 +254,21 @@ def test_every_form_is_in_order(desk: Desk, rules: str) -> None:
     )
 
     assert {} == found
+
+
+def test_a_quiz_is_answered_by_keys(desk: Desk) -> None:
+    """A button for each option, a field that takes amounts as people write them; feedback is announced below."""
+    page = desk.show(START, 'wb.course.quiz("start-who")', 'wb.course.quiz("start-held")')
+    choice, amount = page.locator(".wb-quiz").first, page.locator(".wb-quiz").last
+    expect(page.locator(".wb-quiz")).to_have_count(2, timeout=SLOW)
+    choice.locator("button").first.focus()
+    page.keyboard.press("Enter")
+    expect(choice.locator("[role=status]")).to_contain_text("try again")
+    choice.locator("button").nth(2).press("Enter")
+    expect(choice.locator("[role=status]")).to_contain_text("right")
+    amount.locator("input").fill("many")
+    amount.get_by_role("button", name="Check").click()
+    expect(amount.locator("[role=status]")).to_contain_text("Not an answer")
+
+    assert look_at(page, ".wb-quiz") == []
+    picture(choice, "quiz")

@@ -669,4 +669,96 @@ except wb.OutcomeUnknown as error:
     api.journal.resend(error.attempt.id, refund, accept_double=True)
 """,
     ),
+    (
+        "webhooks-1",
+        "method",
+        """
+amounts = []
+api.inbox.on('microDeposit.received')(lambda event: amounts.append(event.body.amount))
+api.sandbox.deposit(amount='0.45')
+api.inbox.wait('microDeposit.received', timeout=30)
+""",
+    ),
+    (
+        "webhooks-2",
+        "sequence",
+        """
+with inbox.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.add_fault('bad_signature', times=1)
+    SEQUENCE(step('deposit', 'deposit', amount='0.11'))
+    api.sandbox.flush(timeout=60)
+""",
+    ),
+    (
+        "applications-1",
+        "sequence",
+        """
+SEQUENCE(step('file', 'create_user_application', **{**ada, 'last_name': 'testingNeedsVerification'}),
+    step('deny', 'review', user_or_owner_id=ref('file.id'), status='denied'))
+""",
+    ),
+    (
+        "rewards-1",
+        "method",
+        """
+page, size = 3, 5
+user = guide['rewards_users'][0]['id']
+wb.to_frame(api.list_rewards_activity(user_id=user, type='redeemed', limit=size, offset=(page - 1) * size))
+""",
+    ),
+    (
+        "sequences-1",
+        "sequence",
+        """
+import tempfile, pathlib
+twice = Sequence(name='twice', steps=(
+    step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000)))
+wb.sequences.run(api, twice, path=pathlib.Path(tempfile.mkdtemp()) / 'twice.db')
+""",
+    ),
+    (
+        "sequences-2",
+        "sequence",
+        """
+for name in ('a-good-day', 'a-bad-day'):
+    if name in wb.sequences.catalogue:
+        wb.sequences.run(api, wb.sequences.catalogue[name])
+""",
+    ),
+    (
+        "withdrawals-1",
+        "form",
+        """
+FORM(api.sign_withdrawal, chain_id=contract.chain_id, token=token, amount='40000000', is_amount_native=True,
+    admin_address=admin, recipient_address=to, collateral_contract_id=contract.id)
+plan = wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6)
+withdrawal = plan.sign()
+message = withdrawal.typed_data(nonce=api.sandbox.guide()['contracts'][0]['nonce'])
+half = message.accept(api.sandbox.wallet(admin).sign(message))
+api.sandbox.execute(withdrawal.transaction(half, direct_transfer=True))
+""",
+    ),
+    (
+        "withdrawals-2",
+        "method",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+while api.sign_withdrawal(chain_id=contract.chain_id, token=token, amount='1100', is_amount_native=False,
+        admin_address=admin, recipient_address=to).status == 'pending':
+    api.sandbox.advance(seconds=1)
+""",
+    ),
+    (
+        "production-1",
+        "form",
+        """
+production.arm(operations={'update_user'}, minutes=5, reason='a new phone')
+FORM(production.update_user, user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
+production.disarm()
+""",
+    ),
 ]

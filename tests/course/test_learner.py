@@ -22,7 +22,8 @@ from workbench.errors import UsageError
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep progress in a folder of the test's own, and no class on."""
     monkeypatch.setenv("WORKBENCH_STATE", str(tmp_path))
-    monkeypatch.delenv("WORKBENCH_READONLY", raising=False)
+    monkeypatch.setenv("WORKBENCH_READONLY", "")  # so that what a test sets is undone
+    monkeypatch.delenv("WORKBENCH_READONLY")
     learner.use(None)
     wb.connect(seed=SEED).close()  # so that the latest session is none of a class that another test has ended
     return tmp_path

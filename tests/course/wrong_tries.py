@@ -681,4 +681,300 @@ except wb.OutcomeUnknown as error:
 """,
         "sent again: the customer has 10.00 USD",
     ),
+    (
+        "purchases-1",
+        "each step on another transaction",
+        """
+stays = [api.simulate_authorization(**{**COFFEE, 'amount': 20000}) for _ in range(2)]
+api.simulate_reversal(transaction_id=stays[0].transaction_id, new_amount=15000)
+for stay in stays:
+    api.sandbox.settle(stay.transaction_id)
+api.simulate_refund(transaction_id=stays[1].transaction_id, amount=2500)
+""",
+        "the settled amount is 200.00 USD, not 150.00 USD",
+    ),
+    (
+        "purchases-2",
+        "two reasons",
+        """
+for reason in ('cvv_mismatch', 'invalid_pin', 'invalid_pin'):
+    api.simulate_authorization(**{**COFFEE, 'card_id': THIRD, 'decline_reason': reason})
+""",
+        "were declined for 2 different reasons",
+    ),
+    (
+        "purchases-2",
+        "one on each of three cards",
+        """
+for card, reason in zip(guide['cards']['active'], ('cvv_mismatch', 'invalid_pin', 'blocked_mcc')):
+    api.simulate_authorization(**{**COFFEE, 'card_id': card, 'decline_reason': reason})
+""",
+        "Declined on other cards: 2.",
+    ),
+    (
+        "webhooks-1",
+        "a purchase of 0.45, and its event",
+        """
+api.simulate_authorization(**{**COFFEE, 'amount': 45})
+api.inbox.wait('transaction.created', timeout=30)
+""",
+        "no micro deposit of 0.45 USD was made.",
+    ),
+    (
+        "webhooks-1",
+        "45 dollars",
+        """
+api.sandbox.deposit(amount='45')
+api.sandbox.flush(timeout=5)
+""",
+        "no micro deposit of 0.45 USD was made.",
+    ),
+    (
+        "webhooks-2",
+        "a receiver with another key",
+        """
+with wb.Inbox(keys=['another-key']) as other, other.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.deposit(amount='0.11')
+    api.sandbox.flush(timeout=60)
+""",
+        "does the inbox have the key of the sandbox?",
+    ),
+    (
+        "webhooks-2",
+        "another fault",
+        """
+with inbox.serve() as url:
+    api.sandbox.register_endpoint(url)
+    api.sandbox.add_fault('duplicate', times=1)
+    api.sandbox.deposit(amount='0.11')
+    api.sandbox.flush(timeout=60)
+""",
+        "no fault rule for wrong signatures is active.",
+    ),
+    (
+        "disputes-1",
+        "resolved by the service",
+        """
+api.update_dispute(dispute_id=guide['disputes']['pending'][1], text_evidence='Refunded.')
+api.sandbox.resolve_dispute(guide['disputes']['pending'][1], 'rejected')
+""",
+        "the second pending dispute of the guide is not canceled.",
+    ),
+    (
+        "applications-1",
+        "another application denied",
+        """
+api.create_user_application(**{**ada, 'last_name': 'testingNeedsVerification'})
+other = api.create_user_application(**{**ada, 'email': 'grace@example.com'})
+api.sandbox.review(other.id, 'denied')
+""",
+        "needs verification and is not denied yet",
+    ),
+    (
+        "applications-1",
+        "information in place of verification",
+        """
+user = api.create_user_application(**{**ada, 'last_name': 'testingNeedsInformation'})
+api.sandbox.review(user.id, 'denied')
+""",
+        "the first answers were: needsInformation.",
+    ),
+    (
+        "applications-2",
+        "approved first",
+        """
+user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
+api.sandbox.review(user.id, 'approved')
+api.sandbox.review(user.id, 'tosNotAccepted')
+""",
+        "did not go from tosNotAccepted to approved",
+    ),
+    (
+        "applications-2",
+        "denied after the terms",
+        """
+user = api.create_user_application(sumsub_share_token='token-0001', **PROFILE)
+api.sandbox.review(user.id, 'tosNotAccepted')
+api.sandbox.review(user.id, 'denied')
+""",
+        "did not go from tosNotAccepted to approved",
+    ),
+    (
+        "people-2",
+        "the business named as the bank",
+        """
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0],
+    external_fiat_account={**beneficiary, 'bank_name': 'Example Books'})
+""",
+        "the beneficiary was an individual.",
+    ),
+    (
+        "people-2",
+        "two accounts, each half right",
+        """
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][0],
+    external_fiat_account=beneficiary)
+api.create_payment_account(type='externalFiatAccount', user_id=guide['users']['approved'][1],
+    external_fiat_account=BUSINESS)
+""",
+        "a user other than the first",
+    ),
+    (
+        "rewards-1",
+        "the fourth page",
+        """
+api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=5, offset=15)
+""",
+        "begins after ten items, not after 15.",
+    ),
+    (
+        "rewards-1",
+        "fifteen items at once",
+        """
+api.list_rewards_activity(user_id=guide['rewards_users'][0]['id'], type='redeemed', limit=15)
+""",
+        "the last page of this user had a limit of 15.",
+    ),
+    (
+        "rewards-2",
+        "another user",
+        """
+wb.rewards.fetch(api, [guide['rewards_users'][0]['id']], progress=False)
+""",
+        "no page of redeemed items of the user",
+    ),
+    (
+        "rewards-2",
+        "every second page",
+        """
+user = next(one['id'] for one in guide['rewards_users'] if one['beyond_paging'])
+for kind in ('earned', 'redeemed'):
+    for offset in range(0, 10_001, 200):
+        api.list_rewards_activity(user_id=user, type=kind, limit=100, offset=offset)
+""",
+        "the earned items were read up to number 100, and there are more.",
+    ),
+    (
+        "sequences-1",
+        "refunds of 15.00 and 5.00",
+        """
+SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 3000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1500),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=500))
+""",
+        "not refunded in two parts of 10.00 USD.",
+    ),
+    (
+        "sequences-1",
+        "300.00 in place of 30.00",
+        """
+SEQUENCE(step('buy', 'simulate_authorization', **{**COFFEE, 'amount': 30000}),
+    step('settle', 'settle', transaction_id=ref('buy.transaction_id')),
+    step('one', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000),
+    step('two', 'simulate_refund', transaction_id=ref('buy.transaction_id'), amount=1000))
+""",
+        "there is one of 300.00 USD, not 30.00 USD.",
+    ),
+    (
+        "sequences-2",
+        "on another sandbox",
+        """
+with wb.Sandbox(7).serve() as url, wb.connect(url) as other:
+    wb.sequences.run(other, wb.sequences.catalogue['a-bad-day'])
+""",
+        "the service refused 0 simulations",
+    ),
+    (
+        "sequences-2",
+        "one refusal, by hand",
+        """
+hired = api.simulate_authorization(**{**COFFEE, 'merchant_name': 'Cars for a Day'})
+api.simulate_authorization(**{**COFFEE, 'decline_reason': 'invalid_pin'})
+try:
+    api.simulate_refund(transaction_id=hired.transaction_id, amount=100)
+except wb.ApiError:
+    pass
+""",
+        "the service refused 1 simulations",
+    ),
+    (
+        "contracts-1",
+        "the key of another tenant",
+        """
+other = next(name for name in guide['api_keys'] if name not in ('full', 'no corporate cards', 'team not found'))
+try:
+    wb.Client(base_url=guide['base_url'], api_key=guide['api_keys'][other],
+        transport=api.sandbox.transport()).list_disputes()
+except (wb.ApiError, AttributeError):
+    pass
+""",
+        "has not refused any request for contracts yet",
+    ),
+    (
+        "contracts-2",
+        "the first token",
+        """
+api.sign_withdrawal(**{**GOLD, 'token': contract.tokens[0].address}, admin_address=admin, recipient_address=to)
+""",
+        "1 asked for another token.",
+    ),
+    (
+        "contracts-2",
+        "a hundred whole units",
+        """
+try:
+    api.sign_withdrawal(**{**GOLD, 'amount': '100000000'}, admin_address=admin, recipient_address=to)
+except wb.ApiError:
+    pass
+""",
+        "no request for a signature over the second token",
+    ),
+    (
+        "withdrawals-1",
+        "planned, not signed",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('40.00'), admin=admin, to=to, decimals=6)
+""",
+        "no request for a signature over 40.00 USD of the first token.",
+    ),
+    (
+        "withdrawals-1",
+        "40 native units",
+        """
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.native_units(40), admin=admin, to=to, decimals=6).sign()
+""",
+        "there is one of 0.00 USD.",
+    ),
+    (
+        "withdrawals-2",
+        "110.00 in place of 11.00",
+        """
+api.sandbox.pending_first(times=2, retry_after=1)
+wb.withdrawals.plan(api, contract, token=token, amount=wb.withdrawals.usd('110.00'), admin=admin, to=to, decimals=6).sign(timeout=20)
+""",
+        "there is one of 110.00 USD.",
+    ),
+    (
+        "withdrawals-2",
+        "pending once",
+        """
+api.sandbox.pending_first(times=1, retry_after=1)
+for _ in range(2):
+    PLAN().sign()
+""",
+        "answered `pending` 1 of two times",
+    ),
+    (
+        "production-1",
+        "never armed",
+        """
+try:
+    production.update_user(user_id=guide['users']['approved'][3], phone_country_code='1', phone_number='5550142')
+except wb.WorkbenchError:
+    pass
+""",
+        "no operation was armed.",
+    ),
 ]

@@ -53,8 +53,13 @@ def test_a_bug_is_found_with_its_shortest_story(application: type[Shop]) -> None
     assert len(result.failure.story) <= 30
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("application", PLANTED, ids=lambda application: application.__name__)
+@pytest.mark.parametrize(
+    "application",
+    [
+        pytest.param(application, id=application.__name__, marks=pytest.mark.soak if number % 3 else pytest.mark.slow)
+        for number, application in enumerate(PLANTED)
+    ],
+)
 def test_a_planted_bug_is_found(application: type[Shop]) -> None:
     """Within 500 universes; `python -m tests.testing.planted` prints the processor time."""
     result = explored(application)

@@ -494,11 +494,14 @@ def webhooks_1(seen: SandboxEvidence) -> Iterator[str]:
 
 def webhooks_2(seen: SandboxEvidence) -> Iterator[str]:
     attempts = [attempt for delivery in seen.sandbox.deliveries() for attempt in delivery.attempts]
-    if any(attempt.status in _REFUSES_SIGNATURE for attempt in attempts):
+    refused = [attempt for attempt in attempts if attempt.status in _REFUSES_SIGNATURE]
+    if any(attempt.fault == "bad_signature" for attempt in refused):
         return
     rules = [fault for fault in seen.sandbox.list_faults() if fault.kind == "bad_signature"]
     if not rules:
-        yield "no delivery was refused for its signature, and no fault rule for wrong signatures is active."
+        near = "a delivery with a right signature was refused: does the inbox have the key of the sandbox?"
+        nothing = "no delivery was refused for its signature, and no fault rule for wrong signatures is active."
+        yield near if refused else nothing
     elif not any(rule.applied for rule in rules):
         yield "the fault rule is active, but no event was delivered since: cause one while the inbox is served."
     else:

@@ -12,6 +12,7 @@ import tomllib
 import weakref
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,9 +27,11 @@ from workbench.errors import CannotRecord, UsageError, not_allowed, visible
 from workbench.renamed import former_members
 from workbench.rendering import money
 from workbench.rendering.markup import Shown
+from workbench.rendering.markup import write as html
 from workbench.rendering.text import Cell, Grid, Sheet
 from workbench.sandbox.remote import RemoteSandbox
 from workbench.system.files import write_file
+from workbench.system.progress import notebook_shell
 
 T = TypeVar("T")
 FILE = "course.json"
@@ -215,19 +218,37 @@ class QuizResult(Display):
         self.quiz = quiz
         self.right = None if answer is None else answer == quiz.right
         self.feedback = feedback
+        self.problem = problem
         if answer is None:
-            what = {
+            self.allowed = {
                 "choice": "a letter",
                 "order": f"the letters in their order, such as {''.join(quiz.options)!r}",
-                "amount": "whole cents",
+                "amount": "dollars as 45.90, or cents as 4590",
             }[quiz.kind]
             lines = (quiz.question, *(f"{letter})  {text}" for letter, text in quiz.options.items()))
-            note = f"Put your answer in place of None ({what}), and run the cell again."
+            note = f"Put your answer in place of None ({self.allowed}), and run the cell again."
             super().__init__(Sheet(title="Quiz", words=lines, notes=(problem, note) if problem else (note,)))
             return
         shown = f"{money(int(answer))}" if quiz.kind == "amount" else answer
         status = _RIGHT if self.right else _WRONG
         super().__init__(Sheet(title=f"Quiz: {shown}", status=status, words=(feedback,)))
+
+    def _ipython_display_(self) -> None:
+        """Show buttons or a field for a question where a notebook has them."""
+        if self.right is not None or self.problem or notebook_shell() is None or not find_spec("ipywidgets"):
+            raise NotImplementedError  # IPython shows the sheet then
+        from workbench.course.quiz_view import QuizView
+
+        asked = self.quiz
+        options = asked.options.items()
+        steps = [f"{letter})  {text}" for letter, text in options] if asked.kind == "order" else []
+        QuizView(
+            html(Sheet(title="Quiz", words=(asked.question, *steps))),
+            {} if steps else dict(options),
+            self.allowed,
+            lambda answer: quiz(asked.id, answer)._repr_html_(),
+            asked.id,
+        )._ipython_display_()
 
 
 def begin(notebook: str, *sessions: object) -> None:

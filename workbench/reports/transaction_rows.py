@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from workbench.client.base import BaseClient
 from workbench.interface.events import EVENT_KINDS
@@ -21,6 +22,7 @@ from workbench.tables.event_frames import DELIVERY, events_frame
 from workbench.tables.periods import moment
 from workbench.tables.rows import TEXT, check_in_memory, mark_report
 
+Codes = NDArray[np.intp]
 PATTERN = "transaction.*"
 
 KINDS = tuple(kind for kind in EVENT_KINDS if fnmatchcase(kind, PATTERN))
@@ -174,7 +176,7 @@ def transactions(events: object, *, at: object = None) -> pd.DataFrame:
 BEGUN_EARLIER = "{:,} transactions began before the first event: what was authorized is not known, and rates omit them."
 
 
-def implausible(frame: pd.DataFrame, data: pd.DataFrame, codes: Any) -> list[str]:
+def implausible(frame: pd.DataFrame, data: pd.DataFrame, codes: Codes) -> list[str]:
     """Return notes that count implausible transactions; `reports.anomalies` lists them.
 
     Args:
@@ -318,6 +320,6 @@ def _mask(values: "pd.Series[Any]") -> Any:
     return values.to_numpy(dtype=bool, na_value=False)
 
 
-def _repeated(codes: Any) -> Any:
+def _repeated(codes: Codes) -> NDArray[np.bool_]:
     """Return a mask of codes that occurred before; text is hashed as codes, in a fifth of the memory."""
     return pd.Series(codes).duplicated().to_numpy()

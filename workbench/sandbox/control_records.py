@@ -181,6 +181,7 @@ class DeliveryAttempt:
     status: int | None = about("HTTP status of the response; absent without a response", default=None)
     error: str | None = about("Reason for a missing response", default=None)
     answer: str = about("Beginning of the response body", default="")
+    fault: str | None = about("Kind of the fault rule that changed the delivery", default=None)
 
 
 @record

@@ -171,7 +171,7 @@ class WebhookDispatcher:
         if fault is not None and fault.kind == "duplicate":
             result = self._send(row["url"], headers, body)
         with self._store:
-            self._record(row["id"], delivery, at, result)
+            self._record(row["id"], delivery, at, result, fault.kind if fault is not None else None)
         return True
 
     def _due(self, row: Record) -> tuple[int, Record, Record] | None:
@@ -230,7 +230,7 @@ class WebhookDispatcher:
             return PostResult(status=None, error=f"not sent: {error}")
         return post(target, headers, body) if self._relay is None else self._relay(url, headers, body)
 
-    def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult) -> None:
+    def _record(self, endpoint: str, delivery: Record, at: int, result: PostResult, fault: str | None) -> None:
         row = self._store.get("endpoint", endpoint)
         if row is None:
             return
@@ -241,6 +241,7 @@ class WebhookDispatcher:
             "status": result.status,
             "error": result.error,
             "answer": result.body if self._keeps_answers else "",
+            **({"fault": fault} if fault else {}),
         }
         attempts = [*delivery["attempts"], attempt]
         max_tries, first, factor, longest = settings["event_retries"]

@@ -188,8 +188,8 @@ def _send(
             print(curl(operation, request(), base_url=api.base_url, converter=api.converter, reveal=how.reveal))
             if api.host.endswith(".invalid"):
                 say(
-                    "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its URL "
-                    "with --url."
+                    "This sandbox has no HTTP server. Start one with `workbench sandbox serve --own`, then pass its "
+                    "URL with --url."
                 )
             return DONE
         if all_pages:
