@@ -194,6 +194,90 @@ def _ends_at(api: Any, user: str, kind: str, count: int) -> bool:
     return len(api.list_rewards_activity(user_id=user, type=kind, limit=2, offset=count - 1).items) == 1
 
 
+# questions of cardholders
+
+
+def _reported(facts: Facts, drill: str, right: Facts) -> Iterator[str]:
+    """Yield the questions of a drill that have no answer, or a wrong one."""
+    for name, value in right.items():
+        said = facts["answers"].get(name)
+        if said is None:
+            call = Remedy("drill", action="answer", arguments=f"({name}=…)", drill=drill)
+            yield f"{name} is not reported yet: {call}."
+        elif str(said).lower() != str(value).lower():
+            yield f"{name} is not {said}."
+
+
+def set_up_read_a_card(api: Any, bought: Sequence[str]) -> Facts:
+    _, stay, _, returned, _ = bought
+    api.simulate_reversal(transaction_id=stay, new_amount=9_000)
+    api.simulate_refund(transaction_id=returned, amount=1_500)
+    return {"card": api.sandbox.state(stay)["card"], "answers": {}}
+
+
+def read_a_card(api: Any, facts: Facts) -> Iterator[str]:
+    balance = api.sandbox.balance(facts["card"])
+    right = {"held": balance.held, "net": balance.posted - balance.refunded, "available": balance.available}
+    yield from _reported(facts, "read-a-card", right)
+
+
+_DECLINED = {"amount": 15_000, "merchant_name": "Example Electronics", "merchant_category_code": "5732"}
+
+
+def set_up_why_declined(api: Any, bought: Sequence[str]) -> Facts:
+    card = api.sandbox.state(bought[0])["card"]
+    common = {"card_id": card, "currency": "USD"}
+    pin = {"amount": 2_000, "merchant_name": "Example Fuel", "merchant_category_code": "5541"}
+    api.simulate_authorization(**common, **pin, decline_reason="invalid_pin")
+    api.simulate_authorization(**common, **_DECLINED, decline_reason="card_locked")
+    api.sandbox.cards.lock(card)
+    return {"card": card, "answers": {}}
+
+
+def why_declined(api: Any, facts: Facts) -> Iterator[str]:
+    yield from _reported(facts, "why-declined", {"reason": "card_locked"})
+    if api.sandbox.state(facts["card"])["status"] != "active":
+        yield "the card cannot be used."
+    bought = [row for row in api.sandbox.records("transaction") if row["card"] == facts["card"]]
+    again = [row for row in bought if row["authorized"] == _DECLINED["amount"] and row["status"] == "authorized"]
+    if len(again) != 1:
+        yield f"{len(again)} purchases at Example Electronics are authorized, not one."
+
+
+def set_up_where_is_my_refund(api: Any, bought: Sequence[str]) -> Facts:
+    kept, returned, _ = bought
+    api.simulate_refund(transaction_id=returned, amount=6_500)
+    card = api.sandbox.state(kept)["card"]
+    return {"card": card, "returned": returned, "answers": {}, "own": booking(api, returned)}
+
+
+def where_is_my_refund(api: Any, facts: Facts) -> Iterator[str]:
+    refund = facts["own"]
+    right = {"event": refund["event"], "refunded": -refund["cents"], "missing": 8_000 + refund["cents"]}
+    yield from _reported(facts, "where-is-my-refund", right)
+    if api.sandbox.state(facts["returned"])["refunded"] > -refund["cents"]:
+        yield "more was refunded than the merchant gave back."
+
+
+_PRICE = 4_500
+
+
+def set_up_charged_twice(api: Any, bought: Sequence[str]) -> Facts:
+    once, first, second, third, refunded = bought
+    api.simulate_refund(transaction_id=refunded, amount=_PRICE)
+    customers = {"Ann": once, "Ben": first, "Cleo": third}
+    cards = {name: api.sandbox.state(transaction)["card"] for name, transaction in customers.items()}
+    return {"cards": cards, "pairs": {"Ann": [once], "Ben": [first, second], "Cleo": [third, refunded]}}
+
+
+def charged_twice(api: Any, facts: Facts) -> Iterator[str]:
+    for name, transactions in facts["pairs"].items():
+        given_back = sum(api.sandbox.state(transaction)["refunded"] for transaction in transactions)
+        due = _PRICE * (len(transactions) - 1)
+        if given_back != due:
+            yield f"{name}: {given_back} cents were given back, not {due}."
+
+
 # a burst of fraud on one card
 
 
